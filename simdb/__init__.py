@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from simdb.database import Database, open
     from simdb.deduplication.deduplicate import deduplicate
     from simdb.deduplication.result import Deduplicated
+    from simdb.document_like import DocumentLike
     from simdb.documents import Document
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.snapshot import Snapshot
@@ -88,6 +89,7 @@ else:
             "simdb.database": ["Database", "open"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated"],
+            "simdb.document_like": ["DocumentLike"],
             "simdb.documents": ["Document"],
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
@@ -158,6 +160,7 @@ __all__ = [
     "Deduplicated",
     "DifferingBit",
     "Document",
+    "DocumentLike",
     "Error",
     "ExistsError",
     "Explanation",

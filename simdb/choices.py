@@ -9,8 +9,20 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `VerifyName`: "estimate", "exact".
 `ErrorsName`: "strict", "replace".
 `NullName`: "keep", "drop", "error".
+`ConflictName`: "same", "skip", "replace", "error".
+`MissingName`: "error", "skip".
 `ModeName`: "c", "x", "w", "r".
 `DurabilityName`: "full", "process", "none".
+`TimesName`: "none", "inserted", "seen".
+`ClustersName`: "none", "distance", "similarity".
+`MarkupName`: "none", "html".
+`NormalisationName`: "none", "nfc", "nfkc".
+`UnitName`: "words", "characters", "whitespace", "moz".
+`ByCharacterName`: "", "spaceless", "cjk".
+`SimhashWeightingName`: "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf".
+`MinhashWeightingName`: "set", "bag", "tf", "tf-idf".
+`FamilyName`: "multiply-shift", "mersenne", "one-permutation", "datasketch-affine32",
+"datasketch-legacy", "datasketch-affine64", "datasketch-weighted".
 """
 
 from typing import Literal
@@ -23,5 +35,19 @@ MatchName = Literal["all", "first"]
 VerifyName = Literal["estimate", "exact"]
 ErrorsName = Literal["strict", "replace"]
 NullName = Literal["keep", "drop", "error"]
+ConflictName = Literal["same", "skip", "replace", "error"]
+MissingName = Literal["error", "skip"]
 ModeName = Literal["c", "x", "w", "r"]
 DurabilityName = Literal["full", "process", "none"]
+TimesName = Literal["none", "inserted", "seen"]
+ClustersName = Literal["none", "distance", "similarity"]
+MarkupName = Literal["none", "html"]
+NormalisationName = Literal["none", "nfc", "nfkc"]
+UnitName = Literal["words", "characters", "whitespace", "moz"]
+ByCharacterName = Literal["", "spaceless", "cjk"]
+SimhashWeightingName = Literal["binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf"]
+MinhashWeightingName = Literal["set", "bag", "tf", "tf-idf"]
+FamilyName = Literal[
+    "multiply-shift", "mersenne", "one-permutation", "datasketch-affine32", "datasketch-legacy",
+    "datasketch-affine64", "datasketch-weighted",
+]  # fmt: skip

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simdb.checks import one_of, whole
+from simdb.choices import FamilyName, MinhashWeightingName
 from simdb.errors import OptionError
 from simdb.text_sketch import TextSketch
 
@@ -53,10 +54,10 @@ class Minhash(TextSketch):
 
     WEIGHTINGS: ClassVar[tuple[str, ...]] = (*SETS, "tf", "tf-idf")
 
-    weighting: str = SET
+    weighting: MinhashWeightingName = "set"
     permutations: int = 128
     stored_bits: int = 32
-    family: str = MULTIPLY_SHIFT
+    family: FamilyName = "multiply-shift"
     feature_bits: int = 64
 
     def __post_init__(self) -> None:

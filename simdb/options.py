@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import flag, one_of, share, whole
+from simdb.choices import ClustersName, SimhashWeightingName, TimesName
 from simdb.correction import least_rounded
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
@@ -65,7 +66,7 @@ class Simhash(TextSketch):
         "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf",
     )  # fmt: skip
 
-    weighting: str = "binary"
+    weighting: SimhashWeightingName = "binary"
     vector_length: int = 0
     dimensions: int = 128
     store_volatility: bool = True
@@ -170,9 +171,9 @@ class Options:
     delta_documents: int = 4096
     growth: int = 3
     header_offset: int = -1
-    keep_clusters: str = NOT_KEPT
+    keep_clusters: ClustersName = "none"
     corrected: bool = True
-    keep_times: str = NO_TIMES
+    keep_times: TimesName = "none"
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from simdb.checks import callable_name, flag, language, one_of, whole, words
+from simdb.choices import ByCharacterName, MarkupName, NormalisationName, UnitName
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
 
@@ -50,12 +51,12 @@ class TextSketch:
 
     WEIGHTINGS: ClassVar[tuple[str, ...]] = ()
 
-    markup: str = "none"
+    markup: MarkupName = "none"
     html_title: bool = True
     html_links: bool = False
-    normalisation: str = "none"
-    unit: str = "words"
-    by_character: str = ""
+    normalisation: NormalisationName = "none"
+    unit: UnitName = "words"
+    by_character: ByCharacterName = ""
     tokeniser: str = ""
     lowercase: bool = True
     stop_words: str | tuple[str, ...] = ""
@@ -141,7 +142,7 @@ class TextSketch:
 
     def _check_by_character(self) -> None:
         """Set and check `by_character`, which is "" if nothing is cut into Unicode words."""
-        chosen = self.by_character
+        chosen: str = self.by_character
         if isinstance(chosen, str) and not chosen:
             table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
             chosen = table.get("by_character") or SPACELESS

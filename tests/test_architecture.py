@@ -15,7 +15,8 @@ FLOORS = [
         "cold", "errors", "ids", "records", "choices", "decoding", "checks", "previews", "arrow",
         "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf", "threads",
         "text_sketch", "minhash", "options", "stored_options", "resources", "verification",
-        "values", "features", "clusters", "signatures", "matches", "documents", "positions",
+        "values", "features", "clusters", "signatures", "matches", "document_like", "documents",
+        "positions",
         "plans", "reports",
     ],
     [

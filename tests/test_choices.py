@@ -12,9 +12,13 @@ from simdb.engine.clusters.find import POLICIES
 from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.search.many import MATCHED
 from simdb.engine.state.opening import MODES
-from simdb.options import METHODS, MINHASH_METHODS
+from simdb.engine.write.conflicts import RULES
+from simdb.minhash import FAMILIES, READY_FAMILIES
+from simdb.options import KEPT, METHODS, MINHASH_METHODS, TIMES_KEPT
+from simdb.sharding.shards import MISSING
 from simdb.sketch.sketcher import ERRORS
 from simdb.storage.files.location import DURABILITIES
+from simdb.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
 
 SNIPPET = """\
 import simdb
@@ -25,6 +29,13 @@ database.find_clusters(policy="star", verify="exact")
 database.insert_batch([1], ["text"], match="first")
 database.add_if_new(1, "text", method="multiprobe")
 simdb.deduplicate(["text"], on_null="drop")
+database.insert(1, "text", on_conflict="skip")
+simdb.open_sharded("shards", missing="error")
+simdb.Options(keep_times="seen", keep_clusters="distance")
+simdb.Simhash(
+    markup="html", normalisation="nfkc", unit="whitespace", by_character="", weighting="log-tf"
+)
+simdb.Minhash(by_character="cjk", weighting="bag", family="mersenne")
 """
 # What is written in the snippet, and what a hasty user writes.
 SLIPS = [
@@ -37,6 +48,17 @@ SLIPS = [
     ('"full"', '"ful"'),
     ('"multiprobe"', '"multi-probe"'),
     ('"drop"', '"dropp"'),
+    ('"skip"', '"ignored"'),
+    ('"error"', '"raise"'),
+    ('"seen"', '"saw"'),
+    ('"distance"', '"distances"'),
+    ('"html"', '"HTML"'),
+    ('"nfkc"', '"NFKC"'),
+    ('"whitespace"', '"space"'),
+    ('"log-tf"', '"logtf"'),
+    ('"cjk"', '"CJK"'),
+    ('"bag"', '"bags"'),
+    ('"mersenne"', '"mersene"'),
 ]
 
 
@@ -51,6 +73,17 @@ SLIPS = [
         (choices.NullName, set(ON_NULL)),
         (choices.ModeName, set(MODES)),
         (choices.DurabilityName, set(DURABILITIES)),
+        (choices.ConflictName, set(RULES)),
+        (choices.MissingName, set(MISSING)),
+        (choices.TimesName, set(TIMES_KEPT)),
+        (choices.ClustersName, set(KEPT)),
+        (choices.MarkupName, set(MARKUPS)),
+        (choices.NormalisationName, set(NORMALISATIONS)),
+        (choices.UnitName, set(UNITS)),
+        (choices.ByCharacterName, {"", *CUT_BY_CHARACTER}),
+        (choices.SimhashWeightingName, set(simdb.Simhash.WEIGHTINGS)),
+        (choices.MinhashWeightingName, set(simdb.Minhash.WEIGHTINGS)),
+        (choices.FamilyName, {*FAMILIES, *READY_FAMILIES}),
     ],
 )
 def test_a_type_has_the_words_that_are_accepted(name, accepted):

@@ -48,13 +48,8 @@ def create(
         int,
         Option(help="Bits of the table headers: log2 of the documents, plus this number."),
     ] = OPTIONS.header_offset,
-    keep_clusters: Annotated[
-        str, Option(help="Maintain clusters by the default distance or similarity; or none.")
-    ] = OPTIONS.keep_clusters,
-    keep_times: Annotated[
-        str,
-        Option(help="Store when documents were inserted, or last seen by a claim too; or none."),
-    ] = OPTIONS.keep_times,
+    keep_clusters: arguments.KeepClusters = OPTIONS.keep_clusters,
+    keep_times: arguments.KeepTimes = OPTIONS.keep_times,
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""

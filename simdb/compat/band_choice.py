@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import whole
+from simdb.choices import FamilyName
 from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
 from simdb.compat.packing import WEIGHTED, WIDTHS
 from simdb.errors import OptionError
@@ -20,14 +21,16 @@ from simdb.minhash import (
     PERMUTATIONS_LEAST,
     PERMUTATIONS_MOST,
     PERMUTATIONS_STEP,
-    READY_FAMILIES,
     Minhash,
 )
 from simdb.options import TABLES_MAX, Options
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
-FAMILY_OF = dict(zip((AFFINE32, LEGACY, AFFINE64, WEIGHTED), READY_FAMILIES, strict=True))
-SCHEME_OF = {family: scheme for scheme, family in FAMILY_OF.items()}
+FAMILY_OF: dict[str, FamilyName] = {
+    AFFINE32: "datasketch-affine32", LEGACY: "datasketch-legacy", AFFINE64: "datasketch-affine64",
+    WEIGHTED: "datasketch-weighted",
+}  # fmt: skip
+SCHEME_OF: dict[str, str] = {family: scheme for scheme, family in FAMILY_OF.items()}
 
 U32 = npt.NDArray[np.uint32]
 F64 = npt.NDArray[np.float64]

@@ -33,6 +33,7 @@ from simdb.threads import thread_count
 from simdb.values import ORDINALS_MAX
 
 if TYPE_CHECKING:
+    from simdb.document_like import DocumentLike
     from simdb.engine.search.many import Room
     from simdb.engine.search.verify import Verify, VerifyMany
     from simdb.engine.search.where import Where
@@ -44,7 +45,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
 
     def query(
         self,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         *,
         id: IdT | None = None,
         similarity: float | None = None,
@@ -95,7 +96,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
 
     def first(
         self,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         *,
         id: IdT | None = None,
         similarity: float | None = None,
@@ -171,7 +172,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
 
     def nearest(
         self,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         k: int = 10,
         *,
         id: IdT | None = None,
@@ -249,7 +250,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         id: IdT,
         other_id: IdT | None = None,
         *,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,

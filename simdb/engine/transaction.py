@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from simdb import kernel, previews
 from simdb.arrow_texts import text_column
 from simdb.checks import is_one_of
-from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
+from simdb.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine import search, write
 from simdb.engine.changing import Changing
 from simdb.engine.notes import note_key, packed_note
@@ -27,6 +27,7 @@ from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
 
 if TYPE_CHECKING:
+    from simdb.document_like import DocumentLike
     from simdb.engine.search.judge import Documents
 
 
@@ -51,11 +52,11 @@ class WriteTransaction(Changing[IdT]):
     def insert(
         self,
         id: IdT,
-        document: Any,
+        document: "DocumentLike",
         metadata: Any = None,
         *,
         replace: bool = False,
-        on_conflict: str = conflicts.ERROR,
+        on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
     ) -> None:
         """Store one document; see `insert_many`.
@@ -80,7 +81,7 @@ class WriteTransaction(Changing[IdT]):
         metadata: Any = None,
         *,
         replace: bool = False,
-        on_conflict: str = conflicts.ERROR,
+        on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
         progress: Progress | None = None,
         threads: int | None = None,
@@ -113,14 +114,14 @@ class WriteTransaction(Changing[IdT]):
     def add_if_new(
         self,
         id: IdT,
-        document: Any,
+        document: "DocumentLike",
         metadata: Any = None,
         *,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
-        on_conflict: str = conflicts.SAME,
+        on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Store a document, unless a stored document matches it.
@@ -160,7 +161,7 @@ class WriteTransaction(Changing[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
-        on_conflict: str = conflicts.SAME,
+        on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
         verify: VerifyName = ESTIMATE,
         texts: "Documents[IdT] | None" = None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
+from simdb.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine.pairing import ESTIMATE
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
@@ -11,6 +11,7 @@ from simdb.matches import Match, Matches
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from simdb.document_like import DocumentLike
     from simdb.engine.search.judge import Documents
     from simdb.engine.search.where import Where
     from simdb.engine.state.incoming import Progress
@@ -26,11 +27,11 @@ class Writing(Protocol[IdT]):
     def insert(
         self,
         id: IdT,
-        document: Any,
+        document: "DocumentLike",
         metadata: Any = None,
         *,
         replace: bool = False,
-        on_conflict: str = "error",
+        on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
     ) -> None:
         """Store one document and commit; see `WriteTransaction.insert`."""
@@ -46,7 +47,7 @@ class Writing(Protocol[IdT]):
         metadata: Any = None,
         *,
         replace: bool = False,
-        on_conflict: str = "error",
+        on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
         threads: int | None = None,
@@ -61,14 +62,14 @@ class Writing(Protocol[IdT]):
     def add_if_new(
         self,
         id: IdT,
-        document: Any,
+        document: "DocumentLike",
         metadata: Any = None,
         *,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
-        on_conflict: str = "same",
+        on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Store a document and commit, unless a stored document matches it.
@@ -93,7 +94,7 @@ class Writing(Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
-        on_conflict: str = "same",
+        on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
         verify: VerifyName = ESTIMATE,
         texts: "Documents[IdT] | None" = None,

@@ -4,13 +4,13 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import previews
-from simdb.choices import ErrorsName, MethodName
+from simdb.choices import ErrorsName, MethodName, MissingName
 from simdb.database import Database
 from simdb.documents import Document
 from simdb.engine import search
@@ -24,12 +24,13 @@ from simdb.options import Options
 from simdb.reports import Advice, Finding
 from simdb.sharding import searching
 from simdb.sharding.reports import ShardedStatistics
-from simdb.sharding.shards import ERROR, Shards
+from simdb.sharding.shards import Shards
 from simdb.storage.files.shards_file import shard_name
 from simdb.threads import thread_count
 from simdb.values import Sketches, object_array
 
 if TYPE_CHECKING:
+    from simdb.document_like import DocumentLike
     from simdb.engine.search.verify import Verify, VerifyMany
 
 
@@ -78,7 +79,7 @@ class ShardedDatabase(Generic[IdT]):
 
     def query(
         self,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         *,
         id: IdT | None = None,
         similarity: float | None = None,
@@ -109,7 +110,7 @@ class ShardedDatabase(Generic[IdT]):
 
     def first(
         self,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         *,
         id: IdT | None = None,
         similarity: float | None = None,
@@ -177,7 +178,7 @@ class ShardedDatabase(Generic[IdT]):
 
     def nearest(
         self,
-        document: Any = None,
+        document: "DocumentLike | None" = None,
         k: int = 10,
         *,
         id: IdT | None = None,
@@ -351,9 +352,9 @@ class ShardedDatabase(Generic[IdT]):
 
 def open_sharded(
     path: str | os.PathLike[str],
-    mode: str = "r",
+    mode: Literal["r"] = "r",
     *,
-    missing: str = ERROR,
+    missing: MissingName = "error",
     allow: Collection[str] = (),
     threads: int | None = None,
 ) -> ShardedDatabase:
@@ -381,5 +382,5 @@ def open_sharded(
     return ShardedDatabase(Shards(directory, missing, allow, thread_count(threads)))
 
 
-def _reopen(path: str, missing: str, allow: Collection[str]) -> ShardedDatabase:
+def _reopen(path: str, missing: MissingName, allow: Collection[str]) -> ShardedDatabase:
     return open_sharded(path, missing=missing, allow=allow)

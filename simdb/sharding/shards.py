@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import one_of
+from simdb.choices import MissingName
 from simdb.database import Database
 from simdb.errors import (
     BusyError,
@@ -57,7 +58,9 @@ I64 = npt.NDArray[np.int64]
 class Shards:
     """The shards of the directory `path`, open for reading."""
 
-    def __init__(self, path: str, missing: str, allow: Collection[str], threads: int) -> None:
+    def __init__(
+        self, path: str, missing: MissingName, allow: Collection[str], threads: int
+    ) -> None:
         """Open all shards; see `open_sharded`."""
         one_of("missing", missing, MISSING)
         self.path = path

@@ -3,16 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from simdb.choices import UnitName
 from simdb.options import Simhash
 from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.sample import TAG, Sample
 
-WORDS, CHARACTERS = "words", "characters"
-SPACED = ((WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3))
+WORDS: UnitName = "words"
+CHARACTERS: UnitName = "characters"
+Shapes = tuple[tuple[UnitName, int], ...]
+SPACED: Shapes = (
+    (WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3),
+)  # fmt: skip
 # In scripts without spaces each character is a word.
-SPACELESS = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
+SPACELESS: Shapes = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
 # IDF tables are fitted to so many characters.
 FITTED_CHARACTERS = 10_000_000
 COMMON = 0.5  # the share of texts from which on a property is one of the collection

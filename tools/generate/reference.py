@@ -57,7 +57,7 @@ MODULES = [
     "simdb.index.banding",
 ]
 
-Definition = ast.FunctionDef | ast.ClassDef
+Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
 
 def main() -> None:
@@ -89,9 +89,11 @@ def public_places() -> dict[str, Path]:
 
 
 def definition(path: Path, name: str) -> Definition:
-    """Find the function or class `name` of a file."""
+    """Find the function, class or type `name` of a file."""
     for node in parsed(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return node
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
             return node
     raise LookupError(f"{name} is not defined in {path}")
 
@@ -122,8 +124,14 @@ class WithoutIdTypes(ast.NodeTransformer):
 
 
 def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
-    """Make heading, signature and docstring of one name and of its public members."""
+    """Make heading, signature and docstring of one name and of its public members.
+
+    A type has the docstring of its module.
+    """
     yield f"\n## {name}\n"
+    if isinstance(node, ast.AnnAssign):
+        yield (ast.get_docstring(parsed(path)) or "") + "\n"
+        return
     if isinstance(node, ast.FunctionDef):
         yield from signature(f"simdb.{name}", node)
         return

@@ -10,10 +10,17 @@ from simdb.errors import OptionError
 from simdb.options import METHODS, MINHASH_METHODS
 
 if TYPE_CHECKING:
-    from simdb.choices import ErrorsName, MatchName, MethodName, PolicyName
+    from simdb.choices import (
+        ClustersName,
+        ErrorsName,
+        MatchName,
+        MethodName,
+        PolicyName,
+        TimesName,
+    )
 else:
     # The type of the value that click gives; the command checks the word.
-    ErrorsName = MatchName = MethodName = PolicyName = str
+    ClustersName = ErrorsName = MatchName = MethodName = PolicyName = TimesName = str
 
 if TYPE_CHECKING:
     from simdb.cli.reading.batch import Batch
@@ -83,6 +90,14 @@ Polytopes = Annotated[
         help="Cross-polytope tables, for searches by similarity, 0 to 16; 4 if not given and the"
         " database stores weights."
     ),
+]
+KeepClusters = Annotated[
+    ClustersName,
+    Option(help="Maintain clusters by the default distance or similarity; or none."),
+]
+KeepTimes = Annotated[
+    TimesName,
+    Option(help="Store when documents were inserted, or last seen by a claim too; or none."),
 ]
 Rotations = Annotated[
     int | None, Option(help="Number of sorted orders for --method rotation, 1 to 64.")
