@@ -159,6 +159,7 @@ DOORS = {
     "msgspec": ["cli"],
     "zstandard": ["cli"],
     "fsspec": ["cli"],
+    "charset_normalizer": ["cli"],
     "pyspark": ["spark"],
     "jinja2": ["report"],
     "matplotlib": ["report"],

@@ -331,3 +331,24 @@ def test_json_lines_that_would_be_one_document_are_refused(simdb_run):
 
     assert ran.code == 2
     assert "a.txt holds JSON lines" in ran.notes
+
+
+def test_encodings_that_were_guessed_are_noted(simdb_run, tmp_path):
+    pytest.importorskip("charset_normalizer")
+    text = "Die gr\u00f6\u00dfte Universit\u00e4t f\u00fchrt f\u00fcr Studierende F\u00e4cher."
+    mail = tmp_path / "mail"
+    mail.mkdir()
+    (mail / "a.txt").write_bytes(text.encode("latin-1"))
+    (mail / "b.txt").write_bytes(text.encode())
+    (mail / "c.txt").write_bytes(b"nothing of the sort in these words at all")
+
+    plain = simdb_run("dedup", "mail")
+    guessed = simdb_run("dedup", "mail", "--encoding", "guess")
+    again = simdb_run("dedup", "mail/b.txt", "--encoding", "guess")
+
+    assert (plain.code, plain.rows) == (1, [])
+    assert "a guess" in plain.notes
+    assert (guessed.code, [row["representative"] for row in guessed.rows]) == (0, ["mail/a.txt"])
+    assert [each["id"] for each in guessed.rows[0]["duplicates"]] == ["mail/b.txt"]
+    assert "--encoding guess: read 1 as cp1252; all else as utf-8" in guessed.notes
+    assert "--encoding guess" not in again.notes

@@ -173,7 +173,10 @@ KeptPolicy = Annotated[
 
 IdField = Annotated[str, Option(help="The field of a record with its id.")]
 TextField = Annotated[str, Option(help="The field of a record with its text.")]
-Encoding = Annotated[str, Option(help="The text encoding of the input, for example latin-1.")]
+Encoding = Annotated[
+    str,
+    Option(help="The text encoding of the input, for example latin-1, or guess, by each file."),
+]
 Errors = Annotated[
     ErrorsName,
     Option(help="For undecodable bytes: strict skips the document, replace inserts U+FFFD."),

@@ -17,7 +17,16 @@ from simdb.cli.output.formats import GZIP, ZSTD
 from simdb.cli.output.remote import is_remote, open_remote
 from simdb.cli.output.zstd import ZstdReader
 from simdb.cli.reading.amount import open_counted
-from simdb.cli.reading.encoding_guess import guessed_encoding, guessed_wide
+from simdb.cli.reading.encoding_guess import (
+    GUESS,
+    GUESSED,
+    check_guessing,
+    encoding_of,
+    guessed_wide,
+    hint,
+    is_damaged,
+    other_encoding,
+)
 from simdb.errors import InputError, OptionError
 
 STANDARD_INPUT = "-"
@@ -46,8 +55,12 @@ UNORDERED = ("utf-16", "utf-32")
 def known_encoding(name: str) -> str:
     """Return the canonical name of a text encoding; raise OptionError if it is unknown.
 
-    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.
+    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
+    `guess` it is that word: `settled_encoding` then guesses the encoding of each stream.
     """
+    if name == GUESS:
+        check_guessing()
+        return GUESS
     try:
         "".encode(name)
         canonical = codecs.lookup(name).name
@@ -88,9 +101,11 @@ def _opened_whole(path: str) -> io.BufferedReader:
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     """Return the encoding that the byte order mark of a stream names, or else `encoding`.
 
-    Raises InputError if the first bytes cannot be text in this encoding.  Consumes nothing.
+    If that is `guess`, guess by the bytes that can be peeked at, 64 KiB at most.  Raises InputError
+    if the first bytes cannot be text in this encoding.  Consumes nothing.
     """
-    head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
+    peeked = stream.peek(SNIFFED_BYTES)
+    head = peeked[:SNIFFED_BYTES]
     if head.startswith(GZIP_MAGIC):
         raise InputError("gzip data; rename the file to end in .gz, or decompress it")
     if head.startswith(ZSTD_MAGIC):
@@ -98,6 +113,10 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
     if marked is not None:
         return marked
+    if encoding == GUESS:
+        guessed = encoding_of(peeked)
+        GUESSED[guessed] += 1
+        return guessed
     if encoding in UNORDERED and head:
         raise InputError(
             f"no {encoding.upper()} byte order mark; name the byte order, for example --encoding"
@@ -111,14 +130,26 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     return encoding
 
 
-def read_text(stream: BinaryIO, encoding: str, errors: str) -> tuple[str, int]:
-    """Return the whole text of a stream and its number of bytes."""
+def read_text(stream: io.BufferedReader, encoding: str, errors: str) -> tuple[str, int]:
+    """Return the whole text of a stream, decoded as `settled_encoding` says, and its bytes.
+
+    A guess that is wrong further on is made again there.
+    """
+    settled = settled_encoding(stream, encoding)
     content = stream.read(DOCUMENT_BYTES_MAX + 1)
     if len(content) > DOCUMENT_BYTES_MAX:
         raise InputError(
             f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
         )
-    text = content.decode(without_mark(encoding), errors)
+    try:
+        text = content.decode(without_mark(settled), "strict" if encoding == GUESS else errors)
+    except UnicodeDecodeError as error:
+        if encoding != GUESS:
+            raise
+        GUESSED[settled] -= 1
+        settled = other_encoding(content, error.start)
+        GUESSED[settled] += 1
+        text = content.decode(without_mark(settled), errors)
     return text.removeprefix(MARK), len(content)
 
 
@@ -131,7 +162,7 @@ def read_file(path: str, encoding: str, errors: str) -> str:
     """Return the text of one file, or of standard input for `-`; raise InputError if unreadable."""
     try:
         with opened(path) as stream:
-            return read_text(stream, settled_encoding(stream, encoding), errors)[0]
+            return read_text(stream, encoding, errors)[0]
     except CONTENT_ERRORS as error:
         raise InputError(f"{path}: {explained(error)}") from error
 
@@ -155,10 +186,8 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
     name = without_mark(error.encoding)
     if name != "utf-8":
         return f"no valid {name} at byte {error.start}; use --encoding utf-8 or --errors replace"
-    likely = guessed_encoding(error.object, error.start)
-    if likely is not None:
-        remedy = f"--encoding {likely} (a guess) or --errors replace"
-        return f"no valid utf-8 at byte {error.start}; use {remedy}"
+    if not is_damaged(error.object, error.start):
+        return f"no valid utf-8 at byte {error.start}; {hint(error.object, error.start)}"
     is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
     what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
     return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"

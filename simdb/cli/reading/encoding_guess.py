@@ -1,54 +1,119 @@
-"""Encoding guess: names the likely encoding of bytes that are not valid UTF-8.
+"""Encoding guess: the door to charset-normalizer, which guesses the encoding of bytes.
 
-The guess is only suggested in a message.  Each candidate encoding has a set of usual characters;
-the first candidate whose decoded text consists mostly of its usual characters is the guess.
+A guess is a hint in a message, unless the user asks for `--encoding guess`.  What needs no guess is
+done here: valid UTF-8 is UTF-8, UTF-8 with some damage is recognised, and so is text in UTF-16 or
+UTF-32 by its NUL bytes, which tell it from binary content.
 """
 
 import codecs
 import re
-from collections.abc import Callable
+from collections import Counter
+from importlib import import_module
+from itertools import count
+from typing import Any
 
+from simdb.errors import InputError, OptionError
+
+GUESS = "guess"  # the value of --encoding
+UTF8 = "utf-8-sig"
+REMEDY = "pip install 'simdb[encodings]'"
 # How many bytes are examined, and how many of them lie before the failed byte.
 WINDOW_BYTES = 1 << 14
 BEFORE_BYTES = 1 << 12
+# So many messages of a run have a guess: it takes a millisecond, and few messages are shown.
+HINTS_MAX = 1000
 
 WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 # At most this share of the bytes of wide text look like ASCII; the others are NUL or any value.
 NARROW = re.compile(rb"[\s!-~]")
 NARROW_SHARE_MAX = 0.7
-HIGH = re.compile(rb"[\x80-\xff]")
-# In Latin script, accented letters are mostly single; in other scripts, high bytes come in groups.
-HIGH_BESIDE = re.compile(rb"[\x80-\xff]{2,}")
-BIG5_COMMON_STOP = 0xC7  # common ideographs have a smaller first byte
+# The encodings that are guessed, by names of charset-normalizer; without this list it often finds
+# one that nobody uses.
+COMMON = (
+    "cp1252", "cp1250", "cp1254", "cp1257", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256",
+    "shift_jis", "euc_jp", "gb18030", "big5", "cp949",
+)  # fmt: skip
+# Most bytes are letters in each of these.  Of those that are about as good, by the library's
+# measures of disorder and of language, the first is taken, because it is the most common.
+LATIN = COMMON[:4]
+MORE_CHAOS, LESS_COHERENCE = 0.1, 0.1
+# Text in these contains control bytes; other text contains none.
+COMMON_WIDE = ("utf_16_le", "utf_16_be")
+CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+MORE_CHAOS, LESS_COHERENCE = 0.1, 0.1
 
-Usual = Callable[[str], bool]
+# How many files or streams were decoded by each guess, in this run of the command.
+GUESSED: Counter[str] = Counter()
+_hints = count()
 
 
-def guessed_encoding(content: bytes, position: int) -> str | None:
-    """Return the likely encoding of content with an invalid UTF-8 byte at `position`.
+def check_guessing() -> None:
+    """Raise OptionError if charset-normalizer is not installed."""
+    if _library() is None:
+        raise OptionError(f"--encoding guess needs the package charset-normalizer: {REMEDY}")
 
-    None means damaged UTF-8: most characters that are not ASCII are valid.
+
+def hint(content: bytes, position: int) -> str:
+    """Return what to do about the invalid UTF-8 byte at `position`, with a guess if possible."""
+    known = _library() is not None and next(_hints) < HINTS_MAX
+    likely = likely_encoding(content, position) if known else None
+    if likely is not None:
+        return f"use --encoding {likely} (a guess) or --errors replace"
+    install = "" if _library() is not None else f"; {REMEDY} adds a guess here"
+    return f"name its encoding, such as --encoding latin-1, or use --errors replace{install}"
+
+
+def is_damaged(content: bytes, position: int) -> bool:
+    """Return whether content with an invalid byte at `position` is UTF-8 with some damage.
+
+    It is if most characters around that byte that are not ASCII are valid.
     """
-    start = max(0, position - BEFORE_BYTES) & ~1
-    wide = content[start : start + WINDOW_BYTES]
-    # The window begins after a line feed, since elsewhere it could cut a character.
-    window = wide[wide.find(b"\n", 0, position - start) + 1 :] if start else wide
-    found = window.decode("utf-8", "replace")
-    if _share(found, lambda each: each != "\ufffd") > 0.5:
+    found = _window(content, position).decode("utf-8", "replace")
+    others = [each for each in found if not each.isascii()]
+    return others.count("\ufffd") < len(others) / 2
+
+
+def likely_encoding(content: bytes, position: int) -> str | None:
+    """Return the encoding that fits content with an invalid UTF-8 byte at `position`, or None."""
+    window = _window(content, position)
+    names = COMMON_WIDE if CONTROLS.search(window) else COMMON
+    if names is COMMON:
+        window = b"\n".join(line for line in window.split(b"\n") if not line.isascii())
+    found = list(_library().from_bytes(window, cp_isolation=list(names)))
+    if not found:
         return None
-    # Text in UTF-16 or UTF-32 contains control bytes; other text contains none.
-    is_wide = CONTROLS.search(wide) is not None
-    is_latin = sum(map(len, HIGH_BESIDE.findall(window))) <= len(HIGH.findall(window)) / 2
-    for name, usual, least in CANDIDATES:
-        if not is_wide if name in WIDE else is_latin:
-            continue
-        text = _decoded(wide if name in WIDE else window, name)
-        if text is not None and _share(text, usual) >= least:
-            return name
-    # cp1252 has visible characters at 0x80 to 0x9F, where latin-1 has controls.
-    is_windows = any(0x80 <= byte < 0xA0 for byte in window)
-    return "cp1252" if is_windows and _decoded(window, "cp1252") is not None else "latin-1"
+    best = found[0]
+    fitting = set(best.could_be_from_charset)
+    if fitting & set(LATIN):
+        for each in found:
+            is_as_good = (
+                each.chaos <= best.chaos + MORE_CHAOS
+                and each.coherence >= best.coherence - LESS_COHERENCE
+            )
+            fitting |= set(each.could_be_from_charset) & set(LATIN) if is_as_good else set()
+    return codecs.lookup(next(name for name in names if name in fitting)).name
+
+
+def encoding_of(head: bytes) -> str:
+    """Return the encoding of text that begins with `head`; InputError if it is none.
+
+    It is UTF-8 if that is valid, or damaged.
+    """
+    if b"\0" in head:
+        wide = guessed_wide(head)
+        if wide is None:
+            raise InputError("binary content (NUL bytes), not text; leave it out")
+        return wide
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # a character can be cut off
+    except UnicodeDecodeError as error:
+        return other_encoding(head, error.start)
+    return UTF8
+
+
+def other_encoding(content: bytes, position: int) -> str:
+    """Return the encoding of content with an invalid UTF-8 byte at `position`."""
+    return UTF8 if is_damaged(content, position) else likely_encoding(content, position) or UTF8
 
 
 def guessed_wide(head: bytes) -> str | None:
@@ -61,6 +126,30 @@ def guessed_wide(head: bytes) -> str | None:
     return max(plain, key=lambda name: sum(map(str.isascii, plain[name])), default=None)
 
 
+def guessed_note() -> str | None:
+    """Return what was decoded by a guess in this run; None if nothing was."""
+    every = [f"{number:,} as {name}" for name, number in GUESSED.most_common() if name != UTF8]
+    if not every:
+        return None
+    return f"--encoding guess: read {', '.join(every)}; all else as utf-8"
+
+
+def _library() -> Any:
+    """Return the module charset_normalizer; None if it is not installed."""
+    try:
+        return import_module("charset_normalizer")
+    except ImportError:
+        return None
+
+
+def _window(content: bytes, position: int) -> bytes:
+    """Return the bytes around `position`, from the start of a line if there is one."""
+    start = max(0, position - BEFORE_BYTES) & ~1
+    window = content[start : start + WINDOW_BYTES]
+    # Elsewhere a window could begin within a character.
+    return window[window.find(b"\n", 0, position - start) + 1 :] if start else window
+
+
 def _decoded(content: bytes, encoding: str) -> str | None:
     """Return the decoded text, without a cut-off last character; None if it is not valid."""
     try:
@@ -69,50 +158,5 @@ def _decoded(content: bytes, encoding: str) -> str | None:
         return None
 
 
-def _share(text: str, usual: Usual) -> float:
-    """Return the share of `usual` characters among the characters that are not ASCII."""
-    others = [each for each in text if not each.isascii()]
-    return sum(map(usual, others)) / len(others) if others else 0.0
-
-
 def _is_plain(text: str) -> bool:
     return all(each.isprintable() or each.isspace() for each in text)
-
-
-def _is_kana(character: str) -> bool:
-    return "\u3041" <= character <= "\u30fe"
-
-
-def _is_hangul(character: str) -> bool:
-    return "\uac00" <= character <= "\ud7a3"
-
-
-def _is_ideographic(character: str) -> bool:
-    return "\u3001" <= character <= "\u9fff" or "\uff01" <= character <= "\uff60"
-
-
-def _is_small_cyrillic(character: str) -> bool:
-    return "\u0430" <= character <= "\u044f"
-
-
-def _is_simplified(character: str) -> bool:
-    return bool(character.encode("gb2312", "ignore"))
-
-
-def _is_traditional(character: str) -> bool:
-    return 0xA1 <= character.encode("big5", "replace")[0] < BIG5_COMMON_STOP
-
-
-# Encoding, usual characters, least share of them.  Kana are rare outside Japanese, so few suffice.
-CANDIDATES: tuple[tuple[str, Usual, float], ...] = (
-    ("utf-16-le", _is_ideographic, 0.9),
-    ("utf-16-be", _is_ideographic, 0.9),
-    ("euc_jp", _is_kana, 0.25),
-    ("shift_jis", _is_kana, 0.25),
-    ("euc_kr", _is_hangul, 0.9),
-    ("gb18030", _is_simplified, 0.9),
-    ("big5", _is_traditional, 0.9),
-    ("gb18030", _is_ideographic, 0.9),
-    ("cp1251", _is_small_cyrillic, 0.7),
-    ("koi8-r", _is_small_cyrillic, 0.7),
-)

@@ -8,6 +8,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Batch, Found, joined
+from simdb.cli.reading.encoding_guess import GUESSED, guessed_note
 from simdb.cli.reading.markup_hint import markup_hint, page_position
 from simdb.cli.reading.records import Problem
 from simdb.cli.reading.short_hint import ShortHint
@@ -37,6 +38,7 @@ class Intake:
     def __init__(self, found: Found, progress: Progress) -> None:
         """Take what the sources gave; `progress` shows the counts and reports the problems."""
         AMOUNT.begin()
+        GUESSED.clear()
         self._found = found
         self._progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
@@ -77,9 +79,9 @@ class Intake:
             if alike.count > REPORTED_PROBLEMS:
                 more = alike.count - REPORTED_PROBLEMS
                 self._progress.note(f"{source}: {more:,} more like {alike.first}")
-        hint = None if self._short_hint is None else self._short_hint.note()
-        if hint is not None:
-            self._progress.note(hint)
+        short = None if self._short_hint is None else self._short_hint.note()
+        for note in filter(None, (short, guessed_note())):
+            self._progress.note(note)
 
     def skipped_note(self) -> str:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""

@@ -7,6 +7,7 @@ kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and r
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from simdb.arrow import listed
@@ -16,6 +17,7 @@ from simdb.cli.output.remote import is_remote
 from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, explained
+from simdb.cli.reading.encoding_guess import GUESS, UTF8
 from simdb.cli.reading.id_column import with_ids
 from simdb.cli.reading.records import (
     Problem,
@@ -33,7 +35,9 @@ READ_BYTES = 1 << 20  # of each column at a time
 
 
 def read_parquet(path: str, name: str, reading: Reading) -> Found:
-    """Yield the records of a Parquet file."""
+    """Yield the records of a Parquet file; a column of bytes is in UTF-8 unless one is named."""
+    if reading.encoding == GUESS:
+        reading = replace(reading, encoding=UTF8)
     arrow, parquet = load_parquet("reading Parquet")
     try:
         # Otherwise pyarrow reads whole row groups ahead.

@@ -158,8 +158,7 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
     try:
         check_id(name)
         with opened(path) as stream:
-            encoding = settled_encoding(stream, reading.encoding)
-            text, size = read_content(stream, encoding, reading.errors)
+            text, size = read_content(stream, reading.encoding, reading.errors)
     except CONTENT_ERRORS as error:
         return Problem("", name, explained(error))
     return Record(

@@ -15,6 +15,7 @@ import simdb
 from simdb.cli.reading import content, json_array, json_lines, sources
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.content import known_encoding
+from simdb.cli.reading.encoding_guess import hint
 from simdb.cli.reading.records import Problem, Reading
 
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
@@ -91,8 +92,8 @@ def test_an_empty_file_is_a_document_without_text():
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("latin1.txt", "na\u00efve caf\u00e9 ".encode("latin-1"), "--encoding latin-1"),
-        ("gb.txt", SONG.encode("gb18030"), "--encoding gb18030"),
+        ("latin1.txt", "na\u00efve caf\u00e9 ".encode("latin-1"), "--encoding"),
+        ("gb.txt", SONG.encode("gb18030"), "--encoding"),
         ("cut.txt", SONG.encode()[:-1], "cut off"),
         ("binary.mo", b"\xde\x12\x04\x95\0\0\0\0text", "binary"),
         ("nul.txt", b"text" * 100 + b"\0", "binary"),
@@ -189,7 +190,7 @@ def test_undecodable_records_name_the_place_and_a_likely_encoding():
 
     records, problems = read("a.jsonl", "b.csv")
 
-    remedy = "use --encoding latin-1 (a guess) or --errors replace"
+    remedy = hint(b"caf\xe9", 3)
     assert [record.text for record in records] == ["ok", "ok"]
     assert [(each.where, each.reason) for each in problems] == [
         ("a.jsonl:2", f"no valid utf-8 at byte 13; {remedy}"),
@@ -531,3 +532,66 @@ def test_a_document_or_line_that_is_too_large_is_a_problem_and_the_rest_is_read(
 
     assert ids_and_texts(records) == [("b", "y")]
     assert [problem.where for problem in problems] == ["a.txt", "b.jsonl:1"]
+
+
+LETTER = (
+    "Die gr\u00f6\u00dfte Universit\u00e4t f\u00fchrt f\u00fcr Studierende"
+    " \u00fcber hundert F\u00e4cher."
+)
+
+
+def test_with_guess_each_source_is_decoded_in_its_own_encoding():
+    pytest.importorskip("charset_normalizer")
+    write("a.txt", LETTER.encode("latin-1"))
+    write("b.jsonl", json.dumps({"id": "b", "text": LETTER}, ensure_ascii=False).encode("latin-1"))
+    write("c.csv", f'id,text\nc,"{LETTER}"\n'.encode())
+    write("d.txt", LETTER.encode("utf-16-le"))
+    write("e.txt", LETTER.encode("utf-16"))
+
+    records, problems = read(
+        "a.txt", "b.jsonl", "c.csv", "d.txt", "e.txt", encoding=known_encoding("guess")
+    )
+
+    assert [record.text for record in records] == [LETTER] * 5
+    assert problems == []
+
+
+def test_a_document_is_guessed_by_the_place_where_utf8_fails():
+    pytest.importorskip("charset_normalizer")
+    late = "import this\n" * 10_000 + LETTER
+    write("late.txt", late.encode("latin-1"))
+
+    records, _ = read("late.txt", encoding=known_encoding("guess"))
+
+    assert records[0].text == late
+
+
+def test_with_guess_damaged_utf8_is_still_a_problem_and_binary_content_too():
+    pytest.importorskip("charset_normalizer")
+    write("a.txt", LETTER.encode() + b"\xff" + LETTER.encode())
+    write("b.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    encoding = known_encoding("guess")
+
+    _, problems = read("a.txt", "b.png", encoding=encoding)
+    replaced, _ = read("a.txt", encoding=encoding, errors="replace")
+
+    assert "valid elsewhere" in problems[0].reason
+    assert "binary content" in problems[1].reason
+    assert replaced[0].text == f"{LETTER}\ufffd{LETTER}"
+
+
+def test_with_guess_bytes_in_parquet_are_utf8():
+    pytest.importorskip("charset_normalizer")
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"id": ["a"], "text": [LETTER.encode()]}), "a.parquet")
+
+    records, _ = read("a.parquet", encoding=known_encoding("guess"))
+
+    assert records[0].text == LETTER
+
+
+def test_guess_without_its_library_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+
+    with pytest.raises(simdb.OptionError, match=r"pip install 'simdb\[encodings\]'"):
+        known_encoding("guess")
