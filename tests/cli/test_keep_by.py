@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -128,14 +129,135 @@ def test_what_cannot_be_sorted_is_wrong_use(simdb_run, write_lines, rule, values
     assert Path("k.jsonl").read_text() == "as before"
 
 
-def test_with_a_database_the_first_is_kept(simdb_run, write_lines):
+def kept_ids(path):
+    return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [("first", "0"), ("last", "3"), ("longest", "2"), ("max:score", "1"), ("min:score", "3")],
+)
+@pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
+def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rule, kept, options):
+    given = records(5, 7, 1, -2.5)
+    given[2]["text"] = BASE + " much longer"
+    given.insert(2, {"id": "x", "text": OTHER, "score": 99})
+    write_lines("a.jsonl", *given)
+
+    ran = simdb_run(
+        "dedup", "a.jsonl", "--db", "d", "--keep-by", rule, "--keep", "k.jsonl", *options
+    )
+
+    assert ran.code == 0, ran.notes
+    in_order = [each["id"] for each in given if each["id"] in (kept, "x")]
+    assert kept_ids("k.jsonl") == in_order
+    assert {row["match"] for row in ran.rows} == {kept}
+    assert sorted(row["id"] for row in ran.rows) == sorted({"0", "1", "2", "3"} - {kept})
+    assert sorted(row["id"] for row in simdb_run("get", "d", kept, "x").rows) == sorted([kept, "x"])
+
+
+@pytest.mark.parametrize("rule", ["last", "longest", "max:score", "min:score"])
+@pytest.mark.parametrize("batch", [1, 7, 8192])
+def test_with_a_database_the_best_of_each_text_is_kept(
+    simdb_run, write_lines, monkeypatch, rule, batch
+):
+    monkeypatch.setattr("simdb.cli.duplicates.arrangement.BATCH_DOCUMENTS", batch)
+    random = Random(5)
+    texts = [" ".join(f"t{kind}w{number}" for number in range(40)) for kind in range(20)]
+    given = [
+        {"id": f"{at}", "text": random.choice(texts), "score": random.choice([None, 1, 2, 3.5])}
+        for at in range(200)
+    ]
+    write_lines("a.jsonl", *given)
+
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", rule, "--keep", "k.jsonl")
+
+    def place(at):
+        score = given[at]["score"]
+        sign = -1 if rule == "max:score" else 1
+        by_score = (score is None, 0 if score is None else sign * score, at)
+        return {"last": -at, "longest": (-len(given[at]["text"]), at)}.get(rule, by_score)
+
+    best = {}
+    for at in sorted(range(len(given)), key=place):
+        best.setdefault(given[at]["text"], at)
+    assert ran.code == 0, ran.notes
+    assert kept_ids("k.jsonl") == [str(at) for at in sorted(best.values())]
+    assert {row["id"]: row["match"] for row in ran.rows} == {
+        str(at): str(best[each["text"]])
+        for at, each in enumerate(given)
+        if best[each["text"]] != at
+    }
+
+
+def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_lines):
+    old, worse, better = records(5, 1, 9)
+    write_lines("a.jsonl", old)
+    write_lines("b.jsonl", worse, better)
+    simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "max:score")
+
+    ran = simdb_run("dedup", "b.jsonl", "--db", "d", "--keep-by", "max:score", "--keep", "k.jsonl")
+
+    assert [(row["id"], row["match"]) for row in ran.rows] == [("2", "0"), ("1", "0")]
+    assert Path("k.jsonl").read_text() == ""
+    assert (
+        "--keep-by max:score chose among the documents of this run; 2 documents of it match"
+        " documents of earlier runs, which stay"
+    ) in ran.notes
+
+
+def test_nothing_is_said_where_no_earlier_run_has_a_match(simdb_run, write_lines):
     write_lines("a.jsonl", *records(1, 2))
 
     ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "last")
 
+    assert "earlier runs" not in ran.notes
+
+
+@pytest.mark.parametrize("again", ["max:score", "first"])
+def test_a_run_with_a_rule_can_be_repeated(simdb_run, write_lines, again):
+    named = ({"id": "x", "text": f"{OTHER} z{score}", "score": score} for score in (1, 3, 2))
+    given = [*records(5, 7, 1), *named]
+    write_lines("a.jsonl", *given)
+    command = ["dedup", "a.jsonl", "--db", "d", "--keep", "k.jsonl", "--keep-by"]
+    first = simdb_run(*command, "max:score")
+    kept = Path("k.jsonl").read_text()
+
+    second = simdb_run(*command, again)
+
+    assert [json.loads(line)["score"] for line in kept.splitlines()] == [7, 3]
+    assert Path("k.jsonl").read_text() == kept
+    assert "2 kept again" in second.notes
+    by_id = [sorted(ran.rows, key=lambda row: row["id"]) for ran in (first, second)]
+    assert by_id[0] == by_id[1]
+
+
+def test_with_a_database_tables_folders_and_beginnings_have_their_survivors(simdb_run):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"id": [1, 2, 3], "text": [BASE] * 3, "n": [4, None, 6]})
+    parquet.write_table(table, "a.parquet")
+    Path("b.jsonl").write_text(json.dumps({"id": 4, "text": BASE, "n": 5}) + "\n")
+
+    ran = simdb_run(
+        "dedup", "a.parquet", "b.jsonl", "--db", "d", "--keep-by", "max:n", "--keep", "out/",
+        "--show", "5",
+    )  # fmt: skip
+
+    assert ran.code == 0, ran.notes
+    assert parquet.read_table("out/a.parquet").to_pylist() == [{"id": 3, "text": BASE, "n": 6}]
+    assert Path("out/b.jsonl").read_text() == ""
+    assert {(row["text"], row["match_text"]) for row in ran.rows} == {("w0 w1\u2026",) * 2}
+
+
+def test_with_a_database_a_field_that_nothing_has_is_wrong_use(simdb_run, write_lines):
+    write_lines("a.jsonl", *records(1, 2))
+
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "min:other")
+
     assert ran.code == 2
-    assert "--keep-by last works only without --db" in ran.notes
-    assert simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "first").code == 0
+    assert "no document has a field 'other'" in ran.notes
+    assert simdb_run("stats", "d").rows[0]["document_count"] == 0
 
 
 def test_no_documents_have_no_order(survivors):

@@ -1,10 +1,13 @@
 """Increment: stores what earlier runs have not, and reports what everything else matches."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import fields
 
+import numpy as np
+
 import simdb
+from simdb.cli.duplicates.arrangement import arranged
 from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.duplicates.repeat import Repeat
 from simdb.cli.duplicates.texts_by_id import TextsById
@@ -41,9 +44,10 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
     """Store new documents and write them to the survivors; put the match of each other in a row.
 
     All new documents are stored, or, after an error, none.  `older`: texts of documents that are
-    stored already; None if they are not known.
+    stored already; None if they are not known.  What is stored already is kept, whatever
+    `work.keep_by` says; that rule chooses among the documents of this run.
     """
-    outcome = Outcome()
+    outcome = Outcome(keep_by=work.keep_by)
     sketch, matching = database.options.sketch, work.matching
     is_exact = work.is_exact(sketch)
     empty = database.stats().empty_count
@@ -51,6 +55,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
         _spool(is_needed=is_exact) as texts,
         database.write() as transaction,
         database.read() as before,
+        ExitStack() as stack,
     ):
         documents = None
         if texts is not None:
@@ -59,12 +64,16 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
         rule = [getattr(matching, each.name) for each in fields(matching)]
         repeat = Repeat(work.run, [*rule, EXACT if is_exact else ESTIMATE], before)
         ids = UniqueIds(work.progress, database.sketcher, before, repeat)
+        first_new = transaction.next_ordinal
         notes_short = is_default(database.options, matching.similarity, matching.distance)
-        for batch in work.intake.batches(sketch, notes_short=notes_short):
+        read = work.intake.batches(sketch, notes_short=notes_short)
+        arrangement = stack.enter_context(arranged(work, read))
+        for batch in arrangement:
             settled, matches = ids.store(
                 batch, transaction, _claiming(transaction, matching, documents)
             )
             outcome.add_verification(matches.verification)
+            outcome.earlier += int(np.count_nonzero(matches.ordinals < first_new))
             new, rows = _decided(settled, matches)
             stored = settled.batch.chosen(new)
             if texts is not None:
@@ -73,15 +82,16 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
             repeat.add_left(batch, list(rows), list(rows.values()))
             every = {**rows, **settled.rows}
             outcome.duplicates += len(every)
-            _report(work, batch, every, [*settled.kept, *(settled.places[at] for at in new)])
+            for at in sorted(every):
+                work.rows.add(every[at])
+            arrangement.keep(batch, [*settled.kept, *(settled.places[at] for at in new)])
             if work.beginnings is not None:
                 _add_beginnings(work.beginnings, batch, settled)
         repeat.store(transaction)
         outcome.stored = len(transaction) - len(before)
         outcome.seen, outcome.renamed, outcome.again = ids.seen, ids.renamed, repeat.again
         work.check_share(outcome)
-        if work.survivors:
-            work.survivors.finish()
+        arrangement.finish()
     outcome.empty = database.stats().empty_count - empty
     return outcome
 
@@ -116,15 +126,6 @@ def _decided(settled: Settled, matches: simdb.Matches) -> tuple[list[int], dict[
         for at in has_match.nonzero()[0].tolist()
     }
     return (~has_match).nonzero()[0].tolist(), rows
-
-
-def _report(work: Work, batch: Batch, rows: dict[int, Row], kept: list[int]) -> None:
-    """Report documents of a batch, by their positions, and write those to be kept."""
-    for at in sorted(rows):
-        work.rows.add(rows[at])
-    if work.survivors and batch.lines:
-        lines = work.lines(batch)
-        work.survivors.writelines(lines[at] + b"\n" for at in sorted(kept))
 
 
 def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:

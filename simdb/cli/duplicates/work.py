@@ -30,7 +30,8 @@ class Outcome:
     """The counts of a run.
 
     `largest`: size and representative of the largest groups, the largest first.  `judged`,
-    `overruled` and `unknown`: see `simdb.Verification`.
+    `overruled` and `unknown`: see `simdb.Verification`.  `earlier`: how many documents match one of
+    an earlier run, which --keep-by cannot replace.
     """
 
     stored: int = 0
@@ -46,6 +47,8 @@ class Outcome:
     judged: int = 0
     overruled: int = 0
     unknown: int = 0
+    earlier: int = 0
+    keep_by: str = FIRST
 
     def add_group(self, size: int, representative: Id) -> None:
         """Count a group of `size` documents, of which one is kept."""
@@ -82,7 +85,22 @@ class Outcome:
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""
-        return [self.largest_note(), self.verification_note(), self.again_note()]
+        return [
+            self.largest_note(),
+            self.verification_note(),
+            self.earlier_note(),
+            self.again_note(),
+        ]
+
+    def earlier_note(self) -> str | None:
+        """Return a line about what --keep-by could not choose; None if there is nothing to say."""
+        if self.keep_by == FIRST or not self.earlier:
+            return None
+        return (
+            f"--keep-by {self.keep_by} chose among the documents of this run;"
+            f" {quantity(self.earlier, 'document')} of it match documents of earlier runs, which"
+            " stay"
+        )
 
     def again_note(self) -> str | None:
         """Return a line about documents that are kept again; None if there are none."""

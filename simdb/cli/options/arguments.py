@@ -141,8 +141,8 @@ KeepBy = Annotated[
     str,
     Option(
         metavar="RULE",
-        help="Which document of a group is kept: first, last, longest, max:FIELD or min:FIELD; only"
-        " without --db.",
+        help="Which document of a group is kept: first, last, longest, max:FIELD or min:FIELD; with"
+        " --db, a group within this run.",
     ),
 ]
 Verify = Annotated[

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from simdb.checks import share
 from simdb.choices import PolicyName
 from simdb.cli.options import arguments
-from simdb.cli.options.keep_rule import FIRST, check_keep_rule
+from simdb.cli.options.keep_rule import check_keep_rule
 from simdb.cli.options.match_options import MatchOptions
 from simdb.engine.clusters.find import CONNECTED, STAR, check_policy
 from simdb.errors import OptionError
@@ -45,12 +45,6 @@ class DuplicateOptions:
                 f"--policy {self.policy} works only without --db, where documents are grouped"
             )
         check_keep_rule(self.keep_by)
-        if has_database and self.keep_by != FIRST:
-            raise OptionError(
-                f"--keep-by {self.keep_by} works only without --db: with it, each document is kept"
-                " or left out when it is read, before later ones are known; run dedup without --db"
-                " first, and give what it keeps to --db"
-            )
         if not has_database and self.texts is not None:
             raise OptionError(
                 "--texts works only with --db; without --db all texts are in the input"
