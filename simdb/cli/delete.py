@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 import simdb
-from simdb.cli.options.arguments import Database, IntIds, Json, given_ids
+from simdb.cli.options.arguments import Database, IntIds, Json, Where, given_ids
 from simdb.cli.options.condition import given_age, given_condition
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
@@ -23,13 +23,7 @@ def delete(
         str | None,
         Option("--ids", metavar="FILE", help="A file with one id on each line; - standard input."),
     ] = None,
-    where: Annotated[
-        list[str] | None,
-        Option(
-            metavar="FIELD=VALUE",
-            help="Documents whose metadata have this value; given again, both must hold.",
-        ),
-    ] = None,
+    where: Where = None,
     older_than: Annotated[
         str | None,
         Option(
@@ -42,20 +36,26 @@ def delete(
 ) -> None:
     """Delete stored documents, by id, by their metadata or by their age.
 
+    With --where and --older-than, both must hold.
+
     Exit code 3 if an id is unknown; the documents of all other ids are deleted.
     """
-    if [ids, ids_file, where, older_than].count(None) != 3:
-        raise simdb.OptionError("delete needs one of ID..., --ids, --where and --older-than")
-    if where is not None:
-        is_meant = given_condition(where)
-        with simdb.open(db, "w") as database:
-            print_one({"deleted": database.delete_where(is_meant)}, as_json=json)
-    elif older_than is not None:
-        before = given_age(older_than)
-        with simdb.open(db, "w") as database:
-            print_one({"deleted": database.expire(before)}, as_json=json)
-    else:
+    conditions = where if older_than is None else older_than
+    if [ids, ids_file, conditions].count(None) != 2:
+        raise simdb.OptionError(
+            "delete needs one of ID..., --ids, and --where or --older-than or both"
+        )
+    is_meant = None if where is None else given_condition(where)
+    before = None if older_than is None else given_age(older_than)
+    if conditions is None:
         _delete_ids(db, ids, ids_file, int_ids, json)
+        return
+    with simdb.open(db, "w") as database:
+        if before is not None:
+            deleted = database.expire(before, where=is_meant)
+        elif is_meant is not None:
+            deleted = database.delete_where(is_meant)
+    print_one({"deleted": deleted}, as_json=json)
 
 
 def _delete_ids(

@@ -1,9 +1,10 @@
 """Command query: shows the stored documents that match one document."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.door import open_either
 from simdb.cli.output.render import match_row, print_rows
@@ -32,6 +33,7 @@ def query(
         int | None,
         Option(metavar="K", help="Show the K nearest documents, however similar they are."),
     ] = None,
+    where: arguments.Where = None,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
@@ -41,7 +43,8 @@ def query(
     """Show the stored documents that match a text, a file, a stored document or a fingerprint.
 
     The best match comes first.  --nearest shows the most similar documents even if they do not
-    match.  Exit code 0 whether there are matches or not.
+    match, --where only documents whose metadata have a value.  Exit code 0 whether there are
+    matches or not.
     """
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError(
@@ -49,25 +52,46 @@ def query(
         )
     if nearest is not None:
         _check_alone(similarity=similarity, distance=distance, method=method, limit=limit)
-    decoded_as = known_encoding(encoding)
-    arguments.check_errors(errors)
-    document: str | int | None = text
-    if text == STANDARD_INPUT or file is not None:
-        document = read_file(file or STANDARD_INPUT, decoded_as, errors)
-    if fingerprint is not None:
-        document = arguments.given_bits(fingerprint)
+    document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
+    filters: dict[str, Any] = {} if where is None else {"where": given_condition(where)}
     with open_either(db, allow or []) as database:
+        if filters:
+            _check_single(database, db)
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
         if nearest is not None:
-            found = database.nearest(document, nearest, id=wanted, recall=recall, errors=errors)
+            found = database.nearest(
+                document, nearest, id=wanted, recall=recall, errors=errors, **filters
+            )
         else:
             found = database.query(
                 document, id=wanted, similarity=similarity, distance=distance, recall=recall,
-                method=method, limit=limit, errors=errors,
+                method=method, limit=limit, errors=errors, **filters,
             )  # fmt: skip
     print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)
+
+
+def _document(
+    text: str | None, file: str | None, fingerprint: str | None, encoding: str, errors: str
+) -> str | int | None:
+    """Return the text or the fingerprint that was given; None for a stored document."""
+    decoded_as = known_encoding(encoding)
+    arguments.check_errors(errors)
+    if fingerprint is not None:
+        return arguments.given_bits(fingerprint)
+    if text == STANDARD_INPUT or file is not None:
+        return read_file(file or STANDARD_INPUT, decoded_as, errors)
+    return text
+
+
+def _check_single(database: object, path: str) -> None:
+    """Raise OptionError for a sharded database."""
+    if not isinstance(database, simdb.Database):
+        raise simdb.OptionError(
+            f"--where does not apply to the sharded database {path}; query its shards, the"
+            " databases in that directory, or filter what is found"
+        )
 
 
 def _check_alone(**given: object) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from simdb import kernel
 from simdb.checks import shown
 from simdb.engine.reading import Reading
-from simdb.engine.search.where import Where, check_where, satisfying
+from simdb.engine.search.where import Where, check_optional, check_where, satisfying
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals
 from simdb.engine.write import conflicts
@@ -57,12 +57,14 @@ class Changing(Reading[IdT], Protocol[IdT]):
         check_where(where)
         with self._writing.alone("the transaction must be idle to delete"):
             state = self._writing.current()
-            ordinals = satisfying(state, where)
+            ordinals = satisfying(state, state.live(), where)
             conflicts.delete_all(self._writing.staging, state, ordinals)
             return len(ordinals)
 
-    def expire(self, before: datetime) -> int:
+    def expire(self, before: datetime, *, where: Where | None = None) -> int:
         """Delete the documents whose time is before `before`; returns their number.
+
+        `where`: of these only the ones that `delete_where(where)` would delete.
 
         `Options.keep_times` of the database decides what the time of a document is: when it was
         inserted, or when it was inserted or last matched by a claim.  A datetime without a time
@@ -78,10 +80,13 @@ class Changing(Reading[IdT], Protocol[IdT]):
                 " documents there, or use delete_where with a date in their metadata"
             )
         seconds = _seconds_of(before)
+        check_optional(where)
         with self._writing.alone("the transaction must be idle to delete"):
             state = self._writing.current()
             live, times = state.live(), state.times()
             ordinals = live[(times[live] > 0) & (times[live] < seconds)]
+            if where is not None:
+                ordinals = satisfying(state, ordinals, where)
             conflicts.delete_all(self._writing.staging, state, ordinals)
             return len(ordinals)
 

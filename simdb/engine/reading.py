@@ -103,18 +103,31 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
+        where: "Where | None" = None,
         verify: "Verify[IdT] | None" = None,
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
-        """Find any one match, as fast as possible; None if no document matches.  See `query`."""
+        """Find any one match, as fast as possible; None if no document matches.  See `query`.
+
+        With `where` or `verify`, all matches are found, and asked about up to the first that
+        satisfies both.
+        """
         given = similarity, distance, recall, method
-        if verify is None:
+        if where is not None:
+            most = 1 if verify is None else None
+            found = self.query(
+                document, id=id, similarity=similarity, distance=distance, recall=recall,
+                method=method, limit=most, where=where, errors=errors,
+            )  # fmt: skip
+        elif verify is None:
             found = self._found(document, id, given, None, errors, first=True)
+        if verify is None:
             return found[0] if found else None
         search.verify.check_verify(verify)
-        every = self._found(document, id, given, None, errors, first=False)
+        if where is None:
+            found = self._found(document, id, given, None, errors, first=False)
         least = Question(*given).least_similarity(self._store.options)
-        return search.verify.first_verified(every, verify, least)
+        return search.verify.first_verified(found, verify, least)
 
     def query_many(
         self,
@@ -177,6 +190,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         *,
         id: IdT | None = None,
         recall: float | None = None,
+        where: "Where | None" = None,
         errors: ErrorsName = "strict",
     ) -> list[Match[IdT]]:
         """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
@@ -190,14 +204,18 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         database's.  1.0 compares with every document and is exact.  By distance the answer is
         always exact.  `errors`: see `query`.
 
+        `where(metadata)`: find the nearest of the documents that satisfy it, see `query`.  It is
+        asked about the nearest documents first, so it takes long only if few satisfy it.
+
         Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
         document without features.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid `k` or `recall`,
         NotFoundError for an unknown `id`.
         """
         wanted = search.nearest.Wanted.checked(self._store.options, k, recall)
+        check_optional(where)
         with self._state() as state:
-            return search.nearest.find(self._store, state, document, id, wanted, errors)
+            return search.nearest.find(self._store, state, document, id, wanted, errors, where)
 
     def nearest_many(
         self,
@@ -206,6 +224,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         *,
         ids: Iterable[IdT] | None = None,
         recall: float | None = None,
+        where: "Where | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -217,18 +236,19 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         """
         count = thread_count(threads)
         wanted = search.nearest.Wanted.checked(self._store.options, k, recall)
+        check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
         with self._state() as state:
             state.threads = count
             if ids is not None:
                 ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
-                rows = search.nearest.of_stored(self._store, state, ordinals, wanted)
+                rows = search.nearest.of_stored(self._store, state, ordinals, wanted, where)
             else:
                 slices = states.incoming.sketch_slices(
                     self._store.sketcher, documents, None, None, errors=errors, threads=count
                 )
-                rows = search.nearest.of_slices(self._store, state, slices, wanted)
+                rows = search.nearest.of_slices(self._store, state, slices, wanted, where)
             return lookup.as_matches(state, rows)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:

@@ -159,11 +159,12 @@ class Writing(Protocol[IdT]):
         with self.write() as transaction:
             return transaction.delete_where(where)
 
-    def expire(self, before: "datetime") -> int:
+    def expire(self, before: "datetime", *, where: "Where | None" = None) -> int:
         """Delete the documents whose time is before `before`, and commit; returns their number.
 
+        `where`: of these only the ones that `delete_where(where)` would delete.
         The database must have been created with `Options.keep_times`.  See
         `WriteTransaction.expire`.
         """
         with self.write() as transaction:
-            return transaction.expire(before)
+            return transaction.expire(before, where=where)

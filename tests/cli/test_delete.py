@@ -119,7 +119,9 @@ def test_an_empty_file_deletes_nothing(simdb_run, db):
         ["--older-than", "1.5d"],
         ["--older-than", "-1d"],
         ["--older-than", "99999999999999999999w"],
-        ["--older-than", "1d", "--where", "lang=en"],
+        ["--older-than", "1d", "--where", "lang=en", "--ids", "-"],
+        ["--older-than", "1d", "--where", "lang"],
+        ["a", "--older-than", "1d"],
     ],
 )
 def test_wrong_use_deletes_nothing(simdb_run, db, arguments):
@@ -154,6 +156,19 @@ def test_old_documents_are_deleted(simdb_run, tmp_path, monkeypatch, age, expect
 
     assert (ran.code, ran.rows) == (0, [{"deleted": 3 - len(expected)}])
     assert left("aged") == list(expected)
+
+
+def test_old_documents_with_a_value_are_deleted(simdb_run, tmp_path, monkeypatch):
+    now = time.time()
+    with simdb.open(tmp_path / "aged", options=simdb.Options(keep_times="inserted")) as database:
+        for id, days, lang in [("a", 40, "en"), ("b", 40, "de"), ("c", 1, "en"), ("d", 40, "en")]:
+            monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+            database.insert(id, 1, {"lang": lang})
+
+    ran = simdb_run("delete", "aged", "--where", "lang=en", "--older-than", "30d")
+
+    assert (ran.code, ran.rows) == (0, [{"deleted": 2}])
+    assert left("aged") == ["b", "c"]
 
 
 def test_a_database_without_times_refuses_an_age(simdb_run, db):

@@ -37,6 +37,13 @@ def test_query_answers_as_one_database(simdb_run, texts, given):
         assert found.rows == wanted.rows
 
 
+def test_query_of_shards_refuses_a_filter(simdb_run, texts):
+    ran = simdb_run("query", "many", texts[0], "--where", "lang=en")
+
+    assert ran.code == 2
+    assert "--where does not apply to the sharded database many" in ran.notes
+
+
 def test_get_shows_documents_and_names_unknown_ids(simdb_run, texts):
     found = simdb_run("get", "many", "document 3", "unknown", "document 1")
 

@@ -265,6 +265,25 @@ def test_query_takes_a_limit_and_a_criterion(simdb_run, db):
     assert len(simdb_run("query", db, FOX, "--method", "exhaustive").rows) == 2
 
 
+def test_query_shows_only_documents_with_a_value(simdb_run, tmp_path):
+    with simdb.open(tmp_path / "fields") as database:
+        languages = ["en", "de", "en", "de"]
+        metadata = [{"lang": lang, "year": 2020 + at // 2} for at, lang in enumerate(languages)]
+        database.insert_many([*"abcd"], [0, 1, 3, 7], metadata)
+    given = ["query", "fields", "--fingerprint", "0"]
+
+    def found(*options):
+        return [row["id"] for row in simdb_run(*given, *options).rows]
+
+    assert found("--distance", "3") == [*"abcd"]
+    assert found("--distance", "3", "--where", "lang=de") == [*"bd"]
+    assert found("--distance", "3", "--where", "lang=de", "--limit", "1") == ["b"]
+    assert found("--distance", "3", "--where", "lang=de", "--where", "year=2021") == ["d"]
+    assert found("--nearest", "1", "--where", "lang=de") == ["b"]
+    assert found("--distance", "3", "--where", "lang=fr") == []
+    assert simdb_run(*given, "--where", "lang").code == 2
+
+
 def test_query_shows_the_nearest_whatever_their_similarity(simdb_run, db):
     rows = simdb_run("query", db, FOX, "--nearest", "3", "--recall", "1").rows
 

@@ -1,6 +1,8 @@
 """Filters by metadata: where= of queries, and delete_where."""
 
 from contextlib import suppress
+from datetime import datetime, timedelta
+from random import Random
 
 import pytest
 
@@ -50,6 +52,81 @@ def test_text_by_similarity_is_filtered(database):
     every = [each.id for each in database.query(PAGE, similarity=0.6) if each.id % 2]
     assert len(every) > 2
     assert [each.id for each in found] == every[:3]
+
+
+def test_any_one_match_satisfies_the_filter(filled):
+    assert filled.first(1, distance=4, where=english).id in ("a", "d", "e")
+    assert filled.first(id="a", distance=4, where=english).id in ("d", "e")
+    assert filled.first(1, distance=4, where=lambda metadata: False) is None
+    found = filled.first(0, distance=4, where=english, verify=lambda id: id != "a")
+    assert found.id in ("d", "e")
+
+
+def test_the_nearest_satisfy_the_filter(filled):
+    assert [each.id for each in filled.nearest(1, 2, where=english)] == ["a", "d"]
+    assert [each.id for each in filled.nearest(id="a", k=9, where=english)] == ["d", "e"]
+    assert filled.nearest(1, 2, where=lambda metadata: False) == []
+    found = filled.nearest_many(ids=["a", "c"], k=1, where=english)
+    assert [[each.id for each in row] for row in found] == [["d"], ["d"]]
+
+
+@pytest.mark.parametrize("chosen", [1, 5, 97])
+@pytest.mark.parametrize("kind", ["bits", "text"])
+def test_the_nearest_are_the_best_of_all_that_satisfy(database, monkeypatch, chosen, kind):
+    monkeypatch.setattr("simdb.engine.search.nearest_where.FOUND_TOGETHER", 300)
+    random = Random(7)
+    if kind == "bits":
+        documents = [random.getrandbits(64) for _ in range(600)]
+    else:
+        words = [f"w{number}" for number in range(40)]
+        documents = [" ".join(random.choices(words, k=30)) for _ in range(600)]
+    database.insert_many(range(600), documents, range(600))
+    queries = documents[:20]
+    asked = []
+
+    def where(number):
+        asked.append(number)
+        return number % 97 < chosen
+
+    found = database.nearest_many(queries, k=3, recall=1.0, where=where)
+
+    assert len(asked) == len(set(asked))
+    every = database.nearest_many(queries, k=600, recall=1.0)
+    for row, whole, query in zip(found, every, queries, strict=True):
+        best = [each for each in whole if each.id % 97 < chosen][:3]
+        assert list(row) == best
+        assert database.nearest(query, 3, recall=1.0, where=where) == best
+    stored = database.nearest_many(ids=range(20), k=3, recall=1.0, where=where)
+    for at, row in enumerate(stored):
+        assert at not in [each.id for each in row]
+        best = [each for each in every[at] if each.id % 97 < chosen and each.id != at][:3]
+        assert list(row) == best
+        assert database.nearest(id=at, k=3, recall=1.0, where=where) == best
+
+
+def test_documents_that_are_old_and_satisfy_the_filter_expire(tmp_path):
+    later = datetime.now() + timedelta(days=1)
+    with simdb.open(tmp_path / "aged", options=simdb.Options(keep_times="inserted")) as database:
+        database.insert_many([*"abc"], [0, 1, 3], [{"lang": "en"}, None, {"lang": "de"}])
+
+        assert database.expire(later - timedelta(days=2), where=english) == 0
+        assert database.expire(later, where=english) == 1
+        assert list(database) == ["b", "c"]
+        with pytest.raises(simdb.InputError, match="where must be a function"):
+            database.expire(later, where="lang")
+
+
+def test_a_snapshot_and_a_transaction_have_the_same_filter(filled):
+    with filled.read() as snapshot, filled.write() as transaction:
+        transaction.update_metadata("a", {"lang": "de"})
+        assert snapshot.nearest(1, 1, where=english)[0].id == "a"
+        assert transaction.nearest(1, 1, where=english)[0].id == "d"
+        assert transaction.first(0, distance=2, where=english) is None
+
+
+def test_an_empty_database_has_no_nearest(database):
+    assert database.nearest(1, where=english) == []
+    assert len(database.nearest_many([1, 2], where=english)[1]) == 0
 
 
 def test_the_filter_comes_before_verify(filled):
@@ -123,6 +200,9 @@ def test_what_is_no_function_is_refused(filled, where):
     for verb in (
         lambda: filled.query(1, distance=1, where=where),
         lambda: filled.query_many([1], distance=1, where=where),
+        lambda: filled.first(1, distance=1, where=where),
+        lambda: filled.nearest(1, where=where),
+        lambda: filled.nearest_many([1], where=where),
         lambda: filled.delete_where(where),
     ):
         with pytest.raises(simdb.InputError, match="where must be a function of the metadata"):

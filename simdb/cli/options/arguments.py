@@ -99,6 +99,13 @@ KeepTimes = Annotated[
     TimesName,
     Option(help="Store when documents were inserted, or last seen by a claim too; or none."),
 ]
+Where = Annotated[
+    list[str] | None,
+    Option(
+        metavar="FIELD=VALUE",
+        help="Documents whose metadata have this value; given again, both must hold.",
+    ),
+]
 Rotations = Annotated[
     int | None, Option(help="Number of sorted orders for --method rotation, 1 to 64.")
 ]

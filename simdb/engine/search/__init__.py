@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["couples", "judge", "many", "nearest", "pairs", "planning", "verify"]
+__all__ = ["couples", "judge", "many", "nearest", "nearest_where", "pairs", "planning", "verify"]
 
 if TYPE_CHECKING:
-    from simdb.engine.search import couples, judge, many, nearest, pairs, planning, verify
+    from simdb.engine.search import (
+        couples,
+        judge,
+        many,
+        nearest,
+        nearest_where,
+        pairs,
+        planning,
+        verify,
+    )
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -6,7 +6,7 @@ matches after a step is done, and the queries that are left after all steps are 
 document.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import shown
+from simdb.engine import search
 from simdb.engine.search import lookup
 from simdb.engine.search.methods.register import method_of, nearest_by_scan
 from simdb.engine.search.question import Question
 from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
+from simdb.engine.search.where import Where
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -66,18 +68,29 @@ class Wanted(NamedTuple):
 
 
 def find(
-    store: Store, state: State, document: Any, id: Id | None, wanted: Wanted, errors: str
+    store: Store,
+    state: State,
+    document: Any,
+    id: Id | None,
+    wanted: Wanted,
+    errors: str,
+    where: Where | None = None,
 ) -> list[Match]:
-    """Return the best documents for `document`, or for the stored document `id` without itself."""
+    """Return the best documents for `document`, or for the stored document `id` without itself.
+
+    `where`: only documents whose metadata satisfy it.
+    """
     if (document is None) == (id is None):
         raise InputError("nearest needs either a document or the id= of a stored document")
     if id is None:
         sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
-        found = _find_fast(store.options, state, sketches, wanted)
+        found = None if where else _find_fast(store.options, state, sketches, wanted)
         if found is None:
-            found = lookup.as_list(state, of_sketches(store.options, state, sketches, wanted))
+            found = lookup.as_list(state, of_slices(store, state, [sketches], wanted, where))
         return found
     ordinals = known_ordinals(state, [id])
+    if where is not None:
+        return lookup.as_list(state, of_stored(store, state, ordinals, wanted, where))
     sketches = stored_sketches(state, ordinals)
     # The document also finds itself.
     found = _find_fast(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
@@ -87,17 +100,34 @@ def find(
     return [match for match in found if match.id != own][: wanted.k]
 
 
-def of_stored(store: Store, state: State, ordinals: U32, wanted: Wanted) -> Rows:
+def of_stored(
+    store: Store, state: State, ordinals: U32, wanted: Wanted, where: Where | None = None
+) -> Rows:
     """Return the best documents of stored documents, each without itself."""
     sketches = stored_sketches(state, ordinals)
+    if where is not None:
+        find_more = _finding(store, state, wanted)
+        return search.nearest_where.of_sketches(
+            find_more, state, sketches, wanted.k, where, ordinals
+        )
     # Each document also finds itself.
     rows = of_sketches(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
     rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
     return rows.limited(wanted.k)
 
 
-def of_slices(store: Store, state: State, slices: Iterable[Sketches], wanted: Wanted) -> Rows:
+def of_slices(
+    store: Store,
+    state: State,
+    slices: Iterable[Sketches],
+    wanted: Wanted,
+    where: Where | None = None,
+) -> Rows:
     """Return the best documents of queries in slices."""
+    if where is not None:
+        find_more = _finding(store, state, wanted)
+        find_where = search.nearest_where.of_sketches
+        return joined([find_where(find_more, state, each, wanted.k, where) for each in slices])
     return joined([of_sketches(store.options, state, each, wanted) for each in slices])
 
 
@@ -114,6 +144,11 @@ def of_sketches(options: Options, state: State, sketches: Sketches, wanted: Want
             found = _of_alike(options, state, queries, wanted, by_similarity=is_measured)
             parts.append((which, found))
     return gathered(len(sketches), parts)
+
+
+def _finding(store: Store, state: State, wanted: Wanted) -> Callable[[Sketches, int], Rows]:
+    """Return a function that finds as many of the best documents of sketches as it is told."""
+    return lambda sketches, k: of_sketches(store.options, state, sketches, wanted._replace(k=k))
 
 
 def _find_fast(

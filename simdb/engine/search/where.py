@@ -40,19 +40,18 @@ def check_optional(where: Any) -> None:
         check_where(where)
 
 
-def satisfying(state: State, where: Where) -> U32:
-    """Return the ordinals of the live documents whose metadata satisfy `where`, ascending.
+def satisfying(state: State, ordinals: U32, where: Where) -> U32:
+    """Return those of some ordinals, ascending, whose metadata satisfy `where`.
 
-    All metadata are read once, in order, some thousands at a time.
+    Their metadata are read once, in order, some thousands at a time.
     """
-    live = state.live()
-    is_meant = np.zeros(len(live), np.bool_)
-    for start in range(0, len(live), READ_TOGETHER):
-        part = live[start : start + READ_TOGETHER].tolist()
+    is_meant = np.zeros(len(ordinals), np.bool_)
+    for start in range(0, len(ordinals), READ_TOGETHER):
+        part = ordinals[start : start + READ_TOGETHER].tolist()
         packed = state.metadata_of_many(part)
         for at, ordinal in enumerate(part, start):
             is_meant[at] = bool(where(unpacked(packed, ordinal)))
-    return live[is_meant]
+    return ordinals[is_meant]
 
 
 def kept_matches(
@@ -72,13 +71,19 @@ def kept_matches(
     return chosen
 
 
-def kept(state: State, rows: Rows, where: Where, limit: int | None) -> Rows:
+def kept(
+    state: State,
+    rows: Rows,
+    where: Where,
+    limit: int | None,
+    known: dict[int, bool] | None = None,
+) -> Rows:
     """Return the first `limit` matches of each query whose metadata satisfy `where`.
 
     A document is asked about once, however many queries it matches, and only if a query still
-    needs matches.
+    needs matches.  `known`: answers for ordinals, which are used and added to.
     """
-    known: dict[int, bool] = {}
+    known = {} if known is None else known
     packed: dict[int, bytes] = {}
     read_stop = 0
     chosen: list[int] = []
