@@ -77,7 +77,7 @@ class WriteTransaction(Changing[IdT]):
     def insert_many(
         self,
         ids: Iterable[IdT],
-        documents: Any,
+        documents: Any = None,
         metadata: Any = None,
         *,
         replace: bool = False,
@@ -88,7 +88,8 @@ class WriteTransaction(Changing[IdT]):
     ) -> int:
         """Store many documents, all or none of them; returns how many were stored.
 
-        `ids`: str, bytes or int.  `documents`: an iterable of documents, uint64[n] of
+        `ids`: str, bytes or int; a mapping from ids to documents needs no `documents`.
+        `documents`: an iterable of documents, uint64[n] of
         ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix, or an Arrow
         column.  `metadata`: a plain object or None for each document.  `errors`: see `query`.
         `progress(done)` is called now and then with the number of documents sketched.  `threads`:
@@ -105,6 +106,7 @@ class WriteTransaction(Changing[IdT]):
         Raises InputError for an invalid id, document or metadata.
         """
         rule = conflicts.rule_of(on_conflict, replace)
+        ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             return self._insert(
                 ids, documents, metadata, rule=rule, errors=errors, progress=progress,

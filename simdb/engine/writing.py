@@ -43,7 +43,7 @@ class Writing(Protocol[IdT]):
     def insert_many(
         self,
         ids: Iterable[IdT],
-        documents: Any,
+        documents: Any = None,
         metadata: Any = None,
         *,
         replace: bool = False,
@@ -52,7 +52,11 @@ class Writing(Protocol[IdT]):
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> int:
-        """Store many documents and commit; see `WriteTransaction.insert_many`."""
+        """Store many documents and commit, all or none of them; returns how many were stored.
+
+        `ids` and `documents`: as many of both, or a mapping from ids to documents alone.  The other
+        arguments are described at `WriteTransaction.insert_many`.
+        """
         with self.write() as transaction:
             return transaction.insert_many(
                 ids, documents, metadata, replace=replace, on_conflict=on_conflict, errors=errors,

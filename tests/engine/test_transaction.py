@@ -255,3 +255,16 @@ def test_an_array_may_be_changed_once_it_was_inserted(database):
         bits[:] = 0
 
     assert [database.get(id).fingerprint.bits for id in "abc"] == [1, 2, 3]
+
+
+def test_a_mapping_has_ids_and_documents(database):
+    assert database.insert_many({"a": 1, "b": 2**40}) == 2
+
+    assert [database[id].fingerprint.bits for id in ("a", "b")] == [1, 2**40]
+
+
+def test_ids_without_documents_are_refused(database):
+    for ids in (["a", "b"], [("a", 1)]):
+        with pytest.raises(simdb.InputError, match="documents are missing"):
+            database.insert_many(ids)
+    assert len(database) == 0

@@ -28,6 +28,18 @@ SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller
 Progress = Callable[[int], None]
 
 
+def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
+    """Return ids and documents, also of a mapping; InputError if there are no documents."""
+    if documents is not None:
+        return ids, documents
+    if isinstance(ids, Mapping):
+        return list(ids.keys()), list(ids.values())
+    raise InputError(
+        "documents are missing; give ids and documents, or a mapping from ids to documents; of a"
+        " table give both columns: insert_many(table['id'], table['text'])"
+    )
+
+
 def as_list(values: Any, what: str) -> list[Any]:
     """Return an iterable, array or Arrow column as a list; InputError for one value or None."""
     if isinstance(values, list):

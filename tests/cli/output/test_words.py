@@ -53,6 +53,7 @@ ONLY_IN_PROGRAMS = re.compile(
             "with durability=",
             "labels=",
             "^(?:x, m|t|k)=",
+            "^documents are missing",
             "write_shard|shard_of|is one database and not sharded|names shards of another",
             "table\\(s\\)|rotation\\(s\\)|dimension\\(s\\)|document\\(s\\)",
         )
