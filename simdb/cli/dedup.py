@@ -5,7 +5,9 @@ texts wait in a spool, too: candidates that sketches find are decided by their t
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
@@ -31,9 +33,13 @@ from simdb.cli.output.target import Target, side_files, written
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Reading, valid_name
 from simdb.cli.reading.source_names import expanded, holds_records
-from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.cli.reading.sources import check_sources, header_of, read_sources
 from simdb.errors import OptionError
 
+FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
+FLAT_TEXT_COLUMNS = (
+    "representative", "size", "representative_text", "id", "distance", "similarity", "text",
+)  # fmt: skip
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 
@@ -129,7 +135,13 @@ def _run(job: Job) -> tuple[Outcome, int]:
         with (
             written(results.keep, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
-            surviving(kept, job.sources, names, has_links=results.link) as survivors,
+            surviving(
+                kept,
+                job.sources,
+                names,
+                has_links=results.link,
+                columns=partial(_survivor_columns, job),
+            ) as survivors,
         ):
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
@@ -137,7 +149,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
                 beginnings,
             )  # fmt: skip
             outcome = _found(job, work, older)
-            write_results(shown, row_file)
+            write_results(shown, row_file, _columns(job, is_flat=True))
         seconds = progress.elapsed_seconds
         progress.finish()
         job.listing.show(shown, _columns(job))
@@ -166,15 +178,22 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
         return find_new(work, database, older)
 
 
-def _columns(job: Job) -> tuple[str, ...]:
-    """Return the columns of a table of the rows."""
-    if job.db is None:
-        return (
-            GROUP_COLUMNS
-            if job.results.show is None
-            else (*GROUP_COLUMNS[:1], "text", *GROUP_COLUMNS[1:])
-        )
-    return MATCH_COLUMNS if job.results.show is None else (*MATCH_COLUMNS, "text", "match_text")
+def _columns(job: Job, *, is_flat: bool = False) -> tuple[str, ...]:
+    """Return the columns of a table of the rows; `is_flat`: with a row for each duplicate."""
+    has_texts = job.results.show is not None
+    if job.db is not None:
+        return (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
+    if is_flat:
+        return FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
+    return (*GROUP_COLUMNS[:1], "text", *GROUP_COLUMNS[1:]) if has_texts else GROUP_COLUMNS
+
+
+def _survivor_columns(job: Job, sources: Sequence[str]) -> list[str]:
+    """Return the columns of a table of survivors that has none: those of the tables it is of."""
+    columns: dict[str, None] = {}
+    for source in sources:
+        columns.update(dict.fromkeys(header_of(source, job.reading)))
+    return list(columns) or [job.reading.id_field, job.reading.text_field]
 
 
 def _kept_note(kept: Target | None, intake: Intake) -> str | None:

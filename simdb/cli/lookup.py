@@ -123,10 +123,11 @@ def lookup(
             earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
         intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
         count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
+        columns = COLUMNS if show is None else SHOWN_COLUMNS
         with written(output, form) as target:
-            write_results(rows, target)
+            write_results(rows, target, columns)
         progress.finish()
-        has_rows = listing.show(rows, COLUMNS if show is None else SHOWN_COLUMNS)
+        has_rows = listing.show(rows, columns)
         note = None if target is None else target.note("nothing matches")
         for each in (note, None if listing.quiet else _summary(intake, count, wanted)):
             if each is not None:

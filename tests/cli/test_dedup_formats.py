@@ -302,6 +302,77 @@ def test_an_empty_output_says_so_and_what_was_there_is_kept(simdb_run, name):
     assert len(Path(name).read_bytes()) < len(before)
 
 
+@pytest.mark.parametrize(
+    ("options", "header"),
+    [
+        ([], "representative,size,id,distance,similarity"),
+        (
+            ["--show", "9"],
+            "representative,size,representative_text,id,distance,similarity,text",
+        ),
+        (["--db", "d"], "id,match,distance,similarity"),
+        (["--db", "d", "--show", "9"], "id,match,distance,similarity,text,match_text"),
+    ],
+)
+def test_the_header_of_a_table_without_rows_is_that_of_one_with_rows(simdb_run, options, header):
+    Path("one.jsonl").write_bytes(LINES.splitlines(keepends=True)[0])
+    Path("all.jsonl").write_bytes(LINES)
+
+    simdb_run("dedup", "one.jsonl", "--groups", "none.csv", *options)
+    simdb_run("dedup", "all.jsonl", "--groups", "some.csv", *options)
+    simdb_run("dedup", "one.jsonl", "--groups", "none.tsv.gz", *options)
+
+    assert Path("none.csv").read_text() == header + "\n"
+    assert Path("some.csv").read_text().startswith(header + "\n")
+    assert gzip.decompress(Path("none.tsv.gz").read_bytes()).decode() == (
+        header.replace(",", "\t") + "\n"
+    )
+
+
+@pytest.mark.parametrize("show", [[], ["--show", "9"]])
+def test_the_header_of_lookup_without_rows_is_that_of_one_with_rows(simdb_run, show):
+    Path("all.jsonl").write_bytes(LINES)
+    simdb_run("create", "d")
+
+    simdb_run("lookup", "d", "all.jsonl", "--output", "none.csv", *show)
+    simdb_run("insert", "d", "all.jsonl")
+    simdb_run("lookup", "d", "all.jsonl", "--output", "some.csv", *show)
+
+    (header,) = Path("none.csv").read_text().splitlines()
+    assert Path("some.csv").read_text().splitlines()[0] == header
+
+
+def test_without_survivors_a_table_has_the_columns_of_its_sources(simdb_run):
+    Path("a.csv").write_text(f"url,text,lang\nu,{FOX},en\n")
+    Path("b.tsv").write_text(f"url\ttext\tyear\nv\t{FOX}\t1\n")
+    Path("c.jsonl").write_text(json.dumps({"url": "w", "text": FOX}) + "\n")
+    run = ["--db", "seen", "--id-field", "url"]
+    simdb_run("dedup", "a.csv", *run)
+
+    outputs = {"both.csv": "a.csv b.tsv", "lines.tsv": "c.jsonl", "out/": "b.tsv c.jsonl"}
+    for keep, sources in outputs.items():
+        ran = simdb_run("dedup", *sources.split(), *run, "--keep", keep)
+        assert ran.code == 0, ran.notes
+
+    assert Path("both.csv").read_text() == "url,text,lang,year\n"
+    assert Path("lines.tsv").read_text() == "url\ttext\n"
+    assert Path("out/b.tsv").read_text() == "url\ttext\tyear\n"
+    assert Path("out/c.jsonl").read_text() == ""
+
+
+def test_rows_in_a_file_that_is_shorter_than_a_header_are_kept(simdb_run):
+    Path("empty.jsonl").write_bytes(b"")
+    Path("k.csv").write_text("id\n1\n")
+
+    ran = simdb_run("dedup", "empty.jsonl", "--keep", "k.csv")
+    again = simdb_run("dedup", "empty.jsonl", "--keep", "k.csv")
+
+    assert Path("k.csv").read_text() == "id,text\n"
+    assert Path("k.csv.before").read_text() == "id\n1\n"
+    assert "k.csv.before" in ran.notes
+    assert "k.csv.before" not in again.notes
+
+
 def test_without_survivors_parquet_keeps_the_schema_of_its_sources(simdb_run):
     table = parquet_source("a.parquet")
     simdb_run("dedup", "a.parquet", "--db", "seen")

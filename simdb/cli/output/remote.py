@@ -69,13 +69,13 @@ def open_remote(path: str) -> io.RawIOBase:
 def put_remote(local: str, path: str, *, saved_as: str | None) -> bool:
     """Copy a local file to a remote one; return whether the old one was moved to `saved_as`.
 
-    That happens if `saved_as` is a name and the old file is larger.
+    That happens if `saved_as` is a name and the old file has another size, which is not 0.
     """
     with _explained(path):
         system, inner = _system(path)
         is_saved = False
         if saved_as is not None and system.exists(inner):
-            is_saved = system.size(inner) > os.path.getsize(local)
+            is_saved = system.size(inner) not in (0, os.path.getsize(local))
             if is_saved:
                 system.mv(inner, _system(saved_as)[1])
         system.put_file(local, inner)

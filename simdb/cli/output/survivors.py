@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from simdb.cli.output.formats import (
@@ -78,15 +78,18 @@ class Survivors(Temporary):
         sources: Sequence[str],
         names: Sequence[str],
         *,
+        columns: Callable[[Sequence[str]], Sequence[str]],
         has_links: bool = False,
     ) -> None:
         """Fill `target`; `has_links`: link files into a folder, and do not copy them.
 
-        `names`: what readers call the `sources`.
+        `names`: what readers call the `sources`.  `columns` returns the columns of a CSV or TSV
+        file of some sources that has no survivors.
         """
         self.target = target
         self._sources = sources
         self._has_links = has_links
+        self._columns = columns
         self._numbers = {name: number for number, name in enumerate(names)}
         # Where the lines of each source begin and end in the temporary file.
         self._parts_of: dict[int, tuple[int, int]] = {}
@@ -127,13 +130,16 @@ class Survivors(Temporary):
             self._write_shards()
         else:
             parquet = [each for each in self._sources if each.lower().endswith(PARQUET_END)]
-            self._write(
-                target, [each for each in parquet if os.path.isfile(each) or is_remote(each)]
-            )
+            known = [each for each in parquet if os.path.isfile(each) or is_remote(each)]
+            self._write(target, self._sources, known)
         target.finish()
 
     def _write(
-        self, target: Target, parquet: Sequence[str], part: tuple[int, int] | None = None
+        self,
+        target: Target,
+        sources: Sequence[str],
+        parquet: Sequence[str],
+        part: tuple[int, int] | None = None,
     ) -> None:
         """Write a table of the lines, or of a part of them; `parquet`: sources of its schema."""
         kind, stream = target.form.kind, target.stream
@@ -142,7 +148,8 @@ class Survivors(Temporary):
         if kind == PARQUET:
             write_parquet(lambda: self._parts(part), stream, parquet)
         elif kind in DELIMITERS:
-            write_separated(lambda: self._rows(part), stream, DELIMITERS[kind])
+            columns = self._columns(sources) if target.rows == 0 else ()
+            write_separated(lambda: self._rows(part), stream, DELIMITERS[kind], columns)
         elif kind == JSON_LINES and part is not None:
             stream.writelines(self._lines(part))
 
@@ -159,7 +166,7 @@ class Survivors(Temporary):
             with written(path, output_format(path, "--keep")) as shard:
                 assert shard is not None, "a path and a format make a target"
                 shard.rows = part[1] - part[0]
-                self._write(shard, [source] if is_parquet else [], part)
+                self._write(shard, [source], [source] if is_parquet else [], part)
 
     def _sorted_in(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the lines without the numbers of their sources; note where those of each are."""
@@ -218,13 +225,14 @@ def surviving(
     sources: Sequence[str],
     names: Sequence[str],
     *,
+    columns: Callable[[Sequence[str]], Sequence[str]],
     has_links: bool = False,
 ) -> Iterator[Survivors | None]:
     """Yield the survivors that fill `target`; None if there is no target.  See `Survivors`."""
     if target is None:
         yield None
         return
-    with Survivors(target, sources, names, has_links=has_links) as survivors:
+    with Survivors(target, sources, names, columns=columns, has_links=has_links) as survivors:
         yield survivors
 
 

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from filecmp import cmp
 from typing import IO
 
 from simdb.cli.output.formats import FOLDER, GZIP, SHARDS, ZSTD, Format
@@ -105,7 +106,7 @@ def _written_file(path: str, form: Format) -> Iterator[Target]:
                 with suppress(OSError):
                     target.finish()
                 raise
-        if not target.rows and _size(place) > _size(partial):
+        if not target.rows and _has_other(place, partial):
             target.saved = path + BEFORE
             os.replace(place, place + BEFORE)
         os.replace(partial, place)
@@ -152,7 +153,7 @@ def _written_folder(path: str, form: Format) -> Iterator[Target]:
 def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
     """Move a new file into a folder; return where an old one with rows is kept, if it is."""
     new, old = os.path.join(partial, name), os.path.join(place, name)
-    is_saved = name in target.without_rows and _size(old) > _size(new)
+    is_saved = name in target.without_rows and _has_other(old, new)
     if is_saved:
         os.replace(old, old + BEFORE)
     os.replace(new, old)
@@ -169,5 +170,8 @@ def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
     return file
 
 
-def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.exists(path) else 0
+def _has_other(old: str, new: str) -> bool:
+    """Return whether an old file exists and holds anything but what a new one holds."""
+    if not os.path.exists(old) or not os.path.getsize(old):
+        return False
+    return not cmp(old, new, shallow=False)

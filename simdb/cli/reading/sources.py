@@ -41,7 +41,7 @@ from simdb.cli.reading.source_names import (
     expanded,
     unpacked,
 )
-from simdb.cli.reading.table_records import read_table
+from simdb.cli.reading.table_records import read_header, read_table
 from simdb.errors import InputError
 from simdb.threads import read_ahead, thread_count
 
@@ -198,6 +198,14 @@ def _read_file(path: str, reading: Reading) -> Found:
     if kind.endswith(TABS):
         return _guarded(name, batched(read_table(path, name, reading, delimiter="\t")))
     return batched([read_document(path, reading)])
+
+
+def header_of(path: str, reading: Reading) -> list[str]:
+    """Return the columns of a CSV or TSV file; nothing for any other source."""
+    kind = unpacked(path)
+    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
+        return []
+    return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
 
 
 def _guarded(name: str, found: Found) -> Found:

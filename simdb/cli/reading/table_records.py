@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from simdb.cli.reading.content import DOCUMENT_BYTES_MAX, opened, settled_encoding
+from simdb.cli.reading.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, opened, settled_encoding
 from simdb.cli.reading.records import (
     Problem,
     Reading,
@@ -46,6 +46,17 @@ def read_table(
                     yield _table_record(header, row, reading, name, line)
             except InputError as error:
                 yield Problem(name, f"{name}:{line}", str(error))
+
+
+def read_header(path: str, reading: Reading, *, delimiter: str) -> list[str]:
+    """Return the first row of a CSV file, which names its fields; nothing if it is unreadable."""
+    try:
+        with opened(path) as stream:
+            encoding = settled_encoding(stream, reading.encoding)
+            text = io.TextIOWrapper(stream, encoding, "replace", newline="")
+            return _next_row(csv.reader(text, delimiter=delimiter)) or []
+    except CONTENT_ERRORS:
+        return []
 
 
 def _next_row(rows: Any) -> list[str] | None:
