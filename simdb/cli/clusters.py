@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import simdb
+from simdb.cli.duplicates.stored_texts import check_shown, with_texts
 from simdb.cli.options.arguments import (
     Database,
     Distance,
@@ -11,15 +12,19 @@ from simdb.cli.options.arguments import (
     Policy,
     Recall,
     Rotations,
+    Show,
     Similarity,
+    StoredTexts,
     TextIds,
 )
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
+from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import print_note
 
+COLUMNS = ("representative", "size", "ids")
 WRITTEN = ("id", "representative", "cluster")
 
 
@@ -42,12 +47,16 @@ def clusters(
     ] = "first",
     output: Output = None,
     text_ids: TextIds = False,
+    show: Show = None,
+    texts: StoredTexts = None,
     listing: ListingOptions,
+    inputs: ReadingOptions,
 ) -> None:
     """Show the groups of stored documents that match, the representative of each first.
 
     Exit code 1 if there are any, with --exit-code.
     """
+    check_shown(show, texts, output, inputs)
     if output is not None:
         export_format(output)
     with simdb.open(db, "r") as database:
@@ -60,6 +69,7 @@ def clusters(
             policy=policy,
             representative=representative,
         )
+        sketch = database.options.sketch
     if output is not None:
         count, note = export(found, output, WRITTEN, text_ids=text_ids)
         print_note(note)
@@ -68,5 +78,7 @@ def clusters(
             {"representative": each.representative, "size": len(each), "ids": each.ids}
             for each in found
         )
-        count = int(listing.show(rows, ("representative", "size", "ids")))
+        columns = COLUMNS if show is None else (*COLUMNS, "texts")
+        with with_texts(rows, show, texts, inputs, sketch) as shown:
+            count = int(listing.show(shown, columns))
     listing.end(has_found=count > 0)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import simdb
+from simdb.cli.duplicates.stored_texts import check_shown, with_texts
 from simdb.cli.options.arguments import (
     Database,
     Distance,
@@ -12,12 +13,15 @@ from simdb.cli.options.arguments import (
     Output,
     Recall,
     Rotations,
+    Show,
     Similarity,
+    StoredTexts,
     TextIds,
 )
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
+from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import Row, print_note, rounded
 from simdb.cli.output.words import in_words
@@ -42,12 +46,16 @@ def pairs(
     ] = False,
     output: Output = None,
     text_ids: TextIds = False,
+    show: Show = None,
+    texts: StoredTexts = None,
     listing: ListingOptions,
+    inputs: ReadingOptions,
 ) -> None:
     """Show all pairs of stored documents that match.
 
     Exit code 1 if there are any, with --exit-code.
     """
+    check_shown(show, texts, output, inputs)
     if output is not None:
         export_format(output)
     with simdb.open(db, "r") as database:
@@ -63,7 +71,9 @@ def pairs(
             count, note = export(found, output, COLUMNS, text_ids=text_ids)
             print_note(note)
         else:
-            count = int(listing.show(_rows(found), COLUMNS))
+            columns = COLUMNS if show is None else (*COLUMNS, "left_text", "right_text")
+            with with_texts(_rows(found), show, texts, inputs, database.options.sketch) as rows:
+                count = int(listing.show(rows, columns))
     listing.end(has_found=count > 0)
 
 

@@ -109,3 +109,51 @@ def test_a_table_has_the_texts_in_columns(simdb_run, source):
 
 def test_without_characters_nothing_can_be_shown(simdb_run, source):
     assert simdb_run("dedup", source, "--show", 0).code == 2
+
+
+@pytest.fixture
+def stored(simdb_run, write_lines):
+    """Makes a database of three documents, two of which match, and a source of their texts."""
+    alike = " ".join(f"w{number}" for number in range(60))
+    other = " ".join(f"v{number}" for number in range(60))
+    records = [{"id": 1, "text": alike}, {"id": 2, "text": other}, {"id": 3, "text": alike}]
+    write_lines("a.jsonl", *records)
+    write_lines("late.jsonl", records[2])
+    simdb_run("insert", "d", "a.jsonl", "--int-ids")
+
+
+@pytest.mark.parametrize(
+    ("verb", "source", "beside"),
+    [
+        ("pairs", "a.jsonl", {"left_text": "w0 w1\u2026", "right_text": "w0 w1\u2026"}),
+        ("pairs", "late.jsonl", {"left_text": None, "right_text": "w0 w1\u2026"}),
+        ("clusters", "a.jsonl", {"texts": ["w0 w1\u2026"] * 2}),
+        ("clusters", "late.jsonl", {"texts": [None, "w0 w1\u2026"]}),
+    ],
+)
+@pytest.mark.usefixtures("stored")
+def test_pairs_and_clusters_have_the_beginnings_of_texts(simdb_run, verb, source, beside):
+    (plain,) = simdb_run(verb, "d").rows
+
+    ran = simdb_run(verb, "d", "--show", "5", "--texts", source, "--int-ids")
+
+    assert ran.code == 0, ran.notes
+    assert ran.rows == [plain | beside]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--show", "5"], "--show N and --texts SOURCE belong together"),
+        (["--texts", "a.jsonl"], "--show N and --texts SOURCE belong together"),
+        (["--show", "5", "--texts", "a.jsonl", "--output", "x.csv"], "does not apply to --output"),
+        (["--show", "5", "--texts", "missing.jsonl"], "missing.jsonl"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["pairs", "clusters"])
+@pytest.mark.usefixtures("stored")
+def test_texts_that_cannot_be_shown_are_wrong_use(simdb_run, verb, options, message):
+    ran = simdb_run(verb, "d", *options)
+
+    assert ran.code == 2
+    assert message in ran.notes

@@ -47,7 +47,10 @@ class Shown:
         self._beginnings = beginnings
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows: `text` beside each id, `match_text` beside a match."""
+        """Yield the rows: `text` beside each id, `match_text` beside a match.
+
+        A pair gets `left_text` and `right_text`, a cluster the `texts` of its ids.
+        """
         source = iter(self._rows)
         while portion := list(islice(source, PORTION_ROWS)):
             ids = [id for row in portion for id in _ids_of(row)]
@@ -81,10 +84,16 @@ def _ids_of(row: Row) -> list[Id]:
     """Return the ids in a row, in the order in which `_with_texts` takes their texts."""
     if "duplicates" in row:
         return [row["representative"], *(each["id"] for each in row["duplicates"])]
-    return [row["id"], row["match"]]
+    if "ids" in row:
+        return list(row["ids"])
+    return [row["left"], row["right"]] if "left" in row else [row["id"], row["match"]]
 
 
 def _with_texts(row: Row, texts: Iterator[str | None]) -> Row:
+    if "ids" in row:
+        return {**row, "texts": [next(texts) for _ in row["ids"]]}
+    if "left" in row:
+        return {**row, "left_text": next(texts), "right_text": next(texts)}
     if "duplicates" not in row:
         return {**row, "text": next(texts), "match_text": next(texts)}
     own = next(texts)

@@ -163,6 +163,10 @@ EarlierTexts = Annotated[
     list[str] | None,
     Option(metavar="SOURCE", help="Texts, by id, of documents that --db has already."),
 ]
+StoredTexts = Annotated[
+    list[str] | None,
+    Option(metavar="SOURCE", help="Where the texts of stored documents are, by id; for --show."),
+]
 MaxShare = Annotated[
     float | None,
     Option(
