@@ -1,6 +1,7 @@
 """Reports: statistics, findings, advice and explanations that a database gives about itself."""
 
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any
 
 from simdb import previews
@@ -45,6 +46,8 @@ class Statistics:
     `calibrated_count`: the documents that the calibration covers; the others are compared one by
     one.  None without a calibration.
     `cluster_count`: the kept clusters of two or more documents; None if none are kept.
+    `oldest_time`, `newest_time`: the first and the last time of a document, in UTC; None if the
+    database keeps no times (`Options.keep_times`), or no document has one.
     """
 
     path: str
@@ -65,6 +68,8 @@ class Statistics:
     runs: tuple[RunStatistics, ...]
     readers: tuple[ReaderStatistics, ...]
     options: dict[str, Any]
+    oldest_time: datetime | None = None
+    newest_time: datetime | None = None
 
     def __repr__(self) -> str:
         """Return the path, and the most important numbers."""

@@ -15,8 +15,10 @@ from simdb.cli.output.measures import size_in_words, time_and_age
 from simdb.cli.output.render import is_table, print_one, quantity
 from simdb.cli.output.words import in_words
 from simdb.minhash import Minhash
-from simdb.options import Simhash
+from simdb.options import SEEN, Simhash
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
+
+UTC = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def stats(
@@ -33,7 +35,9 @@ def stats(
     with open_either(db) as database:
         numbers = database.stats()
         if all or not is_table(json) or isinstance(numbers, simdb.ShardedStatistics):
-            print_one(asdict(numbers), as_json=json)
+            times = {name: getattr(numbers, name, None) for name in ("oldest_time", "newest_time")}
+            shown = {name: f"{each:{UTC}}" for name, each in times.items() if each is not None}
+            print_one(asdict(numbers) | shown, as_json=json)
             return
         assert isinstance(database, simdb.Database)
         advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
@@ -46,6 +50,7 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "documents", _documents(numbers)
     yield "size", _size(numbers)
     yield from _times(numbers.path)
+    yield from _document_times(numbers, options)
     yield "similarity", _matching(options)
     if not isinstance(options.sketch, Minhash) and (
         numbers.bare_count or not options.sketch.store_volatility
@@ -94,6 +99,16 @@ def _times(path: str) -> Iterator[tuple[str, str]]:
     if os.path.exists(lock) and os.stat(lock).st_mtime <= written:
         yield "created", time_and_age(os.stat(lock).st_mtime, now)
     yield "last write", time_and_age(written, now)
+
+
+def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
+    """Yield when the documents were inserted or last seen, if the database keeps their times."""
+    first, last = numbers.oldest_time, numbers.newest_time
+    if first is not None and last is not None:
+        now = time.time()
+        name = "last seen" if options.keep_times == SEEN else "inserted"
+        moments = (time_and_age(each.timestamp(), now) for each in (first, last))
+        yield name, " to ".join(moments)
 
 
 def _matching(options: simdb.Options) -> str:

@@ -11,6 +11,7 @@ from simdb.engine import state as states
 from simdb.engine.pairing import Pairing
 from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
 from simdb.engine.state.state import State
+from simdb.errors import OptionError
 from simdb.ids import IdT
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
@@ -79,6 +80,25 @@ class ById(Pairing[IdT], Protocol[IdT]):
             ordinals = found[is_stored].astype(np.uint32)
             bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
             return is_stored, bits
+
+    def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
+        """Return the time of each of the stored documents `ids`: datetime64[s][n], in UTC.
+
+        It is when the document was inserted or, with `Options(keep_times="seen")`, inserted or last
+        matched by a claim; NaT for a document without a time.  Raises OptionError if the database
+        keeps no times, NotFoundError for the first unknown id.
+        """
+        if not self._store.options.keeps_times:
+            raise OptionError(
+                f"{self._store.environment.path} keeps no times of documents; create a database"
+                " with Options(keep_times='inserted') or 'seen' and insert the documents there"
+            )
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            seconds = state.times()[known_ordinals(state, listed)]
+        times: npt.NDArray[np.datetime64] = seconds.astype("datetime64[s]")
+        times[seconds == 0] = np.datetime64("NaT")
+        return times
 
     def __getitem__(self, id: IdT) -> Document[IdT]:
         """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.

@@ -8,6 +8,7 @@ import pytest
 import simdb
 from simdb.cli import stats
 from simdb.cli.output.measures import age_in_words, size_in_words, time_and_age
+from simdb.engine.state import staged_times
 from simdb.reports import ReaderStatistics
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -120,6 +121,35 @@ def test_other_readers_and_what_to_do_are_shown(shown, simdb_run, monkeypatch):
 
     assert row["readers"] == "process 1, 150 commits behind"
     assert row["to do"] == "simdb compact then stop it (process 1 reads)"
+
+
+@pytest.mark.parametrize(("keep", "name"), [("inserted", "inserted"), ("seen", "last seen")])
+def test_the_times_of_documents_are_shown(shown, simdb_run, monkeypatch, keep, name):
+    now = time.time()
+    with simdb.open("db", options=simdb.Options(keep_times=keep)) as database:
+        for id, days in ((1, 40), (2, 3)):
+            monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+            database.insert(id, id)
+
+    row = shown()
+    (numbers,) = simdb_run("stats", "db", "--json").rows
+    (got,) = simdb_run("get", "db", "2", "--int-ids").rows
+
+    oldest = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 40 * 86_400))
+    newest = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 3 * 86_400))
+    assert "(1 month ago) to " in row[name]
+    assert row[name].endswith("(3 days ago)")
+    assert (numbers["oldest_time"], numbers["newest_time"]) == (oldest, newest)
+    assert got["time"] == newest
+
+
+def test_without_times_none_are_shown(shown, simdb_run):
+    simdb_run("create", "db")
+    simdb_run("insert", "db", "--id", "a", "--text", "some text")
+
+    assert not {"inserted", "last seen"} & set(shown())
+    assert simdb_run("stats", "db", "--json").rows[0]["oldest_time"] is None
+    assert "time" not in simdb_run("get", "db", "a").rows[0]
 
 
 def test_all_numbers_are_shown_when_asked_for(simdb_run, on_terminal):

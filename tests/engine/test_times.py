@@ -322,3 +322,44 @@ def test_a_chunk_beyond_the_last_ordinal_is_found(damaged):
 
     with simdb.open(damaged) as database:
         assert any(each.place == "times" for each in database.check(deep=True))
+
+
+def test_the_time_of_a_document_is_told(tmp_path, clock, keep):
+    with opened(tmp_path, keep) as database:
+        first, later = int(clock.now), int(clock.now) + 100
+        database.insert_many(range(6), range(6))
+        clock.now += 100
+        database.insert("late", 2**63)
+        database.add_if_new("again", 3, distance=0)
+        with database.write() as transaction:
+            transaction.insert("staged", 2**62)
+
+            seen = transaction.times_many([3, "late", 0, "staged"])
+
+        renewed = later if keep == "seen" else first
+        expected = [renewed, later, first, later]
+        assert seen.dtype == "datetime64[s]"
+        assert seen.astype(int).tolist() == expected
+        assert database.times_many([3, "late", 0, "staged"]).astype(int).tolist() == expected
+        with database.read() as snapshot:
+            assert snapshot.times_many([]).tolist() == []
+        with pytest.raises(simdb.NotFoundError, match="'none'"):
+            database.times_many(["late", "none"])
+        numbers = database.stats()
+        assert (numbers.oldest_time, numbers.newest_time) == (at(first), at(later))
+        database.delete_many([0, 1, 2, 4, 5, "staged"])
+        assert database.stats().oldest_time == at(renewed)
+
+
+def test_a_database_without_times_tells_none(database):
+    database.insert("a", 1)
+
+    with pytest.raises(simdb.OptionError, match="keeps no times of documents"):
+        database.times_many(["a"])
+    assert database.stats().oldest_time is database.stats().newest_time is None
+
+
+def test_an_empty_database_has_no_oldest_time(tmp_path, keep):
+    with opened(tmp_path, keep) as database:
+        assert database.stats().newest_time is None
+        assert len(database.times_many([])) == 0

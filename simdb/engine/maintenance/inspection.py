@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime, timezone
 
 import numpy as np
 
@@ -66,6 +67,7 @@ def statistics(store: Store) -> Statistics:
             runs=tuple(_run_statistics(store, run, state.source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
             options=encode_options(store.options, _idf_in_numbers(store)),
+            **_times(store, state),
         )
 
 
@@ -158,6 +160,20 @@ def _section_bytes(store: Store, source: Source) -> dict[str, int]:
         count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
         sizes[name.decode()] = pages["psize"] * count
     return sizes
+
+
+def _times(store: Store, state: State) -> dict[str, datetime]:
+    """Return the first and the last time of a document, if there are any."""
+    if not store.options.keeps_times:
+        return {}
+    times = state.times()[state.live()]
+    known = times[times > 0]
+    if not len(known):
+        return {}
+    return {
+        "oldest_time": datetime.fromtimestamp(int(known.min()), timezone.utc),
+        "newest_time": datetime.fromtimestamp(int(known.max()), timezone.utc),
+    }
 
 
 def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
