@@ -182,7 +182,7 @@ def _write_all(
     threads: int,
 ) -> None:
     store = writer.store
-    store.environment.check_pages()
+    store.environment.page_checks.walk_all()
     manifest = ahead.finish(writer)
     if not manifest.next_run and not manifest.next_ordinal:
         # Nothing was ever inserted, so that an IDF table can still be set.

@@ -125,7 +125,7 @@ def drop_ahead(writer: Writer, manifest: Manifest) -> Manifest:
         return manifest
     store = writer.store
     names = [*table_names(store.options), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY]
-    store.environment.check_pages(frozenset(names))
+    store.environment.page_checks.walk(frozenset(names))
     for name in names:
         handle = store.environment.subdatabase(name)
         for key in keys_from(writer.transaction, handle, layout.number_key(manifest.ahead)):

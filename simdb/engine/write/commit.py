@@ -111,7 +111,7 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
     changes = metadata.changed_before(first)
     if changes:
         environment = writer.store.environment
-        environment.check_pages(frozenset({layout.METADATA}), rarely=True)
+        environment.page_checks.walk_rarely(frozenset({layout.METADATA}))
         handle = environment.subdatabase(layout.METADATA)
         for key, value in changed_blocks(writer.transaction, handle, changes):
             if value is None:
@@ -143,7 +143,7 @@ def _write_sealed(
     """
     store = writer.store
     names = table_names(store.options)
-    store.environment.check_pages(DROPPED.union(names))
+    store.environment.page_checks.walk(DROPPED.union(names))
     runs = [*base.runs, *staging.sealed]
     number = manifest.next_run
     if not rows:

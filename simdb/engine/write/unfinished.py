@@ -132,6 +132,6 @@ class _Work:
 def _drop(writer: Writer, runs: Sequence[Run]) -> None:
     """Remove runs after they were merged."""
     store = writer.store
-    store.environment.check_pages(DROPPED.union(table_names(store.options)))
+    store.environment.page_checks.walk(DROPPED.union(table_names(store.options)))
     for run in runs:
         drop_run(writer, run)

@@ -69,7 +69,7 @@ def write_notes(writer: Writer, notes: Mapping[bytes, bytes | None]) -> None:
     """Store packed notes by their keys; None removes a note."""
     if notes:
         # LMDB frees the pages of the notes that are replaced.
-        writer.store.environment.check_pages(frozenset({layout.META}))
+        writer.store.environment.page_checks.walk(frozenset({layout.META}))
     for key, packed in notes.items():
         if packed is None:
             writer.delete(layout.META, key)

@@ -10,7 +10,7 @@ gets ForkedError.  A database opens an environment of its own in the child, to r
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from simdb.storage.environment.copy import copy_compacted
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn
 from simdb.storage.environment.handles import Handles
 from simdb.storage.environment.map import READERS_MAX, open_map
+from simdb.storage.environment.page_checks import PageChecks
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.environment.transaction_numbers import check_next, check_number
 from simdb.storage.files.open_files import OpenFiles
@@ -72,6 +73,7 @@ class Environment:
             path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
         )
         self.presence, self._watch = self._files.presence, self._files.watch
+        self.page_checks = PageChecks(self._watch)
         try:
             self._lmdb = self._open()
             with self.reading():
@@ -155,12 +157,6 @@ class Environment:
             translate(error, self.path)
         finally:
             self._watch.end_own(number)
-
-    def check_pages(self, only: Collection[bytes] = (), *, rarely: bool = False) -> None:
-        """Raise CorruptError if pages could make LMDB crash; call this before anything is dropped.
-
-        `only`: in these.  `rarely`: not again at once."""
-        (self._watch.walk_rarely if rarely else self._watch.walk)(only or None)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
@@ -262,7 +258,7 @@ class Environment:
     def copy_to(self, path: str) -> None:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
-            self.check_pages()
+            self.page_checks.walk_all()
             copy_compacted(self._lmdb, transaction, self.handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
