@@ -46,8 +46,11 @@ PART_BITS_MAX = 16
 TABLES_MAX = 16
 # A task has several parts, so that a large one matters less.
 PARTS_OF_TASK = 4
-# A part of more documents is cut into cells, by default.
+# A part of more documents is cut into cells, by default.  Its documents travel once for each of
+# its chunks, so a plan makes parts of half as many where it can.
 CELL_DOCUMENTS = 200_000
+# Where it cannot, larger parts stay whole up to so many documents, which take some 3 GB.
+LARGE_CELL_DOCUMENTS = 16_000_000
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -192,12 +195,19 @@ class PairsPlan:
         joined = np.flatnonzero(labels != np.arange(count))
         return labels[joined], joined
 
-    def cells(self, sizes: I64, most: int = CELL_DOCUMENTS) -> list[Cell]:
+    @property
+    def cell_documents(self) -> int:
+        """Above how many documents a part is cut: much more than most parts have."""
+        mean = self.copies * self.documents / self.part_count
+        return int(min(max(2 * mean, CELL_DOCUMENTS), LARGE_CELL_DOCUMENTS))
+
+    def cells(self, sizes: I64, most: int | None = None) -> list[Cell]:
         """Return the tasks for parts of `sizes` int64[parts], of about 2 x `most` rows at most.
 
-        A part with more than `most` rows is cut into chunks (`chunks_of`), and there is a task for
-        each chunk and for each two of them.
+        `most`: `cell_documents` if you give none.  A part with more than `most` rows is cut into
+        chunks (`chunks_of`), and there is a task for each chunk and for each two of them.
         """
+        most = self.cell_documents if most is None else most
         found = []
         for part, size in enumerate(np.asarray(sizes).tolist()):
             chunks = -(-size // most)
@@ -267,9 +277,9 @@ def _options_of(options: Any) -> Options:
     return settled(options)
 
 
-def _part_bits(tables: int, tasks: int) -> int:
+def _part_bits(tables: int, tasks: int, documents: float) -> int:
     """Return into how many parts, 2^bits, each table is cut."""
-    wanted = max(PARTS_OF_TASK * tasks / tables, 1)
+    wanted = max(PARTS_OF_TASK * tasks / tables, 2 * documents / CELL_DOCUMENTS, 1)
     return min(math.ceil(math.log2(wanted)), PART_BITS_MAX)
 
 
@@ -283,7 +293,9 @@ def _by_blocks(
         )
     tables = distance + 1
     header = FINGERPRINT_BITS // tables
-    exchange = ByBlocks(distance, tables, min(_part_bits(tables, tasks), header), width, least)
+    exchange = ByBlocks(
+        distance, tables, min(_part_bits(tables, tasks, documents), header), width, least
+    )
     compared = tables * documents**2 / 2 ** (header + 1)
     rows = tables * documents
     seconds = rows * ROW_SECONDS + min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
@@ -320,7 +332,7 @@ def _by_vertices(documents: float, options: Options, similarity: float, recall: 
 
 def _by_bands(documents: float, options: Options, similarity: float, tasks: int) -> PairsPlan:
     bands = bands_of(options)
-    exchange = ByBands(bands, _part_bits(bands.table_count, tasks), similarity)
+    exchange = ByBands(bands, _part_bits(bands.table_count, tasks, documents), similarity)
     copies = float(bands.table_count)
     why = f"{bands.table_count} bands of {bands.rows} minima"
     return PairsPlan(

@@ -9,7 +9,7 @@ import simdb
 from simdb import kernel
 from simdb.bits import bit_counts
 from simdb.correction import corrected
-from simdb.distributed import by_vertices, chunks_of, plan_pairs, similar
+from simdb.distributed import Cell, by_vertices, chunks_of, plan_pairs, similar
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.vector_form import signs_of
@@ -307,3 +307,31 @@ def test_signs_are_the_fingerprints():
         bits, vectors = kernel.quantise(near_weights(9, 20, dimensions))
         assert signs_of(vectors).tolist() == bits.tolist()
         assert bit_counts(signs_of(vectors) ^ bits).sum() == 0
+
+
+@pytest.mark.parametrize("options", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
+def test_parts_of_many_documents_stay_whole(options):
+    asked = {"distance": 3} if isinstance(options, simdb.Simhash) else {"similarity": 0.8}
+
+    plan = plan_pairs(5_000_000, options, tasks=6, **asked)
+
+    mean = int(plan.copies * plan.documents / plan.part_count)
+    assert mean <= 200_000
+    assert plan.cells(np.full(plan.part_count, 2 * mean)) == [
+        Cell(part, 0, 0) for part in range(plan.part_count)
+    ]
+
+
+def test_large_parts_are_cut_only_if_they_are_much_larger_than_others():
+    plan = plan_pairs(1e8, similarity=0.9)
+    mean = int(plan.copies * plan.documents / plan.part_count)
+
+    sizes = np.full(plan.part_count, mean)
+    sizes[7] = 5 * mean
+
+    assert plan.cell_documents == pytest.approx(2 * mean, rel=0.01)
+    cells = plan.cells(sizes)
+    assert [cell for cell in cells if cell.part != 7] == [
+        Cell(part, 0, 0) for part in range(plan.part_count) if part != 7
+    ]
+    assert len([cell for cell in cells if cell.part == 7]) == 6
