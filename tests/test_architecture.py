@@ -86,8 +86,8 @@ FOLDERS = {
         "stars", "plan",
     ],
     "spark": [
-        "frames", "sketching", "packing", "keys", "tasks", "finding", "components", "copies",
-        "clustering",
+        "frames", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "components",
+        "copies", "clustering",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

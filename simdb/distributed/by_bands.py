@@ -41,9 +41,13 @@ class ByBands:
         """The length of a row."""
         return self.bands.sketch.vector_bytes
 
+    def band_keys(self, rows: U8) -> npt.NDArray[np.uint64]:
+        """Return the key of each band of each row: uint64[n, bands]."""
+        return self.bands.searchable(np.empty(0, np.uint64), rows)
+
     def parts(self, rows: U8) -> tuple[I64, U32]:
         """Return one part of each band for each row."""
-        keys = self.bands.searchable(np.empty(0, np.uint64), rows)
+        keys = self.band_keys(rows)
         numbers = np.zeros(keys.shape, np.uint32)
         if self.part_bits:
             numbers = (keys >> np.uint64(64 - self.part_bits)).astype(np.uint32)
@@ -54,7 +58,7 @@ class ByBands:
     def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
         """Yield the pairs that agree in the band of the part, in no earlier one, and are alike."""
         band = part >> self.part_bits
-        keys = self.bands.searchable(np.empty(0, np.uint64), rows)[:, band].copy()
+        keys = self.band_keys(rows)[:, band].copy()
         ordinals = np.arange(len(rows), dtype=np.uint32)
         kernel.sort(keys, ordinals)
         table = Table(keys, ordinals, np.empty(0, np.uint32))

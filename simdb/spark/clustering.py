@@ -7,7 +7,6 @@ import numpy as np
 
 from simdb.checks import one_of
 from simdb.distributed import stars
-from simdb.distributed.plan import CELL_DOCUMENTS
 from simdb.engine.clusters.find import CONNECTED, POLICIES
 from simdb.spark import components, copies, finding, frames, keys, sketching
 from simdb.spark.finding import Asked, Job
@@ -36,7 +35,7 @@ def clusters(
     representative: str = FIRST,
     checkpoint: str | None = None,
     partitions: int | None = None,
-    block_limit: int = CELL_DOCUMENTS,
+    block_limit: int | None = None,
     driver_links: int = components.DRIVER_LINKS,
 ) -> Any:
     """Return the clusters of matching documents: id, representative; only those of two or more.

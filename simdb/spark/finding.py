@@ -8,11 +8,10 @@ import numpy as np
 
 from simdb.checks import whole
 from simdb.distributed import PairsPlan, plan_pairs
-from simdb.distributed.plan import CELL_DOCUMENTS
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
-from simdb.spark import frames, keys, sketching, tasks
+from simdb.spark import frames, keys, narrowing, sketching, tasks
 from simdb.spark.tasks import Tasks
 
 PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
@@ -35,7 +34,7 @@ class Job(NamedTuple):
     asked: Asked
     sketch: Simhash | Minhash
     partitions: int
-    block_limit: int
+    block_limit: int | None
 
 
 def pairs(
@@ -45,7 +44,7 @@ def pairs(
     distance: int | None = None,
     recall: float | None = None,
     partitions: int | None = None,
-    block_limit: int = CELL_DOCUMENTS,
+    block_limit: int | None = None,
 ) -> Any:
     """Return all matching pairs: left, right, distance INT, similarity FLOAT or null.
 
@@ -56,8 +55,8 @@ def pairs(
     once, the lower id on the left.
 
     `partitions`: of the shuffle, by default 3 for each processor.  `block_limit`: documents of one
-    part above which it is cut into several tasks.  Raises ExistsError for an id that is there
-    twice, and OptionError for a criterion that no plan serves.
+    part above which it is cut into several tasks, `PairsPlan.cell_documents` by default.  Raises
+    ExistsError for an id that is there twice, and OptionError for a criterion that no plan serves.
     """
     job = Job(
         Asked(similarity, distance, recall),
@@ -139,10 +138,13 @@ def plan_of(job: Job, count: int) -> PairsPlan:
 
 
 def _spread(rows: Any, count: int, job: Job) -> tuple[Any, PairsPlan, Tasks]:
-    whole("block_limit", job.block_limit, 1, 1 << 31)
+    if job.block_limit is not None:
+        whole("block_limit", job.block_limit, 1, 1 << 31)
     made = plan_of(job, count)
+    rows = narrowing.narrowed(rows, made, job.partitions)
     sizes = tasks.part_sizes(rows, made)
-    shared = tasks.make_tasks(made, sizes, job.partitions, job.block_limit)
+    limit = made.cell_documents if job.block_limit is None else job.block_limit
+    shared = tasks.make_tasks(made, sizes, job.partitions, limit)
     return tasks.spread(rows, made, shared, job.partitions), made, shared
 
 

@@ -30,11 +30,17 @@ class Blob(NamedTuple):
 
 
 def gathered(batches: Iterable[Any], width: int) -> Iterator[tuple[I64, U8]]:
-    """Yield the keys and the rows of `width` bytes of batches (key, row), many at a time."""
+    """Yield the keys and the rows of `width` bytes of batches (key, row), many at a time.
+
+    Batches can also be packed; their rows have a width of their own, and are yielded as they are.
+    """
     keys: list[I64] = []
     rows: list[U8] = []
     count = 0
     for batch in batches:
+        if "content" in batch.schema.names:
+            yield from ((blob.keys, blob.rows) for blob in blobs(batch))
+            continue
         keys.append(frames.numbers_of(batch.column(0)))
         if width:
             rows.append(frames.rows_of(batch.column(1), width))
@@ -78,13 +84,19 @@ def packed(
     )
 
 
-def blobs(batch: Any, width: int) -> Iterator[Blob]:
-    """Yield what the rows of a batch hold; rows of documents have `width` bytes."""
+def blobs(batch: Any, width: int | None = None, *, chunk: int | None = None) -> Iterator[Blob]:
+    """Yield what the rows of a batch hold; rows of documents have `width` bytes, None for any.
+
+    `chunk`: only what is of this one.
+    """
     columns = [batch.column(name) for name in ("task", "chunk", "keys", "content")]
-    for task, chunk, keys, content in zip(*columns, strict=True):
+    for task, side, keys, content in zip(*columns, strict=True):
+        if chunk is not None and side.as_py() != chunk:
+            continue
         names = np.frombuffer(keys.as_buffer(), np.int64)
-        rows = np.frombuffer(content.as_buffer(), np.uint8).reshape(len(names), width)
-        yield Blob(task.as_py(), chunk.as_py(), names, rows)
+        rows = np.frombuffer(content.as_buffer(), np.uint8)
+        shape = len(names), -1 if width is None else width
+        yield Blob(task.as_py(), side.as_py(), names, rows.reshape(shape))
 
 
 def by_task(batches: Iterable[Any], width: int) -> Iterator[list[Blob]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.distributed import Cell, PairsPlan, chunks_of
-from simdb.spark import frames, packing
+from simdb.spark import frames, narrowing, packing
 from simdb.spark.frames import I64
 
 # A document of a part costs as much as so many comparisons.
@@ -83,14 +83,14 @@ def _cost(sizes: I64, cells_of: dict[int, tuple[int, list[int]]], cell: Cell) ->
 def _count_parts(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
     sizes = np.zeros(plan.part_count, np.int64)
     for _, rows in packing.gathered(batches, plan.row_bytes):
-        sizes += np.diff(plan.split(rows).offsets)
+        sizes += np.diff(narrowing.split_rows(plan, rows)[1].offsets)
     parts = np.flatnonzero(sizes)
     yield frames.batch_of({"part": parts.astype(np.int32), "documents": sizes[parts]})
 
 
 def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
-    for keys, rows in packing.gathered(batches, plan.row_bytes):
-        split = plan.split(rows)
+    for keys, given in packing.gathered(batches, plan.row_bytes):
+        rows, split = narrowing.split_rows(plan, given)
         numbers, chunks, positions = [], [], []
         for part in np.flatnonzero(np.diff(split.offsets)).tolist():
             at = split.positions[split.offsets[part] : split.offsets[part + 1]]

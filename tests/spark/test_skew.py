@@ -1,0 +1,92 @@
+"""One document in thousands of near copies makes neither many links nor one long task."""
+
+import numpy as np
+import pytest
+
+from simdb.distributed import plan_pairs
+from simdb.spark import components, finding, packing, tasks
+
+arrow = pytest.importorskip("pyarrow")
+
+COPIES, OTHERS, PARTITIONS = 3000, 1500, 6
+
+
+@pytest.fixture(scope="module")
+def bits():
+    """Fingerprints of near copies, of which no two are equal, and of others."""
+    generator = np.random.default_rng(3)
+    others = generator.integers(0, 2**64, OTHERS + 1, np.uint64)
+    copies = np.full(4 * COPIES, others[0])
+    for _ in range(3):
+        copies ^= np.uint64(1) << generator.integers(0, 64, len(copies)).astype(np.uint64)
+    distinct = np.unique(copies)
+    return np.concatenate([generator.permutation(distinct)[:COPIES], others[1:]])
+
+
+def tasks_of(bits, limit):
+    """Return the plan, its tasks, and the packed rows of each partition."""
+    plan = plan_pairs(len(bits), distance=3, tasks=PARTITIONS)
+    batch = arrow.RecordBatch.from_arrays(
+        [arrow.array(np.arange(len(bits))), arrow.array(bits.view(np.int64))], ["key", "row"]
+    )
+    sizes = np.diff(plan.split(plan.rows(bits)).offsets)
+    shared = tasks.make_tasks(plan, sizes, PARTITIONS, limit or plan.cell_documents)
+    packed = arrow.Table.from_batches(list(tasks._pack_parts(plan, shared, [batch])))
+    packed = packed.sort_by([("task", "ascending"), ("chunk", "ascending")])
+    places = packed.column("place").to_numpy()
+    inputs = [packed.filter(arrow.array(places == at)).to_batches() for at in range(PARTITIONS)]
+    return plan, shared, inputs
+
+
+def sent(batches):
+    """Count the documents that a partition gets."""
+    return sum(len(blob.keys) for batch in batches for blob in packing.blobs(batch))
+
+
+def links_of(plan, shared, inputs):
+    found = finding._find_links(plan, shared, inputs)
+    (batch,) = components._join_some(found)
+    return list(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True))
+
+
+def components_of(links):
+    """Return the components, by a forest in a dict."""
+    parents = {}
+
+    def root(key):
+        while parents.setdefault(key, key) != key:
+            key = parents[key]
+        return key
+
+    for left, right in links:
+        left, right = sorted((root(left), root(right)))
+        parents[right] = left
+    found = {}
+    for key in parents:
+        found.setdefault(root(key), set()).add(key)
+    return {frozenset(members) for members in found.values()}
+
+
+def test_a_task_makes_fewer_links_than_it_has_documents(bits):
+    plan, shared, inputs = tasks_of(bits, None)
+
+    found = [links_of(plan, shared, each) for each in inputs]
+    pairs = sum(len(batch) for each in inputs for batch in finding._find_pairs(plan, shared, each))
+
+    assert all(len(links) < sent(each) for links, each in zip(found, inputs, strict=True))
+    links = [link for each in found for link in each]
+    assert len(links) <= pairs / 4
+    assert max(map(len, components_of(links))) > COPIES // 2
+
+
+def test_a_large_part_is_cut_into_tasks_of_like_size_with_the_same_result(bits):
+    plan, shared, inputs = tasks_of(bits, None)
+    whole = components_of([link for each in inputs for link in links_of(plan, shared, each)])
+
+    plan, shared, inputs = tasks_of(bits, 300)
+    found = [links_of(plan, shared, each) for each in inputs]
+
+    assert components_of([link for links in found for link in links]) == whole
+    sizes = sorted(map(sent, inputs))
+    assert sizes[-1] <= 2 * sizes[len(sizes) // 2]
+    assert all(len(links) < len(bits) for links in found)
