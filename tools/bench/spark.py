@@ -1,0 +1,176 @@
+"""What does a job of simdb.spark cost: bytes sent and processor time for each document?
+
+Needs PySpark and Java.  `TEXTS` is PREFIX.jsonl of `texts.py`; its first texts run once before, so
+that Java is warm.  The sketches are written to Parquet, and the other jobs read them there.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark.sql import SparkSession
+
+import simdb
+from record import Record, number, options, short
+from simdb import spark as ss
+from simdb.spark import copies, finding, keys, sketching
+from spark_costs import SETTINGS, Cost, Meter
+
+WARM = 20_000
+FILES = 4
+JOBS = ("sketch", "sign", "collapse", "distance", "similarity", "bands", "clusters")
+MINHASH = simdb.Minhash(stored_bits=8)
+SIMHASH = simdb.Simhash()
+
+
+class Collection:
+    """Documents in Parquet files, and the jobs that read them."""
+
+    def __init__(self, session: Any, folder: Path, count: int, partitions: int | None) -> None:
+        """Name the files of `count` documents; `partitions`: of the shuffles."""
+        self.session = session
+        self.count = count
+        self.texts = str(folder / f"texts-{count}")
+        self.fingerprints = str(folder / f"fingerprints-{count}")
+        self.signatures = str(folder / f"signatures-{count}")
+        self.partitions = partitions
+
+    def write_texts(self, source: Path) -> None:
+        with source.open("rb") as file:
+            lines = (json.loads(next(file)) for _ in range(self.count))
+            records = [(int(line["id"]), line["text"]) for line in lines]
+        table = pa.table({"id": [id for id, _ in records], "text": [text for _, text in records]})
+        _write(table, self.texts)
+
+    def write_random(self, seed: int) -> None:
+        """Write fingerprints of which one in ten is within a distance of 3 of another one."""
+        generator = np.random.default_rng(seed)
+        bits = generator.integers(0, 1 << 64, self.count, np.uint64)
+        near = generator.integers(0, self.count, self.count // 10)
+        for _ in range(3):
+            bits[near] ^= np.uint64(1) << generator.integers(0, 64, len(near), np.uint64)
+        bits[: len(near)] = bits[near]
+        values = bits.view(np.int64)
+        vectors = pa.nulls(self.count, pa.binary())
+        empty = np.zeros(self.count, np.bool_)
+        ids = np.arange(self.count)
+        table = pa.table({"id": ids, "fp": values, "vector": vectors, "is_empty": empty})
+        _write(table, self.fingerprints)
+
+    def sketch(self) -> None:
+        made = ss.fingerprints(self.session.read.parquet(self.texts), SIMHASH)
+        made.write.mode("overwrite").parquet(self.fingerprints)
+
+    def sign(self) -> None:
+        made = ss.signatures(self.session.read.parquet(self.texts), MINHASH)
+        made.write.mode("overwrite").parquet(self.signatures)
+
+    def collapse(self) -> None:
+        sketches = self._fingerprints()
+        rows = keys.with_key(sketches, "id", False, 0).select("key", "vector")
+        parts = finding.partitions_of(sketches, self.partitions)
+        _run(copies.collapsed(rows, SIMHASH.vector_bytes, parts))
+
+    def distance(self) -> None:
+        _run(ss.pairs(self._fingerprints(), distance=3, partitions=self.partitions))
+
+    def similarity(self) -> None:
+        sketches = self._fingerprints()
+        _run(ss.pairs(sketches, similarity=0.9, recall=0.98, partitions=self.partitions))
+
+    def bands(self) -> None:
+        sketches = self.session.read.parquet(self.signatures)
+        _run(ss.pairs(sketches, similarity=0.8, partitions=self.partitions))
+
+    def clusters(self) -> None:
+        sketches = self._fingerprints()
+        _run(ss.clusters(sketches, similarity=0.9, recall=0.98, partitions=self.partitions))
+
+    def _fingerprints(self) -> Any:
+        sketches = self.session.read.parquet(self.fingerprints)
+        if sketching.METADATA in sketches.schema["vector"].metadata:
+            return sketches
+        note = json.dumps(["Simhash", {}])
+        return sketches.withMetadata("vector", {sketching.METADATA: note})
+
+
+def _write(table: Any, folder: str) -> None:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    share = -(-len(table) // FILES)
+    for at in range(FILES):
+        target = f"{folder}/{at}.parquet"
+        pyarrow.parquet.write_table(table.slice(at * share, share), target, compression="zstd")
+
+
+def _run(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _add(record: Record, job: str, count: int, cost: Cost) -> None:
+    what = f"{job}, {short(count)} documents"
+    note = (
+        f"{cost.shuffle_bytes / count:.1f} B/document sent, Java {cost.java_seconds:.1f} s,"
+        f" Python {cost.python_seconds:.1f} s ({cost.python_share:.0%}), {cost.stages} stages,"
+        f" {cost.seconds:.0f} s"
+    )
+    record.add(what, count / cost.core_seconds, "/core-s", note=note, facts=vars(cost))
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
+    parser.add_argument("-n", type=number, nargs="+", default=[200_000], help="numbers of texts")
+    parser.add_argument("--random", type=number, nargs="*", default=[], help="of fingerprints")
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--partitions", type=int, help="of shuffles; default: 3 for each core")
+    parser.add_argument("--conf", nargs="*", default=[], help="settings of Spark, NAME=VALUE")
+    parser.set_defaults(core=-1)
+    arguments = parser.parse_args()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    record = Record(__doc__, arguments)
+    with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
+        folder = Path(name)
+        (folder / "events").mkdir()
+        session = _session(arguments, folder)
+        meter = Meter(session, folder / "events")
+        for count in [WARM, *arguments.n]:
+            documents = Collection(session, folder, count, arguments.partitions)
+            documents.write_texts(arguments.texts)
+            for job in arguments.jobs:
+                _, cost = meter.cost(getattr(documents, job))
+                if count != WARM:
+                    _add(record, job, count, cost)
+        for count in arguments.random:
+            documents = Collection(session, folder, count, arguments.partitions)
+            documents.write_random(arguments.seed)
+            _, cost = meter.cost(documents.distance)
+            _add(record, "distance of random fingerprints", count, cost)
+        session.stop()
+    record.finish()
+
+
+def _session(arguments: argparse.Namespace, folder: Path) -> Any:
+    places: dict[str, str] = {
+        "spark.eventLog.dir": f"file://{folder}/events",
+        "spark.local.dir": f"{folder}/local",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    }
+    chosen = dict(each.split("=", 1) for each in arguments.conf)
+    builder = SparkSession.builder.master(arguments.master).appName("simdb bench")
+    for key, value in {**SETTINGS, **places, **chosen}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+if __name__ == "__main__":
+    main()
