@@ -49,7 +49,7 @@ PARTS_OF_TASK = 4
 # A part of more documents is cut into cells, by default.  Its documents travel once for each of
 # its chunks, so a plan makes parts of half as many where it can.
 CELL_DOCUMENTS = 200_000
-# Where it cannot, larger parts stay whole up to so many documents, which take some 3 GB.
+# Where it cannot, larger parts stay whole up to so many documents: their rows alone take 1.2 GB.
 LARGE_CELL_DOCUMENTS = 16_000_000
 
 U8 = npt.NDArray[np.uint8]
@@ -312,8 +312,10 @@ def _by_vertices(documents: float, options: Options, similarity: float, recall: 
         if math.isinf(threshold):
             continue
         copies = tables * probe_count(threshold, VERTEX_BITS)
-        rows = copies * documents
         parts = tables << VERTEX_BITS
+        # Rows of a part that is cut travel once for each of its chunks.
+        chunks = math.ceil(copies * documents / parts / LARGE_CELL_DOCUMENTS)
+        rows = copies * documents * max(chunks, 1)
         compared = rows**2 / (2 * parts)
         searching = min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
         seconds = rows * ROW_SECONDS + searching

@@ -335,3 +335,9 @@ def test_large_parts_are_cut_only_if_they_are_much_larger_than_others():
         Cell(part, 0, 0) for part in range(plan.part_count) if part != 7
     ]
     assert len([cell for cell in cells if cell.part == 7]) == 6
+
+
+def test_parts_of_a_billion_documents_fit_into_the_memory_of_a_task():
+    plan = plan_pairs(1e9, similarity=0.9)
+
+    assert plan.copies * plan.documents / plan.part_count <= plan.cell_documents
