@@ -31,12 +31,13 @@ from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.quantisation import widened
+from simdb.sketch.ready import ReadySketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
-from simdb.values import Fingerprint, Fingerprints, check_bits, describe
-from simdb.vector_form import DIMENSIONS, unpack
+from simdb.values import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
+from simdb.vector_form import DIMENSIONS, unpack, width
 
 if TYPE_CHECKING:
     from simdb.reports import Explanation
@@ -187,21 +188,25 @@ def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) ->
     return float(corrected(np.array([rounded], np.float32))[0])
 
 
-def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray[np.float32]:
-    """Estimate the similarity of each signature of `right` to `left`: float32[n].
+def similarities(
+    left: Signature | Signatures | Fingerprint | Fingerprints, right: Signatures | Fingerprints
+) -> npt.NDArray[np.float32]:
+    """Estimate the similarity of each document of `right` to `left`: float32[n].
 
-    `left`: one signature, or as many as `right`, which are then compared in pairs.
+    `left`: one document, or as many as `right`, which are then compared in pairs.  The similarities
+    are those of a database: of fingerprints, those of the packed vectors, or of the weights as they
+    are stored.  A document without features is similar to nothing.
     """
-    for side, kinds in ((left, Signature | Signatures), (right, Signatures)):
-        if not isinstance(side, kinds):
-            raise InputError(
-                "similarities needs a Signature or Signatures, and Signatures, as simdb.signature"
-                f" and simdb.signatures make, not {describe(side)}"
-            )
-    if not isinstance(left, Signature) and len(left) != len(right):
+    if isinstance(right, Fingerprints) and isinstance(left, Fingerprint | Fingerprints):
+        return _of_fingerprints(left, right)
+    if not isinstance(right, Signatures) or not isinstance(left, Signature | Signatures):
         raise InputError(
-            f"left has {len(left)} signatures and right {len(right)}; give as many, or one"
+            "similarities needs a Signature or Signatures, and Signatures, as simdb.signature and"
+            " simdb.signatures make, or a Fingerprint or Fingerprints, and Fingerprints, not"
+            f" {describe(left)} and {describe(right)}"
         )
+    if not isinstance(left, Signature):
+        _check_counts(len(left), len(right), "signatures")
     check_comparable(left.sketch, right.sketch)
     minima = left.minima[None] if isinstance(left, Signature) else left.minima
     measured = estimates(kernel.agreements(minima, right.minima), right.sketch)
@@ -296,6 +301,41 @@ def plan(
     flag("has_weights", has_weights)
     question = Question(similarity, distance, recall, method)
     return plan_without_database(options, documents, question, has_weights=has_weights)
+
+
+def _of_fingerprints(
+    left: Fingerprint | Fingerprints, right: Fingerprints
+) -> npt.NDArray[np.float32]:
+    """Compare fingerprints by their packed vectors; see `similarities`."""
+    count = len(right)
+    if right.vectors is not None:
+        stored_bytes = right.vectors.shape[1]
+    else:
+        columns = DIMENSIONS[0] if right.weights is None else right.weights.shape[1]
+        stored_bytes = width(next(each for each in DIMENSIONS if each >= columns))
+    ready = ReadySketcher(2 * stored_bytes, stored_bytes)
+    stored = ready.of_fingerprints(right, False, 0)
+    if isinstance(left, Fingerprint):
+        asked = ready.of_list([left], False, 0)
+        places = np.full(count, count, np.uint32)
+    else:
+        _check_counts(len(left), count, "fingerprints")
+        asked = ready.of_fingerprints(left, False, 0)
+        places = np.arange(count, 2 * count, dtype=np.uint32)
+    if (asked.states == BARE).any() or (stored.states == BARE).any():
+        raise InputError(
+            "similarities needs fingerprints with weights or vectors, as simdb.fingerprints makes"
+            " them; bits alone have a distance only"
+        )
+    vectors = kernel.Vectors(stored_bytes, [(0, stored.vectors), (count, asked.vectors)])
+    measured = corrected(vectors.between(places, np.arange(count, dtype=np.uint32)))
+    is_empty = (stored.states == EMPTY) | (asked.states == EMPTY)
+    return np.where(is_empty, np.float32(0), measured)
+
+
+def _check_counts(left: int, right: int, noun: str) -> None:
+    if left != right:
+        raise InputError(f"left has {left} {noun} and right {right}; give as many, or one")
 
 
 def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:

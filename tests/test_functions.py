@@ -107,3 +107,35 @@ def test_a_text_and_a_stored_fingerprint_are_as_similar_as_a_query_says(tmp_path
 
     assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
     assert simdb.similarity(longer, plain) == simdb.similarity(plain, longer)
+
+
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
+def test_similarities_of_fingerprints_are_those_of_a_database(dimensions, tmp_path):
+    sketch = simdb.Simhash(dimensions=dimensions)
+    texts = [" ".join(f"w{at}" for at in range(start, start + 60)) for start in range(12)] + [""]
+    made = simdb.fingerprints(texts, sketch)
+    packed = simdb.Fingerprints.from_vectors(made.bits, made.vectors)
+    bare = simdb.Fingerprints(made.bits, made.weights)
+    with simdb.open(tmp_path / "x", "x", options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(range(13), texts)
+        to_one = np.nan_to_num(database.compare([3] * 13, range(13)).similarity)
+        pairwise = np.nan_to_num(database.compare(range(13), range(12, -1, -1)).similarity)
+        document = database[3].fingerprint
+    turned = np.arange(12, -1, -1)
+
+    assert simdb.similarities(packed[3], packed).tolist() == to_one.tolist()
+    assert simdb.similarities(document, bare).tolist() == to_one.tolist()
+    assert simdb.similarities(packed, packed.taken(turned)).tolist() == pairwise.tolist()
+    assert simdb.similarities(bare, packed.taken(turned)).tolist() == pairwise.tolist()
+    assert to_one[12] == 0 < to_one[0] < to_one[2] < to_one[3] == 1
+
+
+def test_similarities_need_weights_and_as_many():
+    made = simdb.fingerprints(["a b c", "d e f"])
+
+    with pytest.raises(simdb.InputError, match="left has 1 fingerprints and right 2"):
+        simdb.similarities(made.taken([0]), made)
+    with pytest.raises(simdb.InputError, match="bits alone"):
+        simdb.similarities(made, simdb.Fingerprints(made.bits))
+    with pytest.raises(simdb.InputError, match="Fingerprints"):
+        simdb.similarities(made, simdb.signatures(["a", "b"]))
