@@ -83,7 +83,7 @@ FOLDERS = {
     ],
     "distributed": [
         "part_pairs", "exchange", "similar", "by_blocks", "by_vertices", "by_bands", "forest",
-        "stars", "plan",
+        "stars", "exact", "plan",
     ],
     "spark": [
         "frames", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "components",

@@ -3,6 +3,7 @@
 The functions take and return arrays, so any engine can run the tasks: Spark, Ray, Dask, a pool of
 processes.  `plan_pairs` says how documents are spread over parts; `PairsPlan` spreads them, and
 finds the pairs of one part; `components`, `LinkForest` and `stars` make clusters of what was found.
+`exact_similarities` decides by the texts where sketches only estimate.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from simdb import cold
 
 if TYPE_CHECKING:
+    from simdb.distributed.exact import exact_similarities
     from simdb.distributed.forest import LinkForest, components
     from simdb.distributed.part_pairs import PartPairs
     from simdb.distributed.plan import Cell, PairsPlan, Split, chunks_of, plan_pairs
@@ -18,6 +20,7 @@ else:
     __getattr__ = cold.names(
         __name__,
         {
+            "simdb.distributed.exact": ["exact_similarities"],
             "simdb.distributed.forest": ["LinkForest", "components"],
             "simdb.distributed.part_pairs": ["PartPairs"],
             "simdb.distributed.plan": ["Cell", "PairsPlan", "Split", "chunks_of", "plan_pairs"],
@@ -33,6 +36,7 @@ __all__ = [
     "Split",
     "chunks_of",
     "components",
+    "exact_similarities",
     "plan_pairs",
     "stars",
 ]

@@ -37,16 +37,24 @@ class ByVertices:
     """
 
     def __init__(
-        self, tables: int, threshold: float, row_bytes: int, least: float, recall: float
+        self,
+        tables: int,
+        threshold: float,
+        row_bytes: int,
+        *,
+        searched: float,
+        least: float,
+        recall: float,
     ) -> None:
         """Rows are volatility vectors of `row_bytes` bytes.
 
         `least`: the least similarity of the rounded weights of a pair.  `recall`: the share of the
-        pairs of a part that is found in it.
+        pairs of a part, of similarity `searched` or more, that is found in it.
         """
         self.tables = tables
         self.threshold = threshold
         self.row_bytes = row_bytes
+        self._searched = searched
         self._least = least
         self._recall = recall
 
@@ -69,8 +77,9 @@ class ByVertices:
         flags[:part] = 1
         earlier = np.packbits(flags, bitorder="little").view(np.uint64)
         for couples in similar_pairs(
-            rows, signs_of(rows), similarity=self._least, recall=self._recall, threads=threads
-        ):
+            rows, signs_of(rows), similarity=self._searched, floor=self._least,
+            recall=self._recall, threads=threads,
+        ):  # fmt: skip
             is_shared = marks.shared(couples.left, couples.right, earlier)
             own = chosen(couples, ~is_shared)
             if len(own):

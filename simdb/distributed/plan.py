@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
-from simdb.checks import instance, shown, whole
+from simdb.checks import instance, one_of, shown, whole
+from simdb.choices import VerifyName
 from simdb.distributed.by_bands import ByBands
 from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
 from simdb.distributed.exchange import Exchange
 from simdb.distributed.part_pairs import PartPairs
+from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS, candidate_similarities
 from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import bands_of
@@ -29,7 +31,9 @@ from simdb.minhash import Minhash
 from simdb.numpy_kernel.mix import fmix64
 from simdb.options import Options, Simhash
 from simdb.plan.polytope_reach import meeting, probe_count
+from simdb.resources import Resources
 from simdb.signatures import Signatures
+from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.threads import thread_count
 from simdb.values import Fingerprints, describe
 from simdb.vector_form import pack_minima
@@ -242,30 +246,53 @@ def plan_pairs(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
+    verify: VerifyName = ESTIMATE,
     tasks: int = 64,
 ) -> PairsPlan:
     """Plan how `tasks` tasks find all matching pairs of a collection of `documents` documents.
 
     `options`: of a database that would hold them, or a sketch alone; `Simhash()` if you give none.
     The criterion is given as for `Database.find_all`: pairs match by `similarity`, by `distance`,
-    or by both.  Raises OptionError for a criterion or a recall that no plan reaches.
+    or by both.  With verify="exact", `similarity` is the least exact similarity, and the plan finds
+    candidates, also some below it, for `exact_similarities` to decide.  Raises OptionError for a
+    criterion or a recall that no plan reaches.
     """
     options = _options_of(options)
+    one_of("verify", verify, VERIFICATIONS)
     whole("tasks", tasks, 1, 1 << 24)
     if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
         raise OptionError(f"documents must be a number from 0 on, got {shown(documents)}")
     question = Question(similarity, distance, recall)
     is_weighted = options.sketch.vector_bytes > 0
     criterion = question.criterion(options, is_weighted=is_weighted)
+    searched = least = criterion.similarity
+    if verify == EXACT:
+        searched, least = _of_candidates(options, question)
     if options.is_minhash:
         assert criterion.similarity is not None
-        return _by_bands(documents, options, criterion.similarity, tasks)
-    least = criterion.similarity
+        assert least is not None
+        return _by_bands(documents, options, criterion.similarity, least, tasks)
     if criterion.distance is not None:
         width = FINGERPRINT_BYTES if least is None else options.sketch.vector_bytes
         return _by_blocks(documents, criterion.distance, width, least, tasks)
+    assert searched is not None
     assert least is not None
-    return _by_vertices(documents, options, least, criterion.recall)
+    return _by_vertices(documents, options, searched, least, criterion.recall)
+
+
+def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
+    """Return for which similarity candidates are searched, and that from which they are kept."""
+    if question.similarity is None and question.has_bound:
+        raise OptionError(
+            "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
+            " want both), or leave out verify="
+        )
+    sketch = options.sketch
+    exact = ExactSimilarity(sketch, Resources(), [sketch.tokeniser])
+    least = question.similarity
+    if least is None:
+        least = exact.least(options.similarity)
+    return candidate_similarities(options, exact.estimated(least))
 
 
 def _options_of(options: Any) -> Options:
@@ -303,7 +330,9 @@ def _by_blocks(
     return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), compared, seconds, why, exchange)
 
 
-def _by_vertices(documents: float, options: Options, similarity: float, recall: float) -> PairsPlan:
+def _by_vertices(
+    documents: float, options: Options, similarity: float, least: float, recall: float
+) -> PairsPlan:
     missed = 1.0 - recall
     share, within = 1.0 - EXCHANGE_SHARE * missed, 1.0 - (1.0 - EXCHANGE_SHARE) * missed
     best: tuple[float, int, float, float, float] | None = None
@@ -327,14 +356,19 @@ def _by_vertices(documents: float, options: Options, similarity: float, recall: 
             " lower recall or a higher similarity"
         )
     seconds, tables, threshold, copies, compared = best
-    exchange = ByVertices(tables, threshold, options.sketch.vector_bytes, similarity, within)
+    exchange = ByVertices(
+        tables, threshold, options.sketch.vector_bytes, searched=similarity, least=least,
+        recall=within,
+    )  # fmt: skip
     why = f"{copies:.1f} near vertices of {tables} cross-polytope table(s)"
     return PairsPlan(documents, BY_VERTICES, recall, copies, compared, seconds, why, exchange)
 
 
-def _by_bands(documents: float, options: Options, similarity: float, tasks: int) -> PairsPlan:
+def _by_bands(
+    documents: float, options: Options, similarity: float, least: float, tasks: int
+) -> PairsPlan:
     bands = bands_of(options)
-    exchange = ByBands(bands, _part_bits(bands.table_count, tasks, documents), similarity)
+    exchange = ByBands(bands, _part_bits(bands.table_count, tasks, documents), least)
     copies = float(bands.table_count)
     why = f"{bands.table_count} bands of {bands.rows} minima"
     return PairsPlan(

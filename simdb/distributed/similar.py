@@ -30,17 +30,18 @@ U64 = npt.NDArray[np.uint64]
 
 
 def similar_pairs(
-    vectors: U8, bits: U64, *, similarity: float, recall: float, threads: int
+    vectors: U8, bits: U64, *, similarity: float, floor: float, recall: float, threads: int
 ) -> Iterator[Couples]:
-    """Yield the pairs of vectors that are at least `similarity` alike, each once, left below right.
+    """Yield the pairs of vectors that are at least `floor` alike, each once, left below right.
 
-    `bits`: their signs.  `similarity` is that of the rounded weights, as `kernel.Vectors` measures
-    it.  At least the share `recall` of the pairs of any similarity is found.
+    `bits`: their signs.  `similarity` and `floor`, which is not above it, are those of the rounded
+    weights, as `kernel.Vectors` measures them.  At least the share `recall` of the pairs of any
+    similarity from `similarity` on is found.
     """
     if len(vectors) <= COMPARED_MAX:
-        yield from _compared(vectors, bits, similarity, recall, threads)
+        yield from _compared(vectors, bits, floor, recall, threads)
     else:
-        yield from _looked_up(vectors, similarity, recall, threads)
+        yield from _looked_up(vectors, similarity, floor, recall, threads)
 
 
 def _compared(
@@ -60,7 +61,9 @@ def _compared(
             )  # fmt: skip
 
 
-def _looked_up(vectors: U8, similarity: float, recall: float, threads: int) -> Iterator[Couples]:
+def _looked_up(
+    vectors: U8, similarity: float, floor: float, recall: float, threads: int
+) -> Iterator[Couples]:
     """Look every vector up; it is enough that one of two finds the other."""
     share, limit = shares(similarity, recall)
     width = polytope_header_bits(len(vectors))
@@ -79,7 +82,7 @@ def _looked_up(vectors: U8, similarity: float, recall: float, threads: int) -> I
             asking = batch[part]
             rows = Rows(*tables.search(
                 vectors[asking], thresholds=np.array([threshold], np.float32),
-                similarity=similarity, distance=limit, delta_distance=0, first=False, after=None,
+                similarity=floor, distance=limit, delta_distance=0, first=False, after=None,
             ))  # fmt: skip
             return couples_of(asking, rows)
 

@@ -192,13 +192,22 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
             "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
             " want both), or leave out verify="
         )
-    estimated = judge.estimated_least
+    searched, floor = candidate_similarities(options, judge.estimated_least)
+    return replace(criterion, similarity=searched, floor=floor, asked=None)
+
+
+def candidate_similarities(options: Options, estimated: float) -> tuple[float, float]:
+    """Return for which similarity tables are searched, and from which one candidates are kept.
+
+    `estimated`: what the sketch estimates, at least, for documents that match.  Both are as the
+    kernel compares them.
+    """
     deviation = _deviation(options, estimated)
     searched, floor = (
         options.compared(max(estimated - deviations * deviation, 0.01))
         for deviations in (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
     )
-    return replace(criterion, similarity=searched, floor=floor, asked=None)
+    return searched, floor
 
 
 def _deviation(options: Options, similarity: float) -> float:
