@@ -124,7 +124,28 @@ def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids
     return arrow.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
 
-def _array(arrow: Any, values: npt.NDArray[Any]) -> Any:
+def fixed_rows(column: Any) -> npt.NDArray[np.uint8]:
+    """Return a column of binary values of one length, without nulls, as rows uint8[n, w]."""
+    arrow = load_arrow("an Arrow array")
+    column = column.combine_chunks() if isinstance(column, arrow.ChunkedArray) else column
+    if not len(column):
+        return np.empty((0, getattr(column.type, "byte_width", 0)), np.uint8)
+    kind = arrow.binary(len(column[0].as_py()))
+    try:
+        whole = column if column.type == kind else column.cast(kind)
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+        raise InputError(f"sketches must be binary values of one length: {error}") from error
+    content = np.frombuffer(whole.buffers()[1], np.uint8).reshape(-1, kind.byte_width)
+    return content[whole.offset : whole.offset + len(whole)]
+
+
+def _array(arrow: Any, values: Any) -> Any:
+    if isinstance(values, arrow.Array):
+        return values
+    if values.ndim == 2:
+        count, width = values.shape
+        buffers = [None, arrow.py_buffer(np.ascontiguousarray(values))]
+        return arrow.Array.from_buffers(arrow.binary(width), count, buffers)
     if values.dtype.kind == "f":
         return arrow.array(values, mask=np.isnan(values))
     return arrow.array(values)

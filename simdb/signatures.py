@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import previews
+from simdb.arrow import fixed_rows
 from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
-from simdb.values import describe
-from simdb.vector_form import minimum_type
+from simdb.values import column_of, describe
+from simdb.vector_form import minimum_type, unpack_minima
 
 # The probability that two independent minima of 8 bits are equal.
 CHANCE = 1 / 256
@@ -65,6 +66,22 @@ class Signatures:
     minima: npt.NDArray[Any]
     sketch: Minhash
     is_empty: npt.NDArray[np.bool_]
+
+    @classmethod
+    def from_arrow(cls, batch: Any, sketch: Minhash) -> "Signatures":
+        """Make signatures of a batch of `Database.sketches`, whose options are `sketch`.
+
+        Raises InputError for a batch without these columns, or of other options.
+        """
+        is_empty = column_of(batch, "is_empty").to_numpy(zero_copy_only=False)
+        rows = fixed_rows(column_of(batch, "signature"))
+        if len(rows) and rows.shape[1] != sketch.vector_bytes:
+            raise InputError(
+                f"signatures of {sketch} have {sketch.vector_bytes} bytes, and these"
+                f" {rows.shape[1]}; give the sketch of their database"
+            )
+        rows = rows.reshape(-1, sketch.vector_bytes)
+        return cls(unpack_minima(rows, sketch.stored_bits), sketch, np.asarray(is_empty, np.bool_))
 
     def __post_init__(self) -> None:
         """Raise InputError for arrays of another type or of unequal lengths."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import ids, previews
+from simdb.arrow import fixed_rows
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
@@ -109,6 +110,20 @@ class Fingerprints:
         """
         return cls(bits, None, vectors)
 
+    @classmethod
+    def from_arrow(cls, batch: Any) -> "Fingerprints":
+        """Make fingerprints of a batch of `Database.sketches`; `insert_many` keeps every bit.
+
+        Raises InputError for a batch or a table without these columns.
+        """
+        bits, names = column_of(batch, "bits").to_numpy(zero_copy_only=False), batch.schema.names
+        has_vectors = "vector" in names and not batch.column("vector").null_count
+        if has_vectors:
+            return cls.from_vectors(bits, fixed_rows(batch.column("vector")))
+        if column_of(batch, "is_empty").to_numpy(zero_copy_only=False).any():
+            return cls(bits, np.zeros((len(bits), FINGERPRINT_BITS), np.float32))
+        return cls(bits)
+
     def __post_init__(self) -> None:
         """Raise InputError for arrays of another type or of unequal lengths."""
         bits = self.bits
@@ -189,6 +204,18 @@ class Sketches:
         """Give some of the documents: `chosen` is a slice or positions."""
         levels = None if self.levels is None else self.levels[chosen]
         return Sketches(self.bits[chosen], self.vectors[chosen], self.states[chosen], levels)
+
+
+def column_of(batch: Any, name: str) -> Any:
+    """Return a column of a batch of Arrow."""
+    names = getattr(getattr(batch, "schema", None), "names", [])
+    if name not in names:
+        raise InputError(
+            f"a batch of Database.sketches has a column {name!r}, and this has"
+            f" {', '.join(map(repr, names)) or describe(batch)}"
+        )
+    column = batch.column(name)
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 
 
 def check_bits(bits: object) -> None:

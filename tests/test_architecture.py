@@ -124,7 +124,8 @@ FOLDERS = {
         "maintenance.shortness",
         "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
-        "pairing", "by_id", "reading", "changing", "snapshot", "transaction", "writing",
+        "pairing", "exporting", "by_id", "reading", "changing", "snapshot", "transaction",
+        "writing",
     ],
     "sharding": [
         "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "searching",

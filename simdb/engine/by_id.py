@@ -1,12 +1,15 @@
 """The reading verbs by id: whether a document is stored, and what is stored of it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.arrow import checked_arrow, read_batches
 from simdb.documents import Document
+from simdb.engine import exporting
 from simdb.engine import state as states
 from simdb.engine.pairing import Pairing
 from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
@@ -18,6 +21,7 @@ from simdb.storage.records.metadata import unpacked
 
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
+EXPORTED_DOCUMENTS = 1 << 14
 
 Default = TypeVar("Default")
 Read = TypeVar("Read")
@@ -59,6 +63,29 @@ class ById(Pairing[IdT], Protocol[IdT]):
         A thousand documents are in memory at a time.  Later changes to the database are not seen.
         """
         return self._each_part(ITERATED_DOCUMENTS, _items)
+
+    def sketches(self, *, ids: str = "auto") -> Any:
+        """Return the sketches of all stored documents: a pyarrow.RecordBatchReader.
+
+        The columns are `id`, `is_empty` and, of fingerprints, `bits` uint64 and `vector`, the bytes
+        of the stored weights, null for a document without weights; or `signature`, the bytes of
+        the stored minima.  Another database stores them again, bit for bit, with
+
+            for batch in database.sketches():
+                other.insert_many(batch["id"], simdb.Fingerprints.from_arrow(batch))
+
+        or `simdb.Signatures.from_arrow(batch, sketch)`.  Some ten thousand documents are in memory
+        at a time, in the order of insertion, of which those without weights come last.  Later
+        changes to the database are not seen.  The bits of a document without features are all set.
+        Raises OptionError without pyarrow.  `ids`: see `Pairs.to_arrow`.
+        """
+        checked_arrow(ids)
+        is_minhash = self._store.options.is_minhash
+        with self._state() as state:
+            empty = exporting.no_sketches(is_minhash, state)
+        columns = partial(exporting.sketch_columns, is_minhash)
+        chunks = self._each_part(EXPORTED_DOCUMENTS, columns)
+        return read_batches(chunks, empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""

@@ -1,0 +1,79 @@
+"""The sketches of a database leave it as Arrow, and another one stores them bit for bit."""
+
+import numpy as np
+import pytest
+
+import simdb
+
+arrow = pytest.importorskip("pyarrow")
+
+TEXTS = [" ".join(f"w{at}" for at in range(start, start + 30)) for start in range(40)] + ["", "?"]
+
+
+def stored(database):
+    return {id: (document.fingerprint, document.signature) for id, document in database.items()}
+
+
+@pytest.mark.parametrize(
+    "sketch",
+    [
+        simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Simhash(store_volatility=False),
+        simdb.Minhash(), simdb.Minhash(stored_bits=8),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [int, str, bytes])
+def test_sketches_are_stored_again_to_the_last_bit(sketch, kind, monkeypatch):
+    monkeypatch.setattr("simdb.engine.by_id.EXPORTED_DOCUMENTS", 16)
+    ids = [at if kind is int else kind(f"id{at}", *(["ascii"] * (kind is bytes)))
+           for at in range(len(TEXTS))]  # fmt: skip
+    options = simdb.Options(sketch=sketch)
+    with simdb.open(None, options=options) as one, simdb.open(None, options=options) as other:
+        one.insert_many(ids, TEXTS)
+        one.delete(ids[3])
+        if isinstance(sketch, simdb.Simhash):
+            one.insert_many(ids[3:4], np.array([12345], np.uint64))
+        reader = one.sketches()
+        one.insert(999 if kind is int else kind(b"new" if kind is bytes else "new"), "later")
+
+        batches = list(reader)
+
+        assert len(batches) >= 3
+        for batch in batches:
+            made = (
+                simdb.Signatures.from_arrow(batch, sketch)
+                if isinstance(sketch, simdb.Minhash)
+                else simdb.Fingerprints.from_arrow(batch)
+            )
+            other.insert_many(batch["id"], made)
+        expected = stored(one)
+        assert sorted(set(expected) - set(other)) == sorted(list(one)[-1:])
+        for id, (fingerprint, signature) in stored(other).items():
+            assert signature == expected[id][1]
+            if fingerprint is not None and not fingerprint.is_empty:
+                assert fingerprint == expected[id][0]
+            elif fingerprint is not None:
+                assert expected[id][0].is_empty
+        assert one.query_many(TEXTS).ids.tolist() != []
+
+
+def test_the_columns_of_an_empty_database_have_their_types():
+    with simdb.open(None) as database:
+        table = database.sketches().read_all()
+    assert table.schema.names == ["id", "is_empty", "bits", "vector"]
+    assert table.schema.field("vector").type == arrow.binary(64)
+    with simdb.open(None, options=simdb.Options(sketch=simdb.Minhash())) as database:
+        table = database.sketches().read_all()
+    assert table.schema.names == ["id", "is_empty", "signature"]
+    assert table.schema.field("signature").type == arrow.binary(512)
+
+
+def test_other_batches_are_refused():
+    batch = arrow.RecordBatch.from_pydict({"id": [1], "fp": [2]})
+    with pytest.raises(simdb.InputError, match="'bits', and this has 'id', 'fp'"):
+        simdb.Fingerprints.from_arrow(batch)
+    with pytest.raises(simdb.InputError, match="'is_empty'"):
+        simdb.Signatures.from_arrow(3, simdb.Minhash())
+    batch = arrow.RecordBatch.from_pydict({"signature": [b"abcd"], "is_empty": [False]})
+    with pytest.raises(simdb.InputError, match="have 512 bytes, and these 4"):
+        simdb.Signatures.from_arrow(batch, simdb.Minhash())
