@@ -87,7 +87,7 @@ FOLDERS = {
     ],
     "spark": [
         "frames", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "components",
-        "copies", "clustering",
+        "verifying", "pairing", "copies", "clustering", "dropping", "storing", "querying",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

@@ -10,16 +10,33 @@ from simdb import cold
 
 if TYPE_CHECKING:
     from simdb.spark.clustering import clusters
-    from simdb.spark.finding import pairs, plan
+    from simdb.spark.dropping import drop_duplicates
+    from simdb.spark.finding import plan
+    from simdb.spark.pairing import pairs
+    from simdb.spark.querying import query
     from simdb.spark.sketching import fingerprints, signatures
+    from simdb.spark.storing import write_database
 else:
     __getattr__ = cold.names(
         __name__,
         {
             "simdb.spark.clustering": ["clusters"],
-            "simdb.spark.finding": ["pairs", "plan"],
+            "simdb.spark.dropping": ["drop_duplicates"],
+            "simdb.spark.finding": ["plan"],
+            "simdb.spark.pairing": ["pairs"],
+            "simdb.spark.querying": ["query"],
             "simdb.spark.sketching": ["fingerprints", "signatures"],
+            "simdb.spark.storing": ["write_database"],
         },
     )
 
-__all__ = ["clusters", "fingerprints", "pairs", "plan", "signatures"]
+__all__ = [
+    "clusters",
+    "drop_duplicates",
+    "fingerprints",
+    "pairs",
+    "plan",
+    "query",
+    "signatures",
+    "write_database",
+]

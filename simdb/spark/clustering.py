@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.checks import one_of
+from simdb.choices import VerifyName
 from simdb.distributed import stars
 from simdb.engine.clusters.find import CONNECTED, POLICIES
-from simdb.spark import components, copies, finding, frames, keys, sketching
+from simdb.engine.search.judge import ESTIMATE
+from simdb.spark import components, copies, finding, frames, keys, sketching, verifying
 from simdb.spark.finding import Asked, Job
 from simdb.spark.keys import Keyed
 
@@ -33,6 +35,10 @@ def clusters(
     recall: float | None = None,
     policy: str = CONNECTED,
     representative: str = FIRST,
+    verify: VerifyName = ESTIMATE,
+    texts: Any = None,
+    id: str = "id",
+    text: str = "text",
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
@@ -43,10 +49,12 @@ def clusters(
     The arguments are those of `pairs`.  `policy`: "connected" joins whatever pairs connect; by
     "star", every document matches its representative.  `representative`: "first" is the least id;
     the name of a column of `sketches` is the document with its least value, of equal ones the
-    least id.  `checkpoint`: a folder that all processes can write; it is needed if there are more
+    least id; nulls come last.  Documents with equal sketches match also with verify="exact".
+    `checkpoint`: a folder that all processes can write; it is needed if there are more
     than `driver_links` links.
     """
     one_of("policy", policy, POLICIES)
+    verifying.check_verify(verify, texts)
     if representative != FIRST:
         frames.column_type(sketches, representative)
     job = Job(
@@ -56,15 +64,24 @@ def clusters(
         block_limit,
     )
     keyed = keys.checked_keys(sketches, job.partitions)
+    if texts is not None:
+        job = job._replace(texts=verifying.texts_of(texts, keyed, id, text))
     collapsed = _collapsed(keyed, job)
-    links = finding.links_of_rows(collapsed.firsts, keyed.document_count, job)
+    count, found = keyed.document_count, None
+    if policy == CONNECTED and texts is None:
+        links = finding.links_of_rows(collapsed.firsts, count, job)
+    else:
+        found = verifying.matching_rows(
+            collapsed.firsts, count, job, checkpoint=checkpoint, driver_links=driver_links
+        ).persist()
+        links = found.select("left_key", "right_key")
     joined = components.joined(
         links.union(_links_of_copies(collapsed.every)), job.partitions, checkpoint, driver_links
     )
     named = _with_places(joined, keyed, representative)
     if policy == CONNECTED:
         return _led_by_first(named)
-    return _stars(named, keyed, collapsed, job)
+    return _stars(named, keyed, collapsed, found, job)
 
 
 def _collapsed(keyed: Keyed, job: Job) -> _Collapsed:
@@ -85,7 +102,8 @@ def _links_of_copies(every: Any) -> Any:
 def _with_places(joined: Any, keyed: Keyed, representative: str) -> Any:
     """Return key, root, id and place of the members of components."""
     column = frames.functions().col
-    place = column("id" if representative == FIRST else representative).alias("place")
+    value = column("id" if representative == FIRST else representative)
+    place = frames.functions().struct(value.isNull(), value).alias("place")
     return joined.join(keyed.sketches.select("key", "id", place), "key")
 
 
@@ -97,14 +115,13 @@ def _led_by_first(named: Any) -> Any:
     return named.join(leaders, "root").select("id", "representative")
 
 
-def _stars(named: Any, keyed: Keyed, collapsed: _Collapsed, job: Job) -> Any:
-    """Return the members of stars, each of which lies within a component."""
+def _stars(named: Any, keyed: Keyed, collapsed: _Collapsed, found: Any, job: Job) -> Any:
+    """Return the members of stars of the pairs `found`; each star lies within a component."""
     functions = frames.functions()
     column = functions.col
     order = frames.window().partitionBy("root").orderBy("place", "id")
     ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
     ranked_rows = _ranked_rows(collapsed.every, ranked).persist()
-    found = finding.pairs_of_rows(collapsed.firsts, keyed.document_count, job)
     owned = _owners(found, ranked_rows, job)
     # A row that is in no pair has copies only, and owns them.
     owner = functions.coalesce("owner_key", "first_key").alias("owner_key")

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.checks import whole
+from simdb.choices import VerifyName
 from simdb.distributed import PairsPlan, plan_pairs
+from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
-from simdb.spark import frames, keys, narrowing, sketching, tasks
+from simdb.spark import frames, narrowing, tasks
 from simdb.spark.tasks import Tasks
 
 PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
@@ -29,55 +31,16 @@ class Asked(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a job asks, and how it is cut up."""
+    """What a job asks, and how it is cut up.
+
+    `texts`: key and text of the documents, if they decide what matches; otherwise None.
+    """
 
     asked: Asked
     sketch: Simhash | Minhash
     partitions: int
     block_limit: int | None
-
-
-def pairs(
-    sketches: Any,
-    *,
-    similarity: float | None = None,
-    distance: int | None = None,
-    recall: float | None = None,
-    partitions: int | None = None,
-    block_limit: int | None = None,
-) -> Any:
-    """Return all matching pairs: left, right, distance INT, similarity FLOAT or null.
-
-    `sketches`: of `fingerprints` or `signatures`; they are read several times, so cache them, or
-    write them and read them again.  The criterion is that of `Database.find_all`: pairs within a
-    distance, and pairs of signatures, are those that one database with all documents finds; of
-    similar pairs at least the share `recall` is found, and none that is not.  Each pair is there
-    once, the lower id on the left.
-
-    `partitions`: of the shuffle, by default 3 for each processor.  `block_limit`: documents of one
-    part above which it is cut into several tasks, `PairsPlan.cell_documents` by default.  Raises
-    ExistsError for an id that is there twice, and OptionError for a criterion that no plan serves.
-    """
-    job = Job(
-        Asked(similarity, distance, recall),
-        sketching.sketch_of(sketches),
-        partitions_of(sketches, partitions),
-        block_limit,
-    )
-    keyed = keys.checked_keys(sketches, job.partitions)
-    rows = rows_column(keyed.sketches, plan_of(job, keyed.document_count))
-    found = pairs_of_rows(rows, keyed.document_count, job)
-    named = keys.with_ids(found, keyed, {"left_key": "left", "right_key": "right"})
-    functions = frames.functions()
-    left, right = functions.col("left"), functions.col("right")
-    similarities = functions.col("similarity")
-    return named.select(
-        functions.least(left, right).alias("left"),
-        functions.greatest(left, right).alias("right"),
-        "distance",
-        functions.when(functions.isnan(similarities), None).otherwise(similarities)
-        .alias("similarity"),
-    )  # fmt: skip
+    texts: Any = None
 
 
 def plan(
@@ -87,12 +50,14 @@ def plan(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
+    verify: VerifyName = ESTIMATE,
     tasks: int = 64,
 ) -> PairsPlan:
     """Return the plan of a job of so many documents; see `simdb.distributed.plan_pairs`."""
     return plan_pairs(
-        documents, options, similarity=similarity, distance=distance, recall=recall, tasks=tasks
-    )
+        documents, options, similarity=similarity, distance=distance, recall=recall, verify=verify,
+        tasks=tasks,
+    )  # fmt: skip
 
 
 def pairs_of_rows(rows: Any, count: int, job: Job) -> Any:
@@ -133,7 +98,8 @@ def plan_of(job: Job, count: int) -> PairsPlan:
         raise OptionError("say what matches: give similarity= or distance=")
     return plan_pairs(
         count, job.sketch, similarity=asked.similarity, distance=asked.distance,
-        recall=asked.recall, tasks=job.partitions,
+        recall=asked.recall, verify=ESTIMATE if job.texts is None else EXACT,
+        tasks=job.partitions,
     )  # fmt: skip
 
 

@@ -63,6 +63,11 @@ def id_type(df: Any, name: str) -> str:
     raise InputError(f"ids must be string or bigint, and the column {name!r} is {found}; cast it")
 
 
+def broadcast_if_few(df: Any, most: int) -> Any:
+    """Return a DataFrame, marked to be sent to every executor if it has at most `most` rows."""
+    return functions().broadcast(df) if df.count() <= most else df
+
+
 def batch_of(columns: dict[str, Any]) -> Any:
     """Return a batch of Arrow of columns: arrays of Arrow, numbers, or rows uint8[n, w]."""
     arrow = pyarrow()

@@ -56,6 +56,8 @@ MODULES = [
     "simdb.compat.importing",
     "simdb.index.banding",
 ]
+# Packages that users import by name; their modules define what they export.
+PACKAGES = ["simdb.distributed", "simdb.spark"]
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
@@ -74,12 +76,15 @@ def reference() -> str:
         parts += describe(name, definition(places[name], name), places[name])
     for name in MODULES:
         parts += describe_module(name)
+    for name in PACKAGES:
+        parts += describe_package(name)
     return "\n".join(parts)
 
 
-def public_places() -> dict[str, Path]:
-    """Find the file of each name that the package exports."""
-    tree = ast.parse((ROOT / "simdb" / "__init__.py").read_text(encoding="utf-8"))
+def public_places(package: str = "simdb") -> dict[str, Path]:
+    """Find the file of each name that a package exports."""
+    folder = ROOT / package.replace(".", "/")
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
     return {
         alias.name: ROOT / (str(node.module).replace(".", "/") + ".py")
         for node in ast.walk(tree)
@@ -170,6 +175,20 @@ def describe_module(name: str) -> Iterator[str]:
         elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield f"### {name}.{node.name}\n"
             yield from signature(node.name, node)
+
+
+def describe_package(name: str) -> Iterator[str]:
+    """Make heading and docstring of a package, and describe the names that it exports."""
+    tree = parsed(ROOT / name.replace(".", "/") / "__init__.py")
+    yield f"\n## {name}\n"
+    yield (ast.get_docstring(tree) or "") + "\n"
+    for own, path in sorted(public_places(name).items(), key=lambda each: each[0].lower()):
+        node = definition(path, own)
+        if isinstance(node, ast.ClassDef):
+            yield from describe(f"{name}.{own}", node, path)
+        else:
+            yield f"### {name}.{own}\n"
+            yield from signature(own, node)
 
 
 def shared_functions(classes: dict[str, str]) -> Iterator[ast.FunctionDef]:

@@ -1,0 +1,178 @@
+"""Storing: sketches become a sharded database, each shard written by one task."""
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from simdb import kernel
+from simdb.checks import instance
+from simdb.errors import OptionError
+from simdb.minhash import Minhash
+from simdb.options import Options, Simhash
+from simdb.sharding.routing import check_shards
+from simdb.sharding.writing import finish_sharded, write_shard
+from simdb.signatures import Signatures
+from simdb.spark import frames, keys, sketching
+from simdb.spark.finding import partitions_of
+from simdb.storage.files.shards_file import Shard
+from simdb.values import Fingerprints
+from simdb.vector_form import unpack_minima
+
+# Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
+CHUNK_DOCUMENTS = 1 << 18
+SCHEMA = "place int, chunk int, content binary"
+MARK = -1
+
+
+def write_database(
+    sketches: Any,
+    path: str | os.PathLike[str],
+    *,
+    shards: int,
+    options: Options | None = None,
+    partitions: int | None = None,
+) -> int:
+    """Write sketches as a database of `shards` shards; returns the number of documents.
+
+    `path`: a directory that all processes can write and the driver can read; `simdb.open_sharded`
+    opens it.  `options`: of the database, with the sketch that the sketches were made with.  What
+    is stored of a document is what a database makes of its text, bit for bit, also of empty ones.
+
+    Each shard is written by one task, checked, and then has its name.  A task that runs again, or
+    a job that does with the same sketches, changes nothing.  Documents are stored in an order that
+    depends on nothing but their ids.  At the end all shards are opened again and checked.
+
+    Raises ExistsError for an id that is there twice, OptionError for options of another sketch.
+    """
+    check_shards(shards)
+    place = os.path.abspath(os.fsdecode(path))
+    sketch = sketching.sketch_of(sketches)
+    options = Options(sketch=sketch) if options is None else options
+    instance("options", options, Options, "simdb.Options()")
+    if options.sketch != sketch:
+        raise OptionError(
+            f"options= has the sketch {options.sketch}, and the sketches were made with {sketch};"
+            " give the same"
+        )
+    if not sketch.vector_bytes:
+        raise OptionError(
+            "a database is written of sketches with vectors; make them with store_volatility=True"
+        )
+    keyed = keys.checked_keys(sketches, partitions_of(sketches, partitions))
+    chunks = max(keyed.document_count // (shards * CHUNK_DOCUMENTS), 1)
+    columns = ["signature"] if isinstance(sketch, Minhash) else ["fp", "vector"]
+    functions = frames.functions()
+    marks = sketches.sparkSession.range(shards).select(
+        functions.col("id").cast("int").alias("place"), functions.lit(MARK).alias("chunk"),
+        functions.lit(None).cast("binary").alias("content"),
+    )  # fmt: skip
+    packed = sketches.select("id", "is_empty", *columns).mapInArrow(
+        partial(_pack, shards, chunks), SCHEMA
+    )
+    spread = marks.union(packed).repartitionById(shards, "place")
+    written = spread.sortWithinPartitions("chunk").mapInArrow(
+        partial(_write, place, shards, options), "name string, documents bigint, digest string"
+    )
+    reports = [Shard(row["name"], row["documents"], row["digest"]) for row in written.collect()]
+    return finish_sharded(place, shards, reports=reports)
+
+
+def _pack(shards: int, chunks: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Divide documents by shard and chunk: a task."""
+    arrow = frames.pyarrow()
+    for table in _gathered(batches):
+        hashes = kernel.encode_ids(table.column("id").to_pylist())[2]
+        places = (hashes % np.uint64(shards)).astype(np.int64)
+        parts = (hashes // np.uint64(shards) % np.uint64(chunks)).astype(np.int64)
+        order = np.lexsort((parts, places))
+        numbers = (places * chunks + parts)[order]
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        stops = np.append(starts[1:], len(order))
+        sorted_table = table.take(arrow.array(order))
+        content = [
+            _as_bytes(sorted_table.slice(start, stop - start))
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
+        yield frames.batch_of(
+            {
+                "place": (numbers[starts] // chunks).astype(np.int32),
+                "chunk": (numbers[starts] % chunks).astype(np.int32),
+                "content": arrow.array(content, arrow.binary()),
+            }
+        )
+
+
+def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield tables of many batches."""
+    arrow = frames.pyarrow()
+    held: list[Any] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += len(batch)
+        if count >= CHUNK_DOCUMENTS:
+            yield arrow.Table.from_batches(held)
+            held, count = [], 0
+    if count:
+        yield arrow.Table.from_batches(held)
+
+
+def _as_bytes(table: Any) -> bytes:
+    arrow = frames.pyarrow()
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> Iterator[Any]:
+    """Write the shard whose documents a task has; its first row says which one that is."""
+    rows = _contents(batches)
+    mark = next(rows, None)
+    if mark is None:
+        return
+    documents = _documents(rows, options)
+    written = write_shard(path, mark[0], documents, shards, options=options, threads=1)
+    arrow = frames.pyarrow()
+    yield frames.batch_of(
+        {
+            "name": arrow.array([written.name]),
+            "documents": np.array([written.document_count]),
+            "digest": arrow.array([written.content]),
+        }
+    )
+
+
+def _contents(batches: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
+    """Yield place, chunk and content of the rows of batches."""
+    for batch in batches:
+        columns = [batch.column(name) for name in ("place", "chunk", "content")]
+        for place, chunk, content in zip(*columns, strict=True):
+            yield place.as_py(), chunk.as_py(), content.as_buffer()
+
+
+def _documents(rows: Iterable[tuple[int, int, Any]], options: Options) -> Iterator[Any]:
+    """Yield ids and sketches of each chunk, in the order of ids."""
+    arrow = frames.pyarrow()
+    for _, group in groupby(rows, key=itemgetter(1)):
+        tables = [arrow.ipc.open_stream(content).read_all() for _, _, content in group]
+        table = arrow.concat_tables(tables).sort_by("id").combine_chunks()
+        ids = table.column("id").to_pylist()
+        yield ids, _sketches(table, options.sketch)
+
+
+def _sketches(table: Any, sketch: Simhash | Minhash) -> Fingerprints | Signatures:
+    """Return sketches with the bytes that they had."""
+    (batch,) = table.to_batches()
+    if isinstance(sketch, Minhash):
+        rows = frames.rows_of(batch.column("signature"), sketch.vector_bytes)
+        is_empty = np.asarray(batch.column("is_empty").to_numpy(zero_copy_only=False), np.bool_)
+        return Signatures(unpack_minima(rows, sketch.stored_bits), sketch, is_empty)
+    bits = frames.numbers_of(batch.column("fp")).view(np.uint64)
+    vectors = frames.rows_of(batch.column("vector"), sketch.vector_bytes)
+    return Fingerprints.from_vectors(bits, vectors)

@@ -1,0 +1,134 @@
+"""Verifying: decides candidates by the exact similarity of their texts.
+
+Texts travel only if they are in a candidate, and once: those that a chain of candidates connects go
+to one task.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simdb.checks import one_of, shown
+from simdb.distributed import exact_similarities
+from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.errors import InputError, OptionError
+from simdb.minhash import Minhash
+from simdb.options import Options, Simhash
+from simdb.sketch.exact_similarity import exact_threshold
+from simdb.spark import components, finding, frames, keys
+from simdb.spark.finding import Job
+from simdb.spark.keys import Keyed
+
+JUDGED = "place int, root bigint, left_key bigint, right_key bigint, distance int, text string"
+
+
+def check_verify(verify: str, texts: Any) -> None:
+    """Raise OptionError unless texts are given just if they decide."""
+    one_of("verify", verify, VERIFICATIONS)
+    if verify == EXACT and not hasattr(texts, "schema"):
+        raise OptionError(
+            "verify='exact' needs texts=: the DataFrame of which the sketches were made, with ids"
+            f" and texts; got {shown(texts)}"
+        )
+    if verify != EXACT and texts is not None:
+        raise OptionError("texts= is only for verify='exact'; give both, or neither")
+
+
+def texts_of(texts: Any, keyed: Keyed, id: str, text: str) -> Any:
+    """Return key and text of the documents that have a text."""
+    frames.column_type(texts, text)
+    kind = frames.id_type(texts, id)
+    functions = frames.functions()
+    column = functions.col(text)
+    given = texts.where(column.isNotNull()).select(
+        functions.col(id).cast(kind).alias("id"), column.cast("string").alias("text")
+    )
+    return keys.with_key(given, "id", keyed.is_hashed, keyed.salt).select("key", "text")
+
+
+def matching_rows(
+    rows: Any, count: int, job: Job, *, checkpoint: str | None, driver_links: int
+) -> Any:
+    """Return the matching pairs of (key, row), by their keys; texts decide if the job has them."""
+    found = finding.pairs_of_rows(rows, count, job)
+    if job.texts is None:
+        return found
+    candidates = found.select("left_key", "right_key", "distance").persist()
+    links = candidates.select("left_key", "right_key")
+    roots = components.joined(links, job.partitions, checkpoint, driver_links)
+    spread = _spread(candidates, roots, job, driver_links)
+    return spread.mapInArrow(partial(_judge, job.sketch, least_of(job)), finding.PAIRS)
+
+
+def _spread(candidates: Any, roots: Any, job: Job, driver_links: int) -> Any:
+    """Return texts and candidates in the partition of their component, by component."""
+    functions = frames.functions()
+    column, literal = functions.col, functions.lit
+    place = functions.pmod(functions.xxhash64("root"), literal(job.partitions)).cast("int")
+    few = frames.broadcast_if_few(roots, driver_links)
+    none = literal(None)
+    texts = job.texts.join(few, "key").select(
+        place.alias("place"), "root", column("key").alias("left_key"),
+        none.cast("bigint").alias("right_key"), none.cast("int").alias("distance"), "text",
+    )  # fmt: skip
+    pairs = candidates.join(few.withColumnRenamed("key", "left_key"), "left_key").select(
+        place.alias("place"), "root", "left_key", "right_key", "distance",
+        none.cast("string").alias("text"),
+    )  # fmt: skip
+    every = texts.unionByName(pairs).repartitionById(job.partitions, "place")
+    return every.sortWithinPartitions("root")
+
+
+def least_of(job: Job) -> float:
+    """Return the least exact similarity of a match."""
+    if job.asked.similarity is not None:
+        return job.asked.similarity
+    return exact_threshold(job.sketch, Options(sketch=job.sketch).similarity)
+
+
+def _judge(sketch: Simhash | Minhash, least: float, batches: Iterable[Any]) -> Iterator[Any]:
+    """Decide the candidates of whole components: a task."""
+    arrow = frames.pyarrow()
+    held: list[Any] = []
+    for batch in batches:
+        if not len(batch):
+            continue
+        roots = frames.numbers_of(batch.column("root"))
+        start = int(np.searchsorted(roots, roots[-1]))
+        if start or (held and frames.numbers_of(held[-1].column("root"))[-1] != roots[-1]):
+            yield _judged(arrow.Table.from_batches([*held, batch.slice(0, start)]), sketch, least)
+            held = []
+        held.append(batch.slice(start))
+    if held:
+        yield _judged(arrow.Table.from_batches(held), sketch, least)
+
+
+def _judged(table: Any, sketch: Simhash | Minhash, least: float) -> Any:
+    """Return the pairs of some components that match."""
+    given = table.column("text")
+    texts, pairs = table.filter(given.is_valid()), table.filter(given.is_null())
+    names = frames.numbers_of(texts.column("left_key"))
+    order = np.argsort(names)
+    both = []
+    for side in ("left_key", "right_key"):
+        wanted = frames.numbers_of(pairs.column(side))
+        places = np.searchsorted(names[order], wanted)
+        is_known = np.isin(wanted, names)
+        if not is_known.all():
+            raise InputError(
+                f"texts= has no text of {int(np.count_nonzero(~is_known))} documents that are in a"
+                " candidate; give the DataFrame of which the sketches were made"
+            )
+        both.append(order[places])
+    similarities = exact_similarities(texts.column("text"), both[0], both[1], sketch)
+    is_match = similarities >= np.float32(least)
+    return frames.batch_of(
+        {
+            "left_key": frames.numbers_of(pairs.column("left_key"))[is_match],
+            "right_key": frames.numbers_of(pairs.column("right_key"))[is_match],
+            "distance": frames.numbers_of(pairs.column("distance"))[is_match].astype(np.int32),
+            "similarity": similarities[is_match],
+        }
+    )

@@ -1,0 +1,174 @@
+"""Spark drops the rows that one database with all documents would drop."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import spark as ss
+
+
+def some_texts(seed, count):
+    """Make texts of which many are edited or equal copies of others."""
+    generator = np.random.default_rng(seed)
+    texts = []
+    for _ in range(count):
+        if texts and generator.random() < 0.4:
+            text = texts[generator.integers(0, len(texts))].split()
+            for at in generator.integers(0, len(text), generator.integers(0, 12)):
+                text[at] = f"word{generator.integers(0, 800)}"
+        else:
+            text = [f"word{at}" for at in generator.integers(0, 800, 120)]
+        texts.append(" ".join(text))
+    return texts
+
+
+TEXTS = [*some_texts(5, 250), "", "..."]
+IDS = [f"id{at:04}" for at in range(len(TEXTS))]
+BY_ID = dict(zip(IDS, TEXTS, strict=True))
+
+
+@pytest.fixture(scope="module")
+def documents(spark):
+    rows = [(id, text, -at, "kept") for at, (id, text) in enumerate(BY_ID.items())]
+    rows.append(("none", None, 0, "kept"))
+    frame = spark.createDataFrame(rows, "url string, body string, rank int, other string")
+    return frame.repartition(3).cache()
+
+
+def expected_of(ids, **asked):
+    """Return what a database would drop: {id: (representative, similarity)}."""
+    asked = {"policy": "connected", **asked}
+    exact = {key: asked[key] for key in ("verify", "documents") if key in asked}
+    sketch = asked.pop("sketch", simdb.Simhash())
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(ids, [BY_ID[id] for id in ids])
+        clusters = database.find_clusters(**asked)
+        rows = [
+            (id, cluster.representative)
+            for cluster in clusters
+            for id in cluster.ids
+            if id != cluster.representative
+        ]
+        sides = [list(side) for side in zip(*rows, strict=True)]
+        similarities = database.compare(*sides, **exact).similarity
+    return {
+        id: (first, pytest.approx(float(similarity), abs=1e-6))
+        for (id, first), similarity in zip(rows, similarities, strict=True)
+    }
+
+
+def dropped_of(result):
+    rows = result.dropped.collect()
+    found = {row["id"]: (row["representative"], row["similarity"]) for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.mark.parametrize("policy", ["connected", "star"])
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_dropped_rows_are_those_of_a_database(documents, tmp_path, policy, has_checkpoint):
+    checkpoint = str(tmp_path / "work") if has_checkpoint else None
+
+    result = ss.drop_duplicates(
+        documents, id="url", text="body", distance=6, policy=policy, checkpoint=checkpoint,
+        partitions=5,
+    )  # fmt: skip
+
+    expected = expected_of(IDS, distance=6, policy=policy)
+    assert len(expected) > 20
+    assert dropped_of(result) == expected
+    assert result.columns == documents.columns
+    rows = {row["url"]: row["body"] for row in result.collect()}
+    assert rows == {id: text for id, text in BY_ID.items() if id not in expected} | {"none": None}
+    plan = result._jdf.queryExecution().executedPlan().toString()
+    assert "BroadcastHashJoin" in plan
+
+
+def test_signatures_decide_and_rows_are_kept_by_a_column(documents):
+    sketch = simdb.Minhash(permutations=64)
+
+    result = ss.drop_duplicates(
+        documents, id="url", text="body", sketch=sketch, similarity=0.8, keep="rank",
+        on_null="drop", partitions=3,
+    )  # fmt: skip
+
+    expected = expected_of(IDS[::-1], sketch=sketch, similarity=0.8)
+    assert len(expected) > 20
+    assert dropped_of(result) == expected
+    assert result.count() == len(TEXTS) - len(expected)
+
+
+@pytest.mark.parametrize("policy", ["connected", "star"])
+def test_texts_decide(documents, policy):
+    sketch = simdb.Minhash()
+
+    result = ss.drop_duplicates(
+        documents, id="url", text="body", sketch=sketch, similarity=0.75, verify="exact",
+        policy=policy, partitions=4,
+    )  # fmt: skip
+
+    expected = expected_of(
+        IDS, sketch=sketch, similarity=0.75, verify="exact", documents=BY_ID, policy=policy,
+        method="banding",
+    )  # fmt: skip
+    assert len(expected) > 20
+    assert dropped_of(result) == expected
+    estimated = ss.drop_duplicates(
+        documents, id="url", text="body", sketch=sketch, similarity=0.75, policy=policy,
+        partitions=4,
+    )  # fmt: skip
+    assert set(dropped_of(estimated)) != set(expected)
+
+
+def test_exact_pairs_of_fingerprints_are_no_others_and_most(documents):
+    sketches = ss.fingerprints(documents, id="url", text="body").cache()
+
+    rows = ss.pairs(
+        sketches, similarity=0.75, recall=0.99, verify="exact", texts=documents, id="url",
+        text="body", partitions=3,
+    ).collect()  # fmt: skip
+
+    with simdb.open(None) as database:
+        database.insert_many(IDS, TEXTS)
+        pairs = database.find_all(similarity=0.75, recall=1.0, verify="exact", documents=BY_ID)
+        expected = {(pair.left, pair.right): pair.similarity for pair in pairs}
+    found = {(row["left"], row["right"]): row["similarity"] for row in rows}
+    assert len(expected) > 50
+    assert set(found) <= set(expected)
+    assert len(found) >= 0.96 * len(expected)
+    assert all(found[pair] == pytest.approx(expected[pair], abs=1e-6) for pair in found)
+
+
+def test_a_large_removal_is_refused_with_its_largest_cluster(spark):
+    rows = [(at, "the same text for all of these") for at in range(7)]
+    rows += [(100 + at, f"{at} is another text {at} altogether {at * at}") for at in range(3)]
+    frame = spark.createDataFrame(rows, "id int, text string")
+
+    with pytest.raises(simdb.OptionError, match=r"6 of 10 .*max_share=0.5; most by 0 \(6 removed"):
+        ss.drop_duplicates(frame, max_share=0.5, partitions=2)
+    kept = ss.drop_duplicates(frame, max_share=0.6, partitions=2)
+    assert sorted(row["id"] for row in kept.collect()) == [0, 100, 101, 102]
+
+
+def test_impossible_arguments_are_refused(documents):
+    ask = {"id": "url", "text": "body"}
+    for match, arguments in {
+        "no column 'rang'": {"keep": "rang"},
+        "max_share": {"max_share": 2},
+        "on_null": {"on_null": "skip"},
+        "policy": {"policy": "stars"},
+        "decides by similarity": {"distance": 3, "verify": "exact"},
+    }.items():
+        with pytest.raises(simdb.Error, match=match):
+            ss.drop_duplicates(documents, **ask, **arguments)
+    sketches = ss.fingerprints(documents, **ask)
+    with pytest.raises(simdb.OptionError, match="texts="):
+        ss.pairs(sketches, similarity=0.8, verify="exact")
+    with pytest.raises(simdb.OptionError, match="texts="):
+        ss.clusters(sketches, similarity=0.8, texts=documents)
+    with pytest.raises(simdb.InputError, match="no column 'text'"):
+        ss.pairs(sketches, similarity=0.8, verify="exact", texts=documents, id="url")
+    with pytest.raises(Exception, match="texts= has no text"):
+        ss.pairs(
+            sketches, similarity=0.7, verify="exact", texts=documents.limit(3), **ask
+        ).collect()
