@@ -88,6 +88,7 @@ FOLDERS = {
     "spark": [
         "frames", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "components",
         "verifying", "pairing", "copies", "clustering", "dropping", "storing", "querying",
+        "sessions",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

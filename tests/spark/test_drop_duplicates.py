@@ -148,6 +148,11 @@ def test_a_large_removal_is_refused_with_its_largest_cluster(spark):
         ss.drop_duplicates(frame, max_share=0.5, partitions=2)
     kept = ss.drop_duplicates(frame, max_share=0.6, partitions=2)
     assert sorted(row["id"] for row in kept.collect()) == [0, 100, 101, 102]
+    with pytest.raises(simdb.ExistsError, match="the id 100"):
+        ss.drop_duplicates(frame.union(frame.where("id = 100")), partitions=2)
+    null = frame.selectExpr("id", "if(id = 5, null, text) text")
+    with pytest.raises(Exception, match="the document 5 has no text"):
+        ss.drop_duplicates(null, on_null="error", partitions=2)
 
 
 def test_impossible_arguments_are_refused(documents):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HELP_OPTIONS = ["-h", "--help"]
 OPTIONS_PANEL = "Options"
+COMMANDS_PANEL = "Commands"
 # What the help shows for a value whose declaration gives no metavar.
 METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT"}
 
@@ -65,6 +66,29 @@ class Command(click.Command):
         formatter.write(options.help.command_help(self, ctx))
 
 
+class CommandGroup(click.Group):
+    """A command that has commands, given by functions; its help is drawn in panels."""
+
+    def __init__(self, name: str, functions: dict[str, Callable[..., None]], text: str) -> None:
+        """Make the commands of `functions` by name; `text` is the help."""
+        self.__doc__ = inspect.cleandoc(text)
+        super().__init__(
+            name,
+            {each: command_of(function) for each, function in functions.items()},
+            help=self.__doc__,
+            no_args_is_help=True,
+            context_settings={"help_option_names": HELP_OPTIONS},
+        )
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of this command, with the first sentence of each of its commands."""
+        texts = {
+            name: (each.help or "").partition("\n\n")[0].replace("\n", " ")
+            for name, each in self.commands.items()
+        }
+        formatter.write(options.help.program_help(self, ctx, {COMMANDS_PANEL: texts}))
+
+
 class CommandArgument(click.Argument):
     """An argument of click that has a help text."""
 
@@ -91,8 +115,13 @@ class CommandOption(click.Option):
         return options.completion.completed(self, incomplete)
 
 
-def command_of(function: Callable[..., None]) -> Command:
-    """Return the command that the signature and the docstring of a function declare."""
+def command_of(function: Callable[..., None] | CommandGroup) -> click.Command:
+    """Return the command that the signature and the docstring of a function declare.
+
+    A group of commands is returned as it is.
+    """
+    if isinstance(function, CommandGroup):
+        return function
     parameters = [_Parameter.of(each) for each in inspect.signature(function).parameters.values()]
     lists = [each.name for each in parameters if each.is_list]
     return Command(

@@ -126,11 +126,18 @@ def test_every_phrase_is_still_written_by_the_library():
     assert unused == []
 
 
+def commands():
+    """Yield every command, and those of a group."""
+    for verb in NAMES:
+        command = app.get_command(None, verb)
+        yield from getattr(command, "commands", {"": command}).values()
+
+
 def test_every_option_that_a_translation_names_exists():
     known = {
         name
-        for verb in NAMES
-        for parameter in app.get_command(None, verb).params
+        for command in commands()
+        for parameter in command.params
         for name in (*parameter.opts, *parameter.secondary_opts)
     }
     named = {

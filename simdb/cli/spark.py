@@ -1,0 +1,176 @@
+"""Command spark: the main job on Spark, from files to files."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Argument, CommandGroup, Option
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.sketch_options import Given, make_sketch, sketched
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import quantity
+from simdb.engine.clusters.find import CONNECTED
+from simdb.engine.search.judge import ESTIMATE
+from simdb.errors import ExistsError, OptionError
+from simdb.spark import drop_duplicates
+from simdb.spark.clustering import FIRST
+from simdb.spark.sessions import exists, session
+
+if TYPE_CHECKING:
+    from simdb.choices import PolicyName, VerifyName
+else:
+    # The type of the value that click gives; the job checks the word.
+    PolicyName = VerifyName = str
+
+JSON, PARQUET = "json", "parquet"
+JSON_ENDS = (".jsonl", ".ndjson", ".json")
+PACKED_ENDS = (".gz", ".zst", ".bz2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """The options about where and how the job runs."""
+
+    master: Annotated[
+        str | None,
+        Option(
+            metavar="MASTER",
+            help="The master of Spark: local[4], spark://host:7077, yarn; this machine if not"
+            " given.",
+        ),
+    ] = None
+    conf: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=VALUE", help="A setting of Spark; can be given several times."),
+    ] = None
+    checkpoint: Annotated[
+        str | None,
+        Option(metavar="TARGET", help="A folder for sketches and rounds, that all can write."),
+    ] = None
+    partitions: Annotated[
+        int | None, Option(min=1, help="Partitions of a shuffle; 3 for each processor.")
+    ] = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of Spark by name."""
+        pairs = [each.partition("=") for each in self.conf or []]
+        for name, mark, value in pairs:
+            if not mark or not name:
+                raise OptionError(f"--conf takes NAME=VALUE, got {name + mark + value!r}")
+        return {name: value for name, _, value in pairs}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions:
+    """The options about rows: what is alike, and which of them stays."""
+
+    similarity: Annotated[
+        float | None,
+        Option(
+            help="Least similarity of a match, above 0 to 1: estimated (cosine, or Jaccard with"
+            " --minhash), or exact with --verify exact; 0.889 and 0.8 if not given."
+        ),
+    ] = None
+    distance: arguments.Distance = None
+    recall: arguments.Recall = None
+    verify: Annotated[
+        VerifyName,
+        Option(help="estimate: sketches decide what matches; exact: texts do, which then travel."),
+    ] = ESTIMATE
+    policy: Annotated[
+        PolicyName,
+        Option(
+            help="connected: chains of matches form a group; star: all match who is kept of it."
+        ),
+    ] = CONNECTED
+    keep: Annotated[
+        str,
+        Option(
+            metavar="COLUMN",
+            help="Of a group, keep the row with the least value of this column; the least id if"
+            " not given.",
+        ),
+    ] = FIRST
+    id_field: arguments.IdField = "id"
+    text_field: Annotated[str, Option(help="The column with the texts.")] = "text"
+    max_share: arguments.MaxShare = None
+
+
+@sketched
+@grouped
+def dedup(
+    source: Annotated[
+        str, Argument(metavar="IN", help="Parquet or JSON lines, as the end of the name says.")
+    ],
+    target: Annotated[str, Argument(metavar="OUT", help="Where the rows that stay are written.")],
+    *,
+    removed: Annotated[
+        str | None,
+        Option(metavar="OUT2", help="Also write what was removed: id, representative, similarity."),
+    ] = None,
+    rows: RowOptions,
+    cluster: ClusterOptions,
+    sketch: Given,
+) -> None:
+    """Write the rows of a table without near-duplicates, and what was removed and why, by Spark.
+
+    IN, OUT and OUT2 are paths that Spark knows.  JSON lines are read and written if the name ends
+    with .jsonl, .ndjson or .json, for input also with .gz, .zst or .bz2 behind it, and Parquet
+    otherwise.  Every row needs an id of its own.  Rows without a text are kept.
+
+    OUT and OUT2 must not exist.  They are folders, with a file for each partition.
+    """
+    settings, made = cluster.settings, make_sketch(sketch)
+    with Progress("searching") as progress:
+
+        def report(stage: int, done: int, tasks: int) -> None:
+            progress.show(f"stage {stage}, {done:,} of {tasks:,} tasks", done / max(tasks, 1))
+
+        with session(cluster.master, settings, report) as spark:
+            for path in (target, removed):
+                if path is not None and exists(spark, path):
+                    raise ExistsError(f"{path} exists; remove it, or name another place")
+            frame = spark.read.format(_format(source)).load(source)
+            kept = drop_duplicates(
+                frame, sketch=made, id=rows.id_field, text=rows.text_field,
+                similarity=rows.similarity, distance=rows.distance, recall=rows.recall,
+                verify=rows.verify, policy=rows.policy, keep=rows.keep, max_share=rows.max_share,
+                checkpoint=cluster.checkpoint, partitions=cluster.partitions,
+            )  # fmt: skip
+            _write(kept, target)
+            if removed is not None:
+                _write(kept.dropped, removed)
+            count, groups = _counts(kept.dropped)
+        progress.finish()
+        progress.note(
+            f"{quantity(count, 'row')} removed, of {quantity(groups, 'group')}; the others are in"
+            f" {target}"
+        )
+
+
+def _format(path: str) -> str:
+    """Return how a path is read or written."""
+    name = path.rstrip("/").lower()
+    for end in PACKED_ENDS:
+        name = name.removesuffix(end)
+    return JSON if name.endswith(JSON_ENDS) else PARQUET
+
+
+def _write(frame: Any, path: str) -> None:
+    frame.write.format(_format(path)).save(path)
+
+
+def _counts(dropped: Any) -> tuple[int, int]:
+    """Return how many rows were removed, and of how many groups."""
+    return dropped.count(), dropped.select("representative").distinct().count()
+
+
+spark = CommandGroup(
+    "spark",
+    {"dedup": dedup},
+    """Run the main job on a cluster, by PySpark: pip install 'simdb[spark]'.
+
+    Spark needs Java 17 or 21.  simdb must be installed for the Python of its workers, too.
+    """,
+)
