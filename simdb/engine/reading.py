@@ -140,6 +140,8 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         method: MethodName | None = None,
         limit: int | None = None,
         first: bool = False,
+        attempts: int | None = None,
+        header_bits: int | None = None,
         memory_limit: int | None = None,
         where: "Where | None" = None,
         verify: "VerifyMany[IdT] | None" = None,
@@ -150,15 +152,20 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
-        instead.  `first`: return any one match of each, as fast as possible.  `memory_limit`: bytes
-        for the search; stored runs pass through memory in chunks, see `Database.insert_batch`.
-        None: they do so only if the database is larger than the memory and that is faster.
+        instead.  `first`: return any one match of each, as fast as possible.  For method="psm" and
+        "multiprobe": `attempts` is the most headers of each table that are looked up beside that of
+        the query, and replaces `recall`; `header_bits` is the most bits of a header.
+        `memory_limit`: bytes for the search; stored runs pass through memory in chunks, see
+        `Database.insert_batch`.  None: they do so only if the database is larger than the memory
+        and that is faster.
         `where`: see `query`; it is asked about a document once, however many queries it matches.
         `verify(position, id)` confirms a match of the query at `position`, see `query`.
         `threads`: see `insert_many`.
         """
         count = thread_count(threads)
-        question = Question(similarity, distance, recall, method, limit)
+        question = Question(
+            similarity, distance, recall, method, limit, attempts=attempts, header_bits=header_bits
+        )
         check_limit(question.limit)
         check_optional(where)
         search.verify.check_verify(verify)
@@ -166,8 +173,8 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         if verify is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
-                method=method, memory_limit=memory_limit, where=where, errors=errors,
-                threads=count,
+                method=method, attempts=attempts, header_bits=header_bits,
+                memory_limit=memory_limit, where=where, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
             return search.verify.verified_many(every, verify, least, limit=limit, first=first)
@@ -301,13 +308,19 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         method: MethodName | None = None,
         pairs: bool = False,
         rotations: int | None = None,
+        attempts: int | None = None,
+        header_bits: int | None = None,
     ) -> Plan:
         """Return how the database would answer a query with these arguments, and why; see `query`.
 
         `n`: plan for this number of stored documents, in one run.  `pairs`: plan `find_all`
-        instead, with the costs of one document.  `rotations`: see `find_all`.
+        instead, with the costs of one document.  `rotations`: see `find_all`.  `attempts`,
+        `header_bits`: see `query_many`; the plan predicts the recall of so many look-ups.
         """
-        question = Question(similarity, distance, recall, method, rotations=rotations)
+        question = Question(
+            similarity, distance, recall, method, rotations=rotations, attempts=attempts,
+            header_bits=header_bits,
+        )  # fmt: skip
         with self._state() as state:
             of = of_pairs if pairs else of_any
             criterion = of(self._store.options, state.counts, question)

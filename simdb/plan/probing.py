@@ -35,6 +35,10 @@ from simdb.plans import Plan, Probing
 METHODS = PROBING_METHODS
 # A query that needs more probes than this in one table is better compared with all documents.
 CAP = 4096
+# The kernel looks up so many headers of one table, that of the query among them.
+ATTEMPTS_MAX = 65_535
+# No set of bits costs more.
+THETA_MAX = bits.FINGERPRINT_BITS * volatility.COST_MAX
 # Enough queries for the mean number of probes, to a few per cent.
 COUNTED_QUERIES = 256
 # Headers can have fewer bits than the directories: then fewer flips find longer buckets.
@@ -94,6 +98,8 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
             f"method={criterion.method!r} needs queries with weights, and a ready fingerprint has"
             " none; give a simdb.Fingerprint with weights, or use method='bphs'"
         )
+    if criterion.attempts is not None:
+        return _fixed(problem, criterion.attempts)
     cheapest = min(plans(problem), key=lambda plan: plan.cost_seconds, default=None)
     if cheapest is not None and not is_mostly_comparing(cheapest, delays):
         return cheapest
@@ -234,11 +240,10 @@ def _by_evidence(
     plans = []
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
         cheapest = math.inf
-        for fewer in range(0, min(FEWER_BITS, population.directory_bits) + 1, FEWER_STEP):
+        for width in _widths(criterion, population):
             found = reach(
-                known, tuple(masks[:tables]), header_bits=population.directory_bits - fewer,
-                limit=limit, wanted=1.0 - lost,
-            )  # fmt: skip
+                known, tuple(masks[:tables]), header_bits=width, limit=limit, wanted=1.0 - lost
+            )
             if found is None:
                 break
             plan = _probing_plan(criterion, population, limit, found, known, comparing, delays)
@@ -248,6 +253,58 @@ def _by_evidence(
             cheapest = probing
             plans.append(plan)
     return plans
+
+
+def _widths(criterion: Criterion, population: Population) -> list[int]:
+    """Return the bits of headers to consider, the most first; those that were asked for alone."""
+    most = population.directory_bits
+    if criterion.header_bits is not None:
+        return [min(criterion.header_bits, most)]
+    return [most - fewer for fewer in range(0, min(FEWER_BITS, most) + 1, FEWER_STEP)]
+
+
+def _fixed(problem: Problem[Population], attempts: int) -> Plan:
+    """Return the plan that looks up at most `attempts` headers beside the query's in each table.
+
+    Its recall is the share of the sample that is found so; no document is compared besides.
+    """
+    criterion, population = problem.criterion, problem.population
+    limit = max(candidate_distances(criterion))
+    known = _evidence(criterion, problem.calibration)
+    masks = bits.leading_masks(population.blocks, population.leading)
+    masks = masks[: 1 if criterion.method == PSM else population.tables]
+    width = _widths(criterion, population)[0]
+    share = recall_of(known, tuple(masks), header_bits=width, limit=limit, attempts=attempts)
+    most = min(attempts + 1, 2**width)
+    probing = Probing(len(masks), width, THETA_MAX, attempts + 1, known.costs)
+    found = Reach(probing, float(most * len(masks)), share, 0.0)
+    plan = _probing_plan(criterion, population, limit, found, known, NOTHING, problem.delays)
+    reason = (
+        f"looking up the likeliest headers of {len(masks)} table(s), at most {attempts} beside that"
+        f" of the query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
+    )
+    return replace(plan, reason=reason)
+
+
+@lru_cache(64)
+def recall_of(
+    known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, attempts: int
+) -> float:
+    """Return the share of pairs found by the `attempts` likeliest headers of each table.
+
+    Of the sample, a number of pairs spread over all of it are taken.
+    """
+    step = max(1, len(known.pairs) // COUNTED_QUERIES)
+    pairs = known.pairs.taken(slice(None, None, step))
+    reached = np.zeros(len(pairs), np.bool_)
+    for mask in masks:
+        header = bits.header_mask(mask, header_bits)
+        needs = recall.needs(pairs, known.costs, (mask,), header_bits)
+        for row in np.flatnonzero(~reached & (needs < recall.UNREACHABLE)):
+            count = count_sets(pairs.levels[row : row + 1], known.costs, header, int(needs[row]))
+            reached[row] = count[0] <= attempts + 1
+    reached &= known.distances[::step] <= limit
+    return float(reached.mean()) if len(reached) else 0.0
 
 
 def _probing_plan(

@@ -30,6 +30,9 @@ class Criterion:
     are searched for `similarity`, because something else decides them; None for `similarity`.
     `is_even`: the recall must hold for the matches of each similarity, also for those that are just
     as similar as asked; nothing learnt from all matches together is used.
+    `attempts`: for a probing method, how many headers are looked up in each table beside that of
+    the query, whatever share of the matches this finds; None for as many as the recall needs.
+    `header_bits`: the most bits of a header that such a method looks up; None for any.
     """
 
     similarity: float | None
@@ -42,6 +45,8 @@ class Criterion:
     asked: float | None = None
     floor: float | None = None
     is_even: bool = False
+    attempts: int | None = None
+    header_bits: int | None = None
 
     @property
     def least(self) -> float | None:

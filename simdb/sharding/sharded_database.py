@@ -144,6 +144,8 @@ class ShardedDatabase(Generic[IdT]):
         method: MethodName | None = None,
         limit: int | None = None,
         first: bool = False,
+        attempts: int | None = None,
+        header_bits: int | None = None,
         memory_limit: int | None = None,
         verify: "VerifyMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
@@ -156,7 +158,9 @@ class ShardedDatabase(Generic[IdT]):
         the number of the shard, plus the ordinal in it.
         """
         count = thread_count(threads)
-        question = Question(similarity, distance, recall, method, limit)
+        question = Question(
+            similarity, distance, recall, method, limit, attempts=attempts, header_bits=header_bits
+        )
         check_limit(limit)
         search.verify.check_verify(verify)
         room = search.many.room_of(memory_limit)

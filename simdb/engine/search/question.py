@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import is_one_of, one_of, shown
 from simdb.engine.state.staged import Counts
 from simdb.errors import InputError, OptionError
@@ -22,6 +23,7 @@ from simdb.options import (
     PROBING_METHODS,
     Options,
 )
+from simdb.plan.probing import ATTEMPTS_MAX
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
 from simdb.values import BARE, WEIGHTED, Sketches
@@ -31,7 +33,8 @@ from simdb.values import BARE, WEIGHTED, Sketches
 class Question:
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `rotations`: for finding all pairs with method="rotation".
+    `rotations`: for finding all pairs with method="rotation".  `attempts`, `header_bits`: for
+    queries with method="psm" or "multiprobe".
     """
 
     similarity: float | None = None
@@ -40,6 +43,8 @@ class Question:
     method: str | None = None
     limit: int | None = None
     rotations: int | None = None
+    attempts: int | None = None
+    header_bits: int | None = None
 
     @property
     def has_bound(self) -> bool:
@@ -83,10 +88,35 @@ class Question:
             _check_share("recall", recall)
         method = AUTO if self.method is None else self.method
         one_of("method", method, MINHASH_METHODS if options.is_minhash else METHODS)
+        self._check_probing()
         return Criterion(
             None if similarity is None else options.compared(similarity), distance, recall,
-            method, is_weighted, is_stored, asked=similarity,
+            method, is_weighted, is_stored, asked=similarity, attempts=self.attempts,
+            header_bits=self.header_bits,
         )  # fmt: skip
+
+    def _check_probing(self) -> None:
+        """Raise OptionError for arguments about headers that are invalid or cannot be followed."""
+        for name, value, least, most in (
+            ("attempts", self.attempts, 0, ATTEMPTS_MAX),
+            ("header_bits", self.header_bits, 1, FINGERPRINT_BITS),
+        ):
+            if value is None:
+                continue
+            if not _is_whole(value, most) or value < least:
+                raise OptionError(
+                    f"{name} must be a whole number from {least} to {most}, got {shown(value)}"
+                )
+            if not is_one_of(self.method, PROBING_METHODS):
+                raise OptionError(
+                    f"{name}= says how to look up likely headers; use it with method='psm' or"
+                    " method='multiprobe'"
+                )
+        if self.attempts is not None and self.recall is not None:
+            raise OptionError(
+                "attempts= fixes the number of headers, which decides the recall; leave out"
+                " recall= or attempts="
+            )
 
     def _check_minhash(self) -> None:
         """Raise OptionError for arguments that work only with fingerprints."""

@@ -1,0 +1,170 @@
+"""A fixed number of flip sets (attempts=) and shorter headers (header_bits=) for PSM."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import bits
+from simdb.plan import volatility
+
+DISTANCE = 4
+STORED = 600
+HEADER_BITS = 9
+
+
+def made(generator: np.random.Generator, count: int) -> simdb.Fingerprints:
+    weights = generator.normal(size=(count, 128)).astype(np.float32)
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
+
+
+@pytest.fixture
+def queries() -> simdb.Fingerprints:
+    return made(np.random.default_rng(7), 40)
+
+
+@pytest.fixture(params=[(1, 1), (4, 1)])
+def database(
+    request: pytest.FixtureRequest, queries: simdb.Fingerprints
+) -> Iterator[simdb.Database]:
+    """Copies of the queries with up to four flipped bits, among others."""
+    generator = np.random.default_rng(8)
+    flips = generator.integers(0, 64, (STORED, DISTANCE), np.uint64)
+    masks = np.bitwise_xor.reduce(np.uint64(1) << flips, axis=1)
+    copies = queries.bits[np.arange(STORED) % len(queries)] ^ masks
+    blocks, leading = request.param
+    options = simdb.Options(
+        sketch=simdb.Simhash(store_volatility=False), blocks=blocks, leading=leading
+    )
+    with simdb.open(None, options=options) as opened:
+        opened.insert_many(range(STORED), copies)
+        opened.compact()
+        yield opened
+        assert list(opened.check(deep=True)) == []
+
+
+def likely(levels: np.ndarray, costs: np.ndarray, attempts: int, header: list[int]) -> set[int]:
+    """The masks of the likeliest sets of header bits: all that cost less than set k + 1 does."""
+    price = {bit: int(costs[levels[bit]]) for bit in header}
+    sets = sorted(
+        (sum(price[bit] for bit in chosen), sum(1 << bit for bit in chosen))
+        for size in range(len(header) + 1)
+        for chosen in combinations(header, size)
+    )
+    if len(sets) <= attempts + 1:
+        return {mask for _, mask in sets}
+    return {0} | {mask for cost, mask in sets if cost < sets[attempts + 1][0]}
+
+
+@pytest.mark.parametrize("attempts", [0, 1, 3, 10, 100, 5000])
+def test_the_likeliest_headers_are_looked_up_and_no_others(
+    database: simdb.Database, queries: simdb.Fingerprints, attempts: int
+) -> None:
+    given: dict[str, Any] = {
+        "distance": DISTANCE, "method": "psm", "attempts": attempts, "header_bits": 8
+    }  # fmt: skip
+    plan = database.plan(**given)
+    assert plan.probing is not None
+    mask = bits.leading_masks(database.options.blocks, database.options.leading)[0]
+    header = list(bits.set_bits(bits.header_mask(mask, plan.header_bits)))
+    levels = volatility.levels(queries.weights)
+    stored = database.bits_many(range(STORED))[1]
+
+    found = database.query_many(queries, **given)
+
+    for place, asked in enumerate(queries.bits.tolist()):
+        masks = likely(levels[place], plan.probing.costs, attempts, header)
+        lead = sum(1 << bit for bit in header)
+        expected = {
+            at for at, other in enumerate(stored.tolist())
+            if (asked ^ other).bit_count() <= DISTANCE and (asked ^ other) & lead in masks
+        }  # fmt: skip
+        assert {match.id for match in found[place]} == expected
+
+
+def test_more_attempts_find_no_less_and_all_find_everything(
+    database: simdb.Database, queries: simdb.Fingerprints
+) -> None:
+    exact = len(database.query_many(queries, distance=DISTANCE, recall=1.0).ordinals)
+
+    counts = [
+        len(database.query_many(
+            queries, distance=DISTANCE, method="psm", attempts=attempts, header_bits=HEADER_BITS
+        ).ordinals)
+        for attempts in (0, 2, 20, 200, 2**HEADER_BITS)
+    ]  # fmt: skip
+
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1] == exact
+
+
+def test_multiprobe_looks_so_many_headers_up_in_every_table(
+    database: simdb.Database, queries: simdb.Fingerprints
+) -> None:
+    given: dict[str, Any] = {"distance": DISTANCE, "attempts": 3}
+    one = database.query_many(queries, method="psm", **given)
+    every = database.query_many(queries, method="multiprobe", **given)
+
+    tables = database.plan(method="multiprobe", **given).tables
+
+    assert tables == database.options.blocks
+    assert len(every.ordinals) >= len(one.ordinals)
+
+
+def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
+    generator = np.random.default_rng(5)
+    base = made(generator, 4000)
+    weights = base.weights + 0.1 * generator.normal(size=base.weights.shape).astype(np.float32)
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    asked = simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False), blocks=1, leading=1)
+    with simdb.open(None, options=options) as database:
+        database.insert_many(range(4000), base.bits)
+        database.compact()
+        database.calibrate(asked)
+        exact = len(database.query_many(asked, distance=3, recall=1.0).ordinals)
+        for attempts in (0, 2, 8):
+            given: dict[str, Any] = {"distance": 3, "method": "psm", "attempts": attempts}
+            share = len(database.query_many(asked, **given).ordinals) / exact
+
+            # 256 sampled pairs: four standard errors are at most .125.
+            assert database.plan(**given).recall == pytest.approx(share, abs=0.125)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"attempts": 5}, "method='psm'"),
+        ({"header_bits": 5}, "method='psm'"),
+        ({"attempts": 5, "method": "bphs"}, "method='psm'"),
+        ({"attempts": -1, "method": "psm"}, "from 0 to 65535, got -1"),
+        ({"attempts": True, "method": "psm"}, "got True"),
+        ({"attempts": 2.0, "method": "psm"}, "got 2.0"),
+        ({"header_bits": 0, "method": "psm"}, "from 1 to 64, got 0"),
+        ({"header_bits": 65, "method": "multiprobe"}, "from 1 to 64, got 65"),
+        ({"attempts": 5, "method": "psm", "recall": 0.9}, "leave out"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(
+    database: simdb.Database, queries: simdb.Fingerprints, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(simdb.OptionError, match=message):
+        database.query_many(queries, distance=DISTANCE, **given)
+    with pytest.raises(simdb.OptionError, match=message):
+        database.plan(distance=DISTANCE, **given)
+
+
+def test_header_bits_alone_keep_the_recall(
+    database: simdb.Database, queries: simdb.Fingerprints
+) -> None:
+    exact = len(database.query_many(queries, distance=DISTANCE, recall=1.0).ordinals)
+    plan = database.plan(distance=DISTANCE, method="psm", recall=0.9, header_bits=4)
+
+    found = database.query_many(queries, distance=DISTANCE, method="psm", recall=0.9, header_bits=4)
+
+    assert plan.header_bits <= 4 or plan.method == "bphs"
+    assert len(found.ordinals) >= 0.8 * exact
