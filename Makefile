@@ -5,13 +5,15 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/*.[ch]))
 
-# `make fuzz SECONDS=300 TARGETS="page database"`, `make torture SEEDS=20`
+# `make fuzz SECONDS=300 TARGETS="page database"`, `make torture SEEDS=20`,
+# `make figures FIGURES="--documents 300k"`
 SECONDS ?= 30
 TARGETS ?=
 SEEDS ?= 250
+FIGURES ?=
 
-.PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench build \
-  clean
+.PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench figures \
+  build clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,6 +77,9 @@ lint: $(VENV)/.developed  ## check style, types and architecture
 bench: $(VENV)/.developed  ## list the benchmarks
 	@ls tools/bench/*.py
 	@echo "run one with $(BIN)/python FILE --help"
+
+figures: $(VENV)/.developed  ## repeat the papers' figures: docs/RESULTS.md, with options FIGURES
+	$(BIN)/python tools/figures/evaluation.py $(FIGURES)
 
 build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 	$(BIN)/python -m build

@@ -1,0 +1,65 @@
+"""Every experiment runs at tiny sizes, and says for each claim what it found."""
+
+import importlib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "tools" / "figures" / "experiments"
+NAMES = sorted(path.stem for path in ROOT.glob("*.py") if path.stem != "__init__")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_judges_each_of_its_claims_once_and_draws(world: Any, name: str) -> None:
+    claim = importlib.import_module("claim")
+    module = importlib.import_module(f"experiments.{name}")
+
+    section = module.run(world)
+    world.facts[name] = section.facts
+
+    claims = [value for value in vars(module).values() if isinstance(value, claim.Claim)]
+    assert sorted(each.claim.says for each in section.verdicts) == sorted(c.says for c in claims)
+    for verdict in section.verdicts:
+        assert verdict.verdict in (claim.AGREES, claim.DIFFERS, claim.PARTLY)
+        assert verdict.ours
+        assert verdict.why
+        assert verdict.claim.agrees
+        assert "nan" not in verdict.ours
+    for file, description in section.pictures:
+        root = ET.fromstring((world.folder / file).read_text())
+        assert root.tag.endswith("svg")
+        assert description
+    for head, rows in section.tables:
+        assert all(len(row) == len(head) for row in rows)
+    assert section.pictures or section.tables
+
+
+def test_all_experiments_are_run() -> None:
+    evaluation = importlib.import_module("evaluation")
+
+    assert sorted(evaluation.EXPERIMENTS) == NAMES
+
+
+def test_the_page_has_every_verdict_and_picture(world: Any) -> None:
+    evaluation = importlib.import_module("evaluation")
+    sections = evaluation.run(world, ["heap", "weights"])
+
+    page = evaluation.page(sections, evaluation.setting(world, 1))
+
+    for section in sections:
+        for verdict in section.verdicts:
+            assert verdict.claim.says.replace("|", "\\|") in page
+        for file, _ in section.pictures:
+            assert f"(results/{file})" in page
+
+
+def test_a_picture_of_equal_data_is_equal(world: Any) -> None:
+    heap = importlib.import_module("experiments.heap")
+    heap.run(world)
+    first = (world.folder / "figure-2.svg").read_bytes()
+
+    heap.run(world)
+
+    assert (world.folder / "figure-2.svg").read_bytes() == first

@@ -1,0 +1,175 @@
+"""The parts that all figures rest on: exact cosines, the paper's programs, the generator."""
+
+import gzip
+import importlib
+import itertools
+import json
+import math
+import tarfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simdb
+
+DISTANCE = 3
+
+
+@pytest.fixture(scope="module")
+def planted() -> tuple[Any, Any, Any]:
+    """Stored fingerprints, queries, and prices of flips."""
+    generated = importlib.import_module("generated")
+    model = generated.laplace()
+    bits, queries = generated.world_of(model, 1 << 12, 300, seed=3)
+    return bits, queries, generated.prices_of(generated.volatility_of(model))
+
+
+def near(bits: np.ndarray, query: int) -> list[int]:
+    return [at for at, each in enumerate(bits.tolist()) if (each ^ query).bit_count() <= DISTANCE]
+
+
+def test_cosines_are_those_of_all_features(world: Any) -> None:
+    collection = world.collection
+    bags = [
+        dict(zip(collection.hashes[a:b].tolist(), collection.shares[a:b].tolist(), strict=True))
+        for a, b in itertools.pairwise(collection.offsets.tolist())
+    ]
+    left, right = np.array([0, 0, 7, 12, 3]), np.array([1, 5, 8, 290, 3])
+
+    found = collection.cosines(left, right)
+
+    for one, other, cosine in zip(left, right, found, strict=True):
+        dot = sum(bags[one][each] * bags[other].get(each, 0.0) for each in bags[one])
+        lengths = [math.sqrt(sum(w * w for w in bags[each].values())) for each in (one, other)]
+        assert cosine == pytest.approx(dot / lengths[0] / lengths[1], abs=1e-5)
+
+
+def test_fingerprints_are_those_of_simdb(world: Any, texts: list[str]) -> None:
+    table = simdb.fit_idf(texts, simdb.Simhash.paper())
+
+    expected = simdb.fingerprints(texts, simdb.Simhash.paper(table))
+
+    assert (world.collection.bits == expected.bits).all()
+
+
+def test_near_pairs_are_distinct_and_near(world: Any) -> None:
+    bits = world.collection.bits
+
+    rows = world.near
+
+    assert len(rows)
+    for left, right, distance in rows.tolist():
+        assert (int(bits[left]) ^ int(bits[right])).bit_count() == distance > 0
+    assert len({tuple(sorted(row[:2])) for row in rows.tolist()}) == len(rows)
+
+
+@pytest.mark.parametrize("layout", ["by_blocks(4, 1)", "by_blocks(5, 2)", "nested(4)"])
+def test_bphs_finds_every_match_once(planted: tuple[Any, Any, Any], layout: str) -> None:
+    paper = importlib.import_module("paper")
+    bits, queries, _ = planted
+    tables = paper.Bphs(bits, eval(layout, vars(paper)))
+
+    found = tables.search(queries.bits).found
+    first = tables.search(queries.bits, first=True).found
+
+    expected = [len(near(bits, query)) for query in queries.bits.tolist()]
+    assert found.tolist() == expected
+    assert first.tolist() == [min(count, 1) for count in expected]
+
+
+def test_psm_with_all_flip_sets_finds_every_match(planted: tuple[Any, Any, Any]) -> None:
+    paper = importlib.import_module("paper")
+    bits, queries, prices = planted
+    psm = paper.Psm(bits, header_bits=10)
+    every = sum(math.comb(10, flips) for flips in (1, 2, 3))
+
+    found = psm.search(queries.bits, queries.levels, prices, attempts=every).found
+
+    assert found.tolist() == [len(near(bits, query)) for query in queries.bits.tolist()]
+
+
+def test_psm_tries_flip_sets_in_the_order_of_vosh(planted: tuple[Any, Any, Any]) -> None:
+    paper = importlib.import_module("paper")
+    bits, queries, prices = planted
+    width = 9
+    psm = paper.Psm(bits, header_bits=width)
+
+    curve = psm.curve(queries.bits, queries.levels, prices, most=20)
+
+    counts = Counter()
+    for query, levels in zip(queries.bits.tolist(), queries.levels, strict=True):
+        chances = 1 / (1 + np.exp(prices[levels[::-1][:width]]))
+        order = list(itertools.islice(simdb.vosh(chances, DISTANCE), 21))
+        ranks = {frozenset(each): rank for rank, each in enumerate(order)}
+        for at in near(bits, query):
+            differing = int(bits[at]) ^ query
+            flipped = frozenset(i for i in range(width) if differing >> (63 - i) & 1)
+            if flipped in ranks:
+                counts[ranks[flipped]] += 1
+    expected = np.cumsum([counts[rank] for rank in range(21)])
+    # Sets of equal cost may come in another order.
+    assert np.abs(curve - expected).max() <= 0.02 * expected[-1]
+
+
+def test_planted_matches_are_the_true_ones(planted: tuple[Any, Any, Any]) -> None:
+    bits, queries, _ = planted
+
+    assert len(bits) == 1 << 12
+    assert (np.diff(bits.astype(object)) >= 0).all()
+    for query, count in zip(queries.bits.tolist(), queries.matches.tolist(), strict=True):
+        assert len(near(bits, query)) == count
+    assert 0 < (queries.matches > 0).sum() < len(queries)
+
+
+def test_ranks_count_the_sets_before(world: Any) -> None:
+    flips = importlib.import_module("experiments.flips")
+    costs = np.random.default_rng(2).random((5, 64))
+    differing = np.array([0b11 << place for place in range(5)], np.uint64)
+
+    found = flips.ranks(costs, differing, 2)
+
+    for place in range(5):
+        own = costs[place][place] + costs[place][place + 1]
+        before = [a + b for a, b in itertools.combinations(costs[place], 2) if a + b < own]
+        assert found[place] == len(before) + 1
+
+
+def test_archives_are_read_without_short_pages_and_copies(tmp_path: Path) -> None:
+    corpus = importlib.import_module("corpus")
+    page = "a page of words about nothing in particular " * 200
+    archive = tmp_path / "made-1.tar.gz"
+    with tarfile.open(archive, "w:gz") as made:
+        for name, text in (("a.rst", page), ("b.txt", page), ("c.rst", "short"), ("d.png", page)):
+            (tmp_path / name).write_text(text)
+            made.add(tmp_path / name, name)
+    target = tmp_path / "made.jsonl.gz"
+
+    written = corpus._write(target, corpus._plain_pages(archive))
+
+    assert written == 2
+    assert corpus._distinct([target], 10) == ([page], ["made"])
+    with gzip.open(target, "rt") as lines:
+        assert [json.loads(line)["text"] for line in lines] == [page, page]
+
+
+def test_pages_are_their_visible_text() -> None:
+    pytest.importorskip("selectolax")
+    corpus = importlib.import_module("corpus")
+
+    found = list(corpus._html_texts(iter([b"<p>one <b>two</b></p><script>no</script>"])))
+
+    assert [text.split() for text in found] == [["one", "two"]]
+
+
+def test_a_network_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = importlib.import_module("corpus")
+    monkeypatch.setattr(corpus, "_local_pages", lambda: iter(["words " * 400, "other " * 400]))
+
+    found = corpus.read(10, tmp_path, is_offline=True)
+
+    assert found.origin == corpus.OFFLINE
+    assert len(found.texts) == 2
+    assert corpus.read(10, tmp_path, is_offline=True) == found

@@ -1,0 +1,50 @@
+"""Claims: what a source says, what will count as agreement, and the verdict of one run.
+
+A claim is written in the module of its experiment before anything is measured.  `agrees` states
+the rule in words; the module computes the verdict by that rule alone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+AGREES, DIFFERS, PARTLY = "agrees", "differs", "in part"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim: `where` in the source, what it says, and when our result agrees."""
+
+    where: str
+    says: str
+    agrees: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome for one claim: figures of theirs and ours, and one sentence of why."""
+
+    claim: Claim
+    theirs: str
+    ours: str
+    verdict: str
+    why: str
+
+
+@dataclass(slots=True)
+class Section:
+    """What one experiment adds to the results: text, tables, pictures and verdicts."""
+
+    title: str
+    setting: str
+    verdicts: list[Verdict] = field(default_factory=list)
+    tables: list[tuple[list[str], list[list[str]]]] = field(default_factory=list)
+    pictures: list[tuple[str, str]] = field(default_factory=list)  # file name, description
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def judge(
+        self, claim: Claim, *, theirs: str, ours: str, holds: bool | list[bool], why: str
+    ) -> None:
+        """Add a verdict; with several conditions, some of which hold, it is "in part"."""
+        conditions = holds if isinstance(holds, list) else [holds]
+        verdict = AGREES if all(conditions) else PARTLY if any(conditions) else DIFFERS
+        self.verdicts.append(Verdict(claim, theirs, ours, verdict, why))

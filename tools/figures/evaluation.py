@@ -1,0 +1,156 @@
+"""Run every experiment and write docs/RESULTS.md with its pictures.
+
+    python tools/figures/evaluation.py
+    python tools/figures/evaluation.py --documents 300k --fingerprints 64M --only flips threshold
+
+Each module of `experiments/` has a claim of a source, what counts as agreement, and the check.
+The corpus is made first, if the cache has none; see `corpus.py`.  `--only` runs some experiments
+and writes to `build/figures` instead of `docs/`.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import simdb
+from claim import AGREES, DIFFERS, PARTLY, Section
+from collection import collect
+from corpus import cache_folder, number, read
+from scene import Sizes, World
+from simdb import kernel
+
+EXPERIMENTS = (
+    "weights", "brute", "heap", "flips", "header_bits", "threshold", "tables", "growth", "fixed",
+    "batches", "model", "bands", "rotations", "correlation", "blog", "beyond",
+)  # fmt: skip
+ROOT = Path(__file__).resolve().parents[2]
+OPENING = """# Results
+
+The evaluation of [Sood & Loguinov 2011](https://doi.org/10.1145/2063576.2063737), and the
+experiments of the other sources of this program, repeated on real text. `make figures` makes this
+page anew. Each claim, and what counts as agreement, is in the code of its experiment
+(`tools/figures/experiments/`) and was written before the run; the verdict follows from that rule
+alone. Where a claim does not hold here, the table says so.
+"""
+
+
+def main() -> None:
+    """Parse the sizes, make the world, run, and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    usual = Sizes()
+    parser.add_argument("--documents", type=number, default=usual.documents)
+    parser.add_argument("--fingerprints", type=number, default=usual.fingerprints)
+    parser.add_argument("--queries", type=number, default=usual.queries)
+    parser.add_argument("--random-pairs", type=number, default=usual.random_pairs)
+    parser.add_argument("--jobs", type=int, default=2, help="processes that read packages")
+    parser.add_argument("--cache", type=Path, default=cache_folder())
+    parser.add_argument("--offline", action="store_true", help="fetch no packages")
+    parser.add_argument("--only", nargs="*", choices=EXPERIMENTS, default=[])
+    arguments = parser.parse_args()
+    sizes = replace(
+        usual, documents=arguments.documents, queries=arguments.queries,
+        random_pairs=arguments.random_pairs,
+        fingerprints=1 << (arguments.fingerprints.bit_length() - 1),
+    )  # fmt: skip
+    started = time.time()
+    corpus = read(
+        sizes.documents, arguments.cache, jobs=arguments.jobs, is_offline=arguments.offline
+    )
+    collection = collect(corpus)
+    print(
+        f"{len(collection):,} documents, {corpus.origin}: {time.time() - started:.0f} s", flush=True
+    )
+    target = ROOT / ("build/figures" if arguments.only else "docs")
+    world = World(collection, target / "results", sizes)
+    sections = run(world, arguments.only or EXPERIMENTS)
+    words = setting(world, len(set(corpus.sources)))
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "RESULTS.md").write_text(page(sections, words))
+    record(ROOT / "build/figures/results.json", sections, words)
+    print(f"{target / 'RESULTS.md'}: {time.time() - started:.0f} s in all")
+
+
+def run(world: World, names: Sequence[str]) -> list[Section]:
+    """Run experiments in their order; each may use the facts of those before it."""
+    sections = []
+    for name in names:
+        started = time.time()
+        section = importlib.import_module(f"experiments.{name}").run(world)
+        world.facts[name] = section.facts
+        sections.append(section)
+        verdicts = ", ".join(each.verdict for each in section.verdicts)
+        print(f"{name}: {verdicts} ({time.time() - started:.0f} s)", flush=True)
+    return sections
+
+
+def setting(world: World, sources: int) -> str:
+    """Return in words of what these results are."""
+    flags = kernel.CHOSEN or kernel.variants()[-1]
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--dirty=+"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return (
+        f"{len(world.collection):,} documents of {sources} packages ({world.collection.origin});"
+        f" {world.sizes.fingerprints:,} generated fingerprints at most. simdb {simdb.__version__},"
+        f" commit {commit or 'unknown'}, kernel {flags}, Python {platform.python_version()}, one"
+        f" core of {processor()}. Times are processor time."
+    )
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine() or os.name
+
+
+def page(sections: Sequence[Section], words: str) -> str:
+    """Return the page: the table of all verdicts, then each section."""
+    verdicts = [each for section in sections for each in section.verdicts]
+    counts = {name: sum(v.verdict == name for v in verdicts) for name in (AGREES, PARTLY, DIFFERS)}
+    lines = [OPENING, words, ""]
+    lines.append(
+        f"Of {len(verdicts)} claims, {counts[AGREES]} agree, {counts[PARTLY]} agree in part and"
+        f" {counts[DIFFERS]} do not."
+    )
+    lines += ["", "| where | claim | theirs | ours | verdict | why |", "|---|---|---|---|---|---|"]
+    for each in verdicts:
+        columns = (
+            each.claim.where, each.claim.says, each.theirs, each.ours, f"**{each.verdict}**",
+            each.why,
+        )  # fmt: skip
+        lines.append(_row(columns))
+    for section in sections:
+        lines += ["", f"## {section.title}", "", section.setting]
+        for name, description in section.pictures:
+            lines += ["", f"![{description}](results/{name})"]
+        for head, rows in section.tables:
+            lines += ["", _row(head), "|" + "---|" * len(head), *map(_row, rows)]
+        lines += ["", "What counts as agreement:", ""]
+        lines += [f"* {v.claim.where}: {v.claim.agrees} **{v.verdict}**" for v in section.verdicts]
+    return "\n".join(lines) + "\n"
+
+
+def _row(columns: Sequence[str]) -> str:
+    cells = (str(each).replace("|", "\\|") or " " for each in columns)
+    return "| " + " | ".join(cells) + " |"
+
+
+def record(path: Path, sections: Sequence[Section], words: str) -> None:
+    """Write everything as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = {"setting": words, "sections": [asdict(section) for section in sections]}
+    path.write_text(json.dumps(whole, indent=1, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    main()

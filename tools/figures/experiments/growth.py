@@ -1,0 +1,90 @@
+"""Figure 7: the time of a query against the number of fingerprints, for fixed numbers of tables."""
+
+import numpy as np
+
+import pictures
+from arena import arena, depths
+from claim import Claim, Section
+from paper import Bphs, by_blocks
+from scene import World
+
+STEEP = Claim(
+    "Sood & Loguinov, Figure 7(a)",
+    "With T = 4, the time of BPHS grows exponentially with d, in the end in proportion to n; that"
+    " of PSM with T' = 2 almost linearly with d.",
+    "Over the last two doublings or more, BPHS grows by an exponent of n of .6 or more for all"
+    " matches, and PSM by one of .4 or less.",
+)
+FLAT = Claim(
+    "Sood & Loguinov, Figure 7(b)",
+    "With T = 10, BPHS grows little until d exceeds 25.6, because its binary search is most of it.",
+    "Up to d = 24, it grows by an exponent of n of .4 or less.",
+)
+LAYOUTS = {"BPHS, T = 4": (4, 1), "BPHS, T = 10": (5, 2)}
+
+
+def run(world: World) -> Section:
+    """Time each method at each size, for all matches and for the first."""
+    sizes = depths(world)
+    spent: dict[tuple[str, bool], list[float]] = {}
+    counts: dict[bool, list[int]] = {True: [], False: []}
+    for depth in sizes:
+        place = arena(world, depth)
+        for name, (blocks, leading) in LAYOUTS.items():
+            tables = Bphs(place.bits, by_blocks(blocks, leading))
+            count = world.sizes.bphs_queries * (10 if leading > 1 else 1)
+            for first in (False, True):
+                seconds = place.bphs(count, tables, first=first).seconds
+                spent.setdefault((name, first), []).append(seconds)
+        psm = place.psm(depth)
+        for first in (False, True):
+            attempts = place.attempts(psm, first=first)
+            counts[first].append(attempts)
+            seconds = place.timed(psm, attempts=attempts, first=first).seconds
+            spent.setdefault(("PSM, T' = 2", first), []).append(seconds)
+    section = Section(
+        "Figure 7: growth with n",
+        f"Generated fingerprints, n = 2^{sizes[0]} to 2^{sizes[-1]}, the paper's programs on one"
+        " core, processor time.",
+    )
+    last = slice(-2, None)
+    bphs = exponent(sizes[last], spent["BPHS, T = 4", False][last])
+    psm = exponent(sizes[last], spent["PSM, T' = 2", False][last])
+    ten = exponent(sizes, spent["BPHS, T = 10", False])
+    section.judge(
+        STEEP, theirs="Theta(n) and O(log^h n log log n)",
+        ours=f"n^{bphs:.2f} and n^{psm:.2f} from 2^{sizes[-2]} to 2^{sizes[-1]}",
+        holds=[bphs >= 0.6, psm <= 0.4],
+        why="a header of 16 bits leaves n / 2^16 fingerprints to scan; what grows for PSM is k and"
+        " the share of look-ups that miss the cache",
+    )  # fmt: skip
+    section.judge(
+        FLAT, theirs="binary search until d = 25.6", ours=f"n^{ten:.2f}",
+        holds=ten <= 0.4, why="headers of 24 bits leave one fingerprint or none to scan",
+    )  # fmt: skip
+    section.facts = {
+        "depths": sizes, "attempts": counts,
+        "seconds": {f"{name}, {'first' if f else 'all'}": s for (name, f), s in spent.items()},
+    }  # fmt: skip
+    section.pictures.append((draw(world, sizes, spent), "Time of a query against n"))
+    return section
+
+
+def exponent(depths: list[int], seconds: list[float]) -> float:
+    """Return the exponent of n with which a time grows."""
+    return float(np.polyfit(depths, np.log2(seconds), 1)[0])
+
+
+def draw(world: World, sizes: list[int], spent: dict[tuple[str, bool], list[float]]) -> str:
+    """Draw all curves."""
+    figure, panels = pictures.begun("(a) T = 4", "(b) T = 10")
+    for axes, chosen in zip(panels, LAYOUTS, strict=True):
+        for name, colour in ((chosen, pictures.THEIRS), ("PSM, T' = 2", pictures.OURS)):
+            for first in (False, True):
+                axes.plot(
+                    sizes, [s * 1e6 for s in spent[name, first]], "o--" if first else "o-",
+                    color=colour, label=f"{name.split(',')[0]}, {'first' if first else 'all'}",
+                )  # fmt: skip
+        pictures.label(axes, "d = log2 n", "microseconds a query", logs="y")
+        axes.set_xticks(sizes)
+    return pictures.write(figure, world.folder, "figure-7", panels)

@@ -1,0 +1,76 @@
+"""Figure 2: the heaps of flip sets for one, two and three bits."""
+
+import pictures
+from claim import Claim, Section
+from scene import World
+from simdb.index.vosh import children
+
+LEVELS = 5
+SAME = Claim(
+    "Sood & Loguinov, Figure 2",
+    "The top five levels of the heaps for h = 1, 2, 3 have the 5, 9 and 12 sets that the figure"
+    " shows.",
+    "`simdb.index.vosh.children` makes the same sets, no others, and none twice.",
+)
+THEIRS = {
+    1: "1 2 3 4 5",
+    2: "12 13 14 23 15 24 16 25 34",
+    3: "123 124 125 134 126 135 234 127 136 145 235",
+}
+
+
+def run(world: World) -> Section:
+    """Grow the three heaps and compare them with the figure."""
+    heaps = {bits: grown(bits) for bits in THEIRS}
+    made = {bits: [node for level in heap for node in level] for bits, heap in heaps.items()}
+    same = [
+        {"".join(map(str, node)) for node in made[bits]} == set(THEIRS[bits].split())
+        and len(made[bits]) == len(set(made[bits]))
+        for bits in THEIRS
+    ]
+    section = Section("Figure 2: heaps of flip sets", "Ranks of bits, the most volatile is 1.")
+    section.judge(
+        SAME, theirs=", ".join(str(len(sets.split())) for sets in THEIRS.values()) + " sets",
+        ours=", ".join(str(len(sets)) for sets in made.values()) + " sets",
+        holds=same, why="Algorithm 2 is followed to the letter",
+    )  # fmt: skip
+    section.pictures.append((draw(world, heaps), "Heaps of flip sets"))
+    return section
+
+
+def grown(bits: int) -> list[list[tuple[int, ...]]]:
+    """Return the levels of the heap of sets of so many bits, as ranks from 1 on."""
+    levels = [[tuple(range(bits))]]
+    while len(levels) < LEVELS:
+        levels.append([child for node in levels[-1] for child in children(node, 64)])
+    return [[tuple(rank + 1 for rank in node) for node in level] for level in levels]
+
+
+def draw(world: World, heaps: dict[int, list[list[tuple[int, ...]]]]) -> str:
+    """Draw each heap as a tree."""
+    figure, panels = pictures.begun(*(f"h = {bits}" for bits in heaps), width=2.8)
+    for axes, levels in zip(panels, heaps.values(), strict=True):
+        axes.set_axis_off()
+        places = {}
+        for depth, level in enumerate(levels):
+            for column, node in enumerate(level):
+                places[node] = ((column + 0.5) / len(level), -depth)
+        for depth, level in enumerate(levels[:-1]):
+            for node in level:
+                for child in levels[depth + 1]:
+                    if sum(child) == sum(node) + 1 and is_child(node, child):
+                        (x, y), (to_x, to_y) = places[node], places[child]
+                        axes.plot([x, to_x], [y, to_y], color=pictures.GREY, linewidth=0.8)
+        for node, (x, y) in places.items():
+            axes.text(
+                x, y, ",".join(map(str, node)), ha="center", va="center", fontsize=8,
+                bbox={"facecolor": "white", "edgecolor": pictures.OURS, "pad": 2},
+            )  # fmt: skip
+        axes.set_xlim(0, 1)
+    return pictures.write(figure, world.folder, "figure-2", panels)
+
+
+def is_child(node: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether Algorithm 2 makes `other` of `node`; both are ranks from 1 on."""
+    made = children(tuple(rank - 1 for rank in node), 64)
+    return tuple(rank - 1 for rank in other) in made

@@ -1,0 +1,222 @@
+"""The paper's cost model, equations (9), (14), (19), (21) and (23), drawn over the measurements.
+
+The delays are fitted to the times of Figure 7 without the largest size, which the model then
+predicts; and with the same delays it says what 8 x 10^9 pages need under each method.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import pictures
+import simdb
+from claim import Claim, Section
+from experiments import batches, growth, header_bits
+from scene import World
+from simdb.plan import cost
+
+PREDICTED = Claim(
+    "Sood & Loguinov, equations (9), (14), (19), (21)",
+    "The model gives the latency of BPHS and PSM.",
+    "With delays fitted to the other sizes, the times of all four series at the largest size are"
+    " within a factor of 2 of the prediction.",
+)
+BATCHED = Claim(
+    "Sood & Loguinov, equation (23)",
+    "The model gives the time of a batch.",
+    "With the delays of single queries, each rate of PSM in Figure 9(a) is within a factor of 2.",
+)
+LARGE = Claim(
+    "Sood & Loguinov, sections 4 and 5",
+    "At the size of the web PSM is faster than BPHS with a fixed number of tables and smaller.",
+    "For 8 x 10^9 pages the model with our delays gives PSM less time and less memory than BPHS"
+    " with 4 and with 10 tables.",
+)
+F64 = npt.NDArray[np.float64]
+PAGES = 8e9
+FACTOR = 2.0
+LAYOUTS = {"BPHS, T = 4": (4, 1), "BPHS, T = 10": (5, 2)}
+
+
+def run(world: World) -> Section:
+    """Fit, predict and extrapolate."""
+    facts: Mapping[str, Any] = world.facts.get("growth") or growth.run(world).facts
+    depths, seconds = facts["depths"], facts["seconds"]
+    attempts = {name: facts["attempts"][is_first] for name, is_first in PSM.items()}
+    delays = fitted(depths[:-1], {k: v[:-1] for k, v in seconds.items()}, attempts)
+    every = {
+        **{f"{name}, all": [bphs_seconds(d, name, delays) for d in depths] for name in LAYOUTS},
+        **{
+            name: [psm_seconds(d, d, k, delays) for d, k in zip(depths, counts, strict=True)]
+            for name, counts in attempts.items()
+        },
+    }
+    section = Section(
+        "The cost model over the measurements",
+        f"Delays fitted to Figure 7 up to n = 2^{depths[-2]}: memory"
+        f" {delays.memory * 1e9:.1f} ns, comparing {delays.compare * 1e9:.2f} ns, permuting"
+        f" {delays.permute * 1e9:.1f} ns, a flip {delays.flip * 1e9:.1f} ns.",
+    )
+    off = {name: seconds[name][-1] / values[-1] for name, values in every.items()}
+    section.judge(
+        PREDICTED, theirs="-",
+        ours=", ".join(f"{name}: measured / model {value:.2f}" for name, value in off.items()),
+        holds=[1 / FACTOR <= value <= FACTOR for value in off.values()],
+        why="one delay of memory stands for every cache: a small set is nearer than the model"
+        " says, a large one farther",
+    )  # fmt: skip
+    rates = world.facts.get("batches") or batches.run(world).facts
+    measured, model = batch_rates(
+        world, rates["by batch"], attempts["PSM, T' = 2, all"], depths, delays
+    )
+    ratios = [m / p for m, p in zip(measured, model, strict=True)]
+    section.judge(
+        BATCHED, theirs="-", ours=f"measured / model {min(ratios):.2f} to {max(ratios):.2f}",
+        holds=[1 / FACTOR <= value <= FACTOR for value in ratios],
+        why="chunks of a batch stay in the caches, which makes a look-up cheaper than one of"
+        " Figure 7, and filling headers, which (23) leaves out, makes it dearer",
+    )  # fmt: skip
+    fives = world.facts.get("header_bits") or header_bits.run(world).facts
+    rows, holds = at_web_size(fives, delays)
+    section.judge(
+        LARGE, theirs="O(n log^h n log log n) against n^2", ours="see the table", holds=holds,
+        why="k is extrapolated from Figure 5(a) by its growth with t",
+    )  # fmt: skip
+    section.tables.append((["8 x 10^9 pages", "memory, GB", "a query", "all pages, days"], rows))
+    section.pictures.append(
+        (draw(world, depths, seconds, every, fives, delays), "Model and measurements")
+    )
+    return section
+
+
+PSM = {"PSM, T' = 2, all": False, "PSM, T' = 2, first": True}
+
+
+def bphs_seconds(depth: float, name: str, delays: cost.Delays) -> float:
+    """Return (9)."""
+    blocks, leading = LAYOUTS[name]
+    return cost.bphs(2.0**depth, blocks=blocks, leading=leading, delays=delays).seconds
+
+
+def psm_seconds(depth: float, header_bits: float, attempts: float, delays: cost.Delays) -> float:
+    """Return (19), which is (21) for header_bits = depth."""
+    k = max(attempts, 1) + 1
+    return cost.psm(2.0**depth, header_bits=header_bits, attempts=k, delays=delays).seconds
+
+
+def fitted(
+    depths: Sequence[int],
+    seconds: Mapping[str, Sequence[float]],
+    attempts: Mapping[str, Sequence[int]],
+) -> cost.Delays:
+    """Return the delays that fit the times best, by least squares of relative errors."""
+    rows: list[list[float]] = []
+    for name, (blocks, leading) in LAYOUTS.items():
+        for depth, measured in zip(depths, seconds[f"{name}, all"], strict=True):
+            tables = math.comb(blocks, leading)
+            bits = min(leading * 64 / blocks, depth)
+            parts = [tables, tables * bits, tables * 2.0 ** (depth - bits), 0.0]
+            rows.append([part / measured for part in parts])
+    for name, counts in attempts.items():
+        for _, k, measured in zip(depths, counts, seconds[name], strict=False):
+            k = max(k, 1) + 1
+            parts = [0.0, k, k, k * math.log2(k)]
+            rows.append([part / measured for part in parts])
+    permute, memory, compare, flip = _nonnegative(np.array(rows), np.ones(len(rows)))
+    return cost.Delays(memory=memory, compare=compare, permute=permute, flip=flip)
+
+
+def _nonnegative(left: F64, right: F64) -> list[float]:
+    """Return the least squares solution without negative numbers, by coordinate descent."""
+    scale = np.maximum(np.linalg.norm(left, axis=0), 1e-300)
+    scaled = left / scale
+    found = np.zeros(left.shape[1])
+    for _ in range(20_000):
+        for column in range(len(found)):
+            rest = right - scaled @ found + scaled[:, column] * found[column]
+            found[column] = max(float(scaled[:, column] @ rest), 0.0)
+    return [float(each) for each in found / scale]
+
+
+def batch_rates(
+    world: World, measured: Mapping[str, Mapping[str, float]], counts: Sequence[int],
+    depths: Sequence[int], delays: cost.Delays,
+) -> tuple[list[float], list[float]]:  # fmt: skip
+    """Return the measured rates of PSM and those of (23), for each batch of Figure 9(a)."""
+    largest = world.sizes.fingerprints.bit_length() - 1
+    file = min(largest, world.sizes.batch.bit_length() - 1 + 4)
+    found = []
+    for width in measured:
+        k = float(np.interp(int(width), depths, counts)) + 1
+        single = cost.psm_batch(
+            2.0**file, attempts=max(k, 1), batch=2.0 ** int(width), bytes_per_second=1e15,
+            delays=delays,
+        )  # fmt: skip
+        # (23) looks every document of the batch up in each of n / m chunks.
+        found.append(1 / single.seconds)
+    return [row["PSM, all"] for row in measured.values()], found
+
+
+def at_web_size(
+    facts: Mapping[str, Any], delays: cost.Delays
+) -> tuple[list[list[str]], list[bool]]:
+    """Return the table of 8 x 10^9 pages, and whether PSM needs less time and memory."""
+    widths, counts = facts["widths"], facts["attempts"][False]
+    slope, start = np.polyfit(np.log(widths), np.log(np.maximum(counts, 1)), 1)
+    depth = math.log2(PAGES)
+    k = float(np.exp(start + slope * np.log(depth)))
+    leading, best = cost.best_bphs(PAGES, distance=3, delays=delays, tables_max=64)
+    psm = cost.psm(PAGES, header_bits=depth, attempts=k, delays=delays)
+    shorter = cost.psm(PAGES, header_bits=depth - 4, attempts=k * 0.8, delays=delays)
+    others = {
+        name: cost.bphs(PAGES, blocks=blocks, leading=lead, delays=delays)
+        for name, (blocks, lead) in LAYOUTS.items()
+    }
+    ways = {
+        **others, f"BPHS, fastest up to 64 tables (g = {leading}, T = {best.tables:.0f})": best,
+        f"PSM, T' = 2, k = {k:.0f}": psm, f"PSM, T' = 1.06, k = {k * 0.8:.0f}": shorter,
+    }  # fmt: skip
+    plan = simdb.plan(PAGES, simdb.Options(), distance=3, recall=0.95)
+    rows = [
+        [name, f"{way.size_bytes / 1e9:,.0f}", f"{way.seconds * 1e6:,.1f} us",
+         f"{way.seconds * PAGES / 86400:,.1f}"]
+        for name, way in ways.items()
+    ]  # fmt: skip
+    rows.append(
+        [f"simdb's plan ({plan.method}, {plan.tables} tables)",
+         f"{plan.bytes_per_document * PAGES / 1e9:,.0f}", f"{plan.cost_seconds * 1e6:,.1f} us",
+         f"{plan.cost_seconds * PAGES / 86400:,.1f}"]
+    )  # fmt: skip
+    holds = [
+        psm.seconds < way.seconds and psm.size_bytes < way.size_bytes for way in others.values()
+    ]
+    return rows, holds
+
+
+def draw(
+    world: World, depths: Sequence[int], seconds: Mapping[str, Sequence[float]],
+    every: Mapping[str, Sequence[float]], facts: Mapping[str, Any], delays: cost.Delays,
+) -> str:  # fmt: skip
+    """Draw the model as lines and the measurements as points."""
+    figure, panels = pictures.begun(
+        "(a) (9), (14), (21) over Figure 7", "(b) (19) over Figure 5(b)"
+    )
+    colours = (pictures.THEIRS, pictures.RED, pictures.OURS, pictures.OTHER)
+    for (name, values), colour in zip(every.items(), colours, strict=True):
+        panels[0].plot(depths, [v * 1e6 for v in values], "-", color=colour, label=name)
+        panels[0].plot(depths, [v * 1e6 for v in seconds[name]], "o", color=colour)
+    panels[0].set_xticks(depths)
+    pictures.label(panels[0], "d = log2 n (lines: model)", "microseconds a query", logs="y")
+    widths = facts["widths"]
+    for is_first, name, colour in ((False, "all", pictures.OURS), (True, "first", pictures.OTHER)):
+        model = [
+            psm_seconds(widths[-1], t, k, delays) * 1e6
+            for t, k in zip(widths, facts["attempts"][is_first], strict=True)
+        ]
+        panels[1].plot(widths, model, "-", color=colour, label=f"PSM, {name}")
+        panels[1].plot(widths, [s * 1e6 for s in facts["seconds"][is_first]], "o", color=colour)
+    pictures.label(panels[1], "t, bits of the header (lines: model)", "microseconds", logs="y")
+    return pictures.write(figure, world.folder, "cost-model", panels)

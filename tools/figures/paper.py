@@ -1,0 +1,206 @@
+"""The paper's own programs: BPHS and PSM of Sood & Loguinov 2011, compiled from `paper.c`.
+
+They are the yardstick of the figures that compare the two methods: the same algorithms on the same
+machine, with the paper's binary search and scalar code.  simdb stands beside them.
+"""
+
+import ctypes
+import itertools
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+FLAGS = ["-O2", "-fno-tree-vectorize", "-std=gnu11", "-shared", "-fPIC"]
+DISTANCE = 3
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Compile `paper.c` for this machine's popcount and load it."""
+    source = Path(__file__).with_name("paper.c")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "paper.so"
+        for extra in (["-mpopcnt"], []):  # other processors than x86 have no such option
+            command = ["cc", *FLAGS, *extra, str(source), "-o", str(target)]
+            if subprocess.run(command, capture_output=bool(extra), check=not extra).returncode == 0:
+                break
+        return ctypes.CDLL(str(target))
+
+
+def _at(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one search found: matches of each query, and the processor time of a query."""
+
+    found: U32
+    seconds: float
+
+    @property
+    def matches(self) -> int:
+        """All matches."""
+        return int(self.found.sum(dtype=np.int64))
+
+    @property
+    def answered(self) -> int:
+        """Queries with a match."""
+        return int(np.count_nonzero(self.found))
+
+
+Pieces = Sequence[tuple[int, int]]  # first bit and width
+
+
+def by_blocks(blocks: int, leading: int) -> list[Pieces]:
+    """Return the leading pieces of C(blocks, leading) tables."""
+    edges = [64 * each // blocks for each in range(blocks + 1)]
+    pieces = [(start, stop - start) for start, stop in itertools.pairwise(edges)]
+    return list(itertools.combinations(pieces, leading))
+
+
+def nested(blocks: int) -> list[Pieces]:
+    """Return the leading pieces of blocks^2 tables: a block, and a block of what is left.
+
+    With 4 blocks these are the 16 tables of Manku, Jain & Das Sarma 2007: 16 bits, then 12 bits of
+    the other 48, which are cut without regard to the edges of blocks.
+    """
+    width = 64 // blocks
+    tables: list[Pieces] = []
+    for block in range(blocks):
+        rest = [bit for bit in range(64) if bit // width != block]
+        for inner in range(blocks):
+            chosen = rest[inner * len(rest) // blocks : (inner + 1) * len(rest) // blocks]
+            tables.append([(block * width, width), *_runs(chosen)])
+    return tables
+
+
+def _runs(bits: Sequence[int]) -> list[tuple[int, int]]:
+    """Return runs of neighbouring bits as pieces."""
+    pieces: list[tuple[int, int]] = []
+    for bit in bits:
+        if pieces and sum(pieces[-1]) == bit:
+            pieces[-1] = (pieces[-1][0], pieces[-1][1] + 1)
+        else:
+            pieces.append((bit, 1))
+    return pieces
+
+
+class Bphs:
+    """Several sorted copies of the fingerprints, each searched by its leading bits."""
+
+    def __init__(self, bits: U64, leading: Sequence[Pieces]) -> None:
+        """Permute and sort a copy for each item of `leading`, the pieces in front."""
+        count = len(leading)
+        whole = [[*lead, *_runs(_others(lead))] for lead in leading]
+        self._pieces = max(map(len, whole))
+        shape = count, self._pieces
+        self._from, self._to = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        self._masks = np.zeros(shape, np.uint64)
+        for table, pieces in enumerate(whole):
+            place = 64
+            for column, (start, width) in enumerate(pieces):
+                place -= width
+                self._from[table, column], self._to[table, column] = start, place
+                self._masks[table, column] = (1 << width) - 1
+        self.header_bits = min(sum(width for _, width in lead) for lead in leading)
+        fronts = np.array(
+            [sum(((1 << width) - 1) << start for start, width in lead) for lead in leading],
+            np.uint64,
+        )
+        self._masks_of = np.stack([self._permuted(fronts, table) for table in range(count)])
+        self._tables = [np.sort(self._permuted(bits, table)) for table in range(count)]
+
+    def _permuted(self, bits: U64, table: int) -> U64:
+        out = np.empty_like(bits)
+        library().permute_all(
+            _at(bits), ctypes.c_int64(len(bits)), self._pieces, _at(self._from[table]),
+            _at(self._to[table]), _at(self._masks[table]), _at(out),
+        )  # fmt: skip
+        return out
+
+    @property
+    def table_count(self) -> int:
+        """T."""
+        return len(self._tables)
+
+    def search(self, queries: U64, *, first: bool = False) -> Searched:
+        """Find all within distance 3, or whether there is one."""
+        found = np.zeros(len(queries), np.uint32)
+        pointers = (ctypes.c_void_p * len(self._tables))(
+            *(each.ctypes.data for each in self._tables)
+        )
+        started = time.process_time()
+        library().bphs(
+            pointers, ctypes.c_int64(len(self._tables[0])), len(self._tables), self._pieces,
+            _at(self._from), _at(self._to), _at(self._masks), _at(self._masks_of),
+            self.header_bits, DISTANCE, int(first), _at(queries), ctypes.c_int64(len(queries)),
+            _at(found),
+        )  # fmt: skip
+        return Searched(found, (time.process_time() - started) / max(len(queries), 1))
+
+
+class Psm:
+    """One sorted copy of the fingerprints and a table of 2^t headers."""
+
+    def __init__(self, bits: U64, *, header_bits: int, is_sorted: bool = False) -> None:
+        """Sort the copy and fill the headers."""
+        self.keys = bits if is_sorted else np.sort(bits)
+        self.header_bits = header_bits
+        self._headers = np.empty((1 << header_bits) + 1, np.uint32)
+        library().fill_headers(
+            _at(self.keys), ctypes.c_int64(len(bits)), header_bits, _at(self._headers)
+        )
+
+    @property
+    def tables(self) -> float:
+        """T' of (26): the memory as a multiple of the bare fingerprints, with 8-byte headers."""
+        return 1 + (1 << self.header_bits) / len(self.keys)
+
+    def search(
+        self,
+        queries: U64,
+        levels: U8,
+        prices: F64,
+        *,
+        attempts: int,
+        first: bool = False,
+        ranks: U64 | None = None,
+    ) -> Searched:
+        """Try the header and `attempts` flip sets; `ranks` uint64[attempts + 1] counts by rank."""
+        found = np.zeros(len(queries), np.uint32)
+        started = time.process_time()
+        is_done = library().psm(
+            _at(self.keys), ctypes.c_int64(len(self.keys)), _at(self._headers), self.header_bits,
+            DISTANCE, int(first), _at(queries), _at(levels), _at(prices),
+            ctypes.c_int64(len(queries)), ctypes.c_int64(attempts), _at(found),
+            None if ranks is None else _at(ranks),
+        )  # fmt: skip
+        if not is_done:
+            raise MemoryError("no memory for the heap of flip sets")
+        return Searched(found, (time.process_time() - started) / max(len(queries), 1))
+
+    def curve(
+        self, queries: U64, levels: U8, prices: F64, *, most: int, first: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Return the matches found with 0, 1, .. `most` flip sets; with `first`, of queries."""
+        ranks = np.zeros(most + 1, np.uint64)
+        self.search(queries, levels, prices, attempts=most, first=first, ranks=ranks)
+        return np.cumsum(ranks.astype(np.int64))
+
+
+def _others(pieces: Pieces) -> list[int]:
+    """Return the bits that are in none of the pieces."""
+    taken = {bit for start, width in pieces for bit in range(start, start + width)}
+    return [bit for bit in range(64) if bit not in taken]
