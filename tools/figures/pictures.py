@@ -1,11 +1,13 @@
 """Pictures: axes with one look, written as SVG that is the same for the same data."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogFormatter
 
 mpl.rcParams |= {
     "svg.hashsalt": "simdb", "svg.fonttype": "none", "font.size": 9,
@@ -32,10 +34,18 @@ def label(axes: Axes, across: str, up: str, *, logs: str = "") -> None:
     """Name both axes; `logs`: "x", "y" or "xy" are logarithmic."""
     axes.set_xlabel(across)
     axes.set_ylabel(up)
-    if "x" in logs:
-        axes.set_xscale("log")
-    if "y" in logs:
-        axes.set_yscale("log")
+    for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        if letter in logs:
+            axes.set(**{f"{letter}scale": "log"})
+            axis.set_major_formatter(FuncFormatter(plain))
+            axis.set_minor_formatter(LogFormatter(minor_thresholds=(1.6, 0.6)))
+
+
+def plain(value: float, _: int | None = None) -> str:
+    """Write 0.1 and 100 in digits, and larger or smaller powers of ten as powers."""
+    if 1e-2 <= value <= 1e3:
+        return f"{value:g}"
+    return f"$10^{{{math.log10(value):.0f}}}$"
 
 
 def write(figure: Figure, folder: Path, name: str, panels: Sequence[Axes]) -> str:

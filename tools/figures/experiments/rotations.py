@@ -33,7 +33,8 @@ def run(world: World) -> Section:
     """Count missed pairs for samples of 1,000 documents and for the collection."""
     bits = world.collection.bits
     generator = world.generator("rotations")
-    start = generator.integers(0, max(len(bits) - SAMPLE, 1), min(20, len(bits) // SAMPLE + 1))
+    count = min(20, len(bits) // SAMPLE + 1)
+    start = generator.integers(0, max(len(bits) - SAMPLE, 1), count)
     samples = [bits[at : at + SAMPLE] for at in start]
     distinct = np.unique(bits)
     missed: dict[tuple[str, int], list[float]] = {}
@@ -46,7 +47,7 @@ def run(world: World) -> Section:
             missed.setdefault(("collection", window), []).append(1 - found / max(every, 1))
     section = Section(
         "Biswas: rotations",
-        f"Pairs within {DISTANCE} bits in {len(samples)} samples of {SAMPLE:,} neighbouring documents, and"
+        f"Pairs within {DISTANCE} bits in {count} samples of {SAMPLE:,} neighbouring documents, and"
         f" among the {len(distinct):,} distinct fingerprints of the collection.",
     )
     at = ROTATIONS.index(25)
