@@ -16,14 +16,17 @@ DEFAULT_MAP_BYTES = 1 << 40
 MOST_MAP_BYTES = 1 << 62
 READERS_MAX = 2048  # slots in the lock file; many readers soon fill LMDB's default of 126
 SUBDATABASES_MAX = 128
+# The library whose pages simdb checks by itself; another one may lay them out differently.
+LIBRARY = (0, 9)
 OPEN_TRIES = 20  # opening can fail while another process opens or closes the environment
 
 
 def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
     """Open the LMDB environment of the directory `path`, with a map of `map_bytes` or less.
 
-    FormatError if this LMDB cannot read the data file.
+    FormatError if this LMDB cannot read the data file, or is one whose pages simdb does not know.
     """
+    check_library(lmdb.version())
     size = map_bytes
     for attempt in range(OPEN_TRIES):
         try:
@@ -40,6 +43,15 @@ def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
             else:
                 time.sleep(0.01 * attempt)
     raise FullError(f"{path} cannot be mapped: the system has no address space for it")
+
+
+def check_library(version: tuple[int, ...]) -> None:
+    """Raise FormatError unless `version` is of the LMDB whose pages `storage/files/` checks."""
+    if tuple(version[:2]) != LIBRARY:
+        raise FormatError(
+            f"the package lmdb has LMDB {'.'.join(map(str, version))}, and simdb knows the files "
+            f"of LMDB {'.'.join(map(str, LIBRARY))}: install it with pip install 'lmdb>=3.0,<4'"
+        )
 
 
 def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
