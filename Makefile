@@ -13,7 +13,7 @@ SEEDS ?= 250
 FIGURES ?=
 
 .PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench figures \
-  build clean
+  build docs clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -83,6 +83,10 @@ figures: $(VENV)/.developed  ## repeat the papers' figures: docs/RESULTS.md, wit
 
 build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 	$(BIN)/python -m build
+
+docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python tools/site/build.py
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist *.egg-info simdb_ext/*.so simdb_ext/_*.c .coverage

@@ -1,0 +1,175 @@
+"""The pages of the site: every block runs, and prints what the page shows."""
+
+import re
+import shutil
+from pathlib import Path
+
+import doc_blocks
+import doc_preparation
+import numpy as np
+import pytest
+from doc_blocks import Page, matches, pages
+
+import simdb
+
+# Each how-to page of its own, with what makes the files that its reader has.
+JOBS = {
+    "folder": doc_preparation.folder,
+    "records": doc_preparation.large,
+    "day-by-day": doc_preparation.days,
+    "thresholds": doc_preparation.thresholds,
+    "backup": lambda place: doc_preparation.pages_database(place, simdb),
+    "from-text-dedup": lambda place: None,
+}
+# The recipes on their pages, with what defines the names that their reader has.
+TEXTS = f"""
+texts = ["{doc_preparation.HARBOUR}", "{doc_preparation.BREAD}", "{doc_preparation.NEST}"]
+"""
+STORED = f"""
+import simdb
+{TEXTS}
+database = simdb.open("stored.simdb")
+database.insert_many(["page 1", "page 2", "page 3"], texts)
+database.insert_many(map(str, range(9)), [f"{{texts[0]}} {{number}}" for number in range(9)])
+"""
+VECTORS = """
+import numpy as np
+ids, embeddings = ["a", "b"], np.eye(2, 384, dtype=np.float32)
+queries, texts = embeddings, ["one text", "another text"]
+try:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+except ImportError:
+    from scipy.sparse import csr_matrix
+    class TfidfVectorizer:
+        def fit_transform(self, texts):
+            return csr_matrix(np.ones((len(texts), 384), np.float32))
+"""
+TITLES = """
+titles = [f"box {at} of {kind} oil in a tin can" for at in range(300) for kind in ("fish", "palm")]
+"""
+OLD = """
+import numpy as np
+import simdb
+old_ids, old_fingerprints = ["old"], np.array([12345], np.uint64)
+"""
+RECIPES = {
+    "data-frames": "",
+    "crawler": "",
+    "short-records": TITLES,
+    "exact": "import simdb",
+    "embeddings": VECTORS,
+    "spaceless-scripts": "",
+    "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
+    "arrow": STORED,
+    "service": "",
+    "from-datasketch": "",
+    "from-simhash": OLD,
+    "a-page-for-people-what-is-in-a-database": "",
+    "more-exact-similarities": "import simdb",
+    "sharded-databases-several-databases-that-answer-as-one": "",
+    "metadata-filters-and-old-documents": "",
+    "scrapy": "",
+    "before-a-commit": "",
+}
+# tests/test_recipes.py runs these: they need images, and functions in a module of their own.
+ELSEWHERE = {"images", "processes"}
+REFERENCE = sorted(
+    path.stem
+    for path in (pages.SITE / "reference").glob("*.md")
+    if path.stem not in {"index", "everything", "command-line", "command-line-options"}
+)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_tutorial_runs_and_shows_what_it_prints(place):
+    shutil.copy(doc_blocks.ROOT / "examples" / "make_articles.py", place)
+    page = Page("tutorial.md", place)
+
+    page.run()
+
+    assert page.ran >= 10
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_runs_and_shows_what_it_prints(place, name):
+    JOBS[name](place)
+    page = Page(f"how-to/{name}.md", place)
+
+    page.run()
+
+    assert page.ran
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_blocks_of_a_recipe_run(place, name):
+    if name.startswith("a-page-for-people"):
+        pytest.importorskip("matplotlib")
+        doc_preparation.write_lines(place / "pages.jsonl", doc_preparation.records("a b c d e"))
+        with simdb.open(place / "pages") as database:
+            database.insert("1", "a b c d e")
+    page = Page(f"how-to/{name}.md", place)
+
+    page.run(RECIPES[name])
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_the_examples_of_the_reference_run(place, name):
+    page = Page(f"reference/{name}.md", place)
+
+    page.run()
+
+    assert page.ran
+
+
+def test_every_page_of_a_job_is_run_here():
+    """A new section of docs/RECIPES.md is a new page: give it its names in RECIPES above."""
+    names = {Path(name).stem for name in pages.all_pages() if name.startswith("how-to/")}
+
+    assert names - {"index"} == set(JOBS) | set(RECIPES) | ELSEWHERE
+
+
+def test_every_verb_has_a_signature_and_an_example():
+    module = pages.api.reference()
+    verbs = [name for name in module.public_places() if name.islower()]
+    for owner in ("Database", "Snapshot", "WriteTransaction"):
+        verbs += [f"{owner}.{name}" for name in pages.api.members(owner)]
+    text = "".join(
+        (pages.SITE / "reference" / f"{name}.md").read_text("utf-8") for name in REFERENCE
+    )
+
+    described = re.findall(r"^\{\{ verb: (\S+) \}\}\n\n\*\*Example\*\*", text, re.MULTILINE)
+
+    members = {name.rpartition(".")[2] for name in described}
+    assert [name for name in verbs if name.rpartition(".")[2] not in members] == []
+
+
+def test_a_page_shows_output_that_a_test_would_refuse_if_it_changed():
+    shown = "2 documents; 0.10 s, 3.0 MB/s\n...\nlast\n"
+
+    assert matches("2 documents; 9.99 s, 0.1 MB/s\nlast\n", shown)
+    assert matches("2 documents; 9.99 s, 0.1 MB/s  \nany\nlines\nlast\n", shown)
+    assert not matches("3 documents; 0.10 s, 3.0 MB/s\nlast\n", shown)
+    assert not matches("2 documents; 0.10 s, 3.0 MB/s\nlast\nmore\n", shown)
+
+
+def test_links_between_documents_lead_to_pages():
+    every = pages.all_pages()
+
+    assert "(../upgrading.md)" in every["how-to/backup.md"]
+    assert "](../reference/command-line.md)" in every["how-to/from-simhash.md"]
+    assert "REFERENCE.md)" not in every["reference/command-line.md"]
+
+
+def test_pictures_are_drawn_from_what_simdb_computes():
+    drawn = pages.pictures.weights()
+
+    left = simdb.fingerprint(pages.pictures.TEXT)
+    right = simdb.fingerprint(pages.pictures.COPY)
+    assert drawn.count('class="alarm"') == np.bitwise_count(np.uint64(left.bits ^ right.bits))
+    assert all("\n\n" not in draw() for draw in pages.pictures.PICTURES.values())

@@ -1,0 +1,61 @@
+"""What the reader of a how-to page has at hand: files, and names that the page does not define."""
+
+import gzip
+import json
+
+HARBOUR = "the harbour master of Ostrand counts the ships that wait for the tide to turn at noon"
+BREAD = "the town of Penby has found a third way to bake bread which needs neither salt nor oven"
+NEST = "an entirely different text about birds which build their nests in the spring of the year"
+PAGES = [
+    {"url": "a.org/1", "body": HARBOUR, "score": 1},
+    {"url": "b.org/1", "body": HARBOUR + " today", "score": 5},
+    {"url": "c.org/1", "body": NEST, "score": 2},
+]
+
+
+def write_lines(path, rows, opened=open):
+    """Write records as JSON lines."""
+    with opened(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def records(*texts, first=1):
+    """Return records with numbers as ids."""
+    return [{"id": str(first + at), "text": text} for at, text in enumerate(texts)]
+
+
+def folder(place):
+    """Make a folder with four letters; two of them are nearly the same."""
+    (place / "letters" / "copies").mkdir(parents=True)
+    for name, text in (
+        ("ann", HARBOUR), ("copies/ann-2", HARBOUR + " today"), ("bob", BREAD), ("cleo", NEST),
+    ):  # fmt: skip
+        (place / "letters" / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
+
+
+def large(place):
+    """Make a file of records, and two compressed parts of a collection."""
+    write_lines(place / "pages.jsonl", PAGES)
+    for number, texts in ((1, (HARBOUR, BREAD)), (2, (HARBOUR + " today", NEST))):
+        write_lines(
+            place / f"part-{number}.jsonl.gz", records(*texts, first=number * 10), gzip.open
+        )
+
+
+def days(place):
+    """Make the deliveries of three days."""
+    write_lines(place / "monday.jsonl", records(HARBOUR, HARBOUR + " today", BREAD))
+    write_lines(place / "tuesday.jsonl", records(BREAD + " at all", NEST, first=5))
+    write_lines(place / "wednesday.jsonl", records(NEST, first=9))
+
+
+def thresholds(place):
+    """Make records of which two are alike and others less so."""
+    half = HARBOUR.replace("wait for the tide", "lie at the quay")
+    write_lines(place / "pages.jsonl", records(HARBOUR, HARBOUR + " today", half, BREAD, NEST))
+
+
+def pages_database(place, simdb):
+    """Make a database of two pages."""
+    with simdb.open(place / "pages.simdb") as database:
+        database.insert_many(["a", "b"], [HARBOUR, BREAD])

@@ -1,0 +1,49 @@
+"""The command line, described from its own help: every command with its options as a table."""
+
+import click
+
+from simdb.cli.app import Program
+from simdb.cli.commands import COMMANDS
+
+
+def described() -> str:
+    """Describe all commands, in the groups and the order of `simdb --help`."""
+    program = Program("simdb")
+    parts = []
+    for group, names in COMMANDS.items():
+        parts.append(f"## {group}\n")
+        for name in names:
+            context = click.Context(program, info_name="simdb")
+            command = program.get_command(context, name)
+            assert command is not None
+            parts += section(name, command, click.Context(command, context, info_name=name))
+    return "\n".join(parts)
+
+
+def section(name: str, command: click.Command, context: click.Context) -> list[str]:
+    """Make heading, usage, text and table of one command."""
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    text = (command.help or "").replace("\b", "").partition("\f")[0].strip()
+    lines = [f"### {name}\n", f"```text\n{usage}\n```\n", escaped(text) + "\n"]
+    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    rows = [f"| {named(each, context)} | {meaning(each)} |" for each in options if not each.hidden]
+    return [*lines, "| option | meaning |", "|---|---|", *rows, ""]
+
+
+def named(option: click.Option, context: click.Context) -> str:
+    """Write the names of an option and what it takes."""
+    names = ", ".join([*option.opts, *option.secondary_opts])
+    value = "" if option.is_flag or option.count else f" {option.make_metavar(context)}"
+    return "`" + f"{names}{value}".replace("|", "\\|") + "`"
+
+
+def meaning(option: click.Option) -> str:
+    """Write the help of an option on one line."""
+    return escaped(" ".join((option.help or "").split()))
+
+
+def escaped(text: str) -> str:
+    """Let Markdown show the signs that it would read otherwise."""
+    for sign in "\\|*<>[]_":
+        text = text.replace(sign, f"\\{sign}")
+    return text

@@ -1,0 +1,20 @@
+"""Settings of Sphinx for the documentation site; tools/site/build.py copies this file."""
+
+project = "simdb"
+author = "the authors of simdb"
+extensions = ["myst_parser"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+# Sections of documents become pages of their own, which may begin below the second level.
+suppress_warnings = ["myst.header"]
+highlight_language = "none"
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
