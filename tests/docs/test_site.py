@@ -173,3 +173,10 @@ def test_pictures_are_drawn_from_what_simdb_computes():
     right = simdb.fingerprint(pages.pictures.COPY)
     assert drawn.count('class="alarm"') == np.bitwise_count(np.uint64(left.bits ^ right.bits))
     assert all("\n\n" not in draw() for draw in pages.pictures.PICTURES.values())
+
+
+def test_the_drawing_of_the_readme_is_up_to_date():
+    drawn = pages.pictures.alone(pages.pictures.weights())
+
+    written = pages.pictures.README_DRAWING.read_text(encoding="utf-8")
+    assert drawn == written, "run python tools/site/pictures.py"

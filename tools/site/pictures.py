@@ -1,7 +1,11 @@
-"""The drawings of the site: SVG from what simdb computes, in the colours of the page's theme."""
+"""The drawings of the site: SVG from what simdb computes, in the colours of the page's theme.
+
+python tools/site/pictures.py     (writes the drawing of the README, docs/weights.svg)
+"""
 
 import html
 import math
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +19,25 @@ TEXT = (
 )
 COPY = TEXT.replace("red judge", "red nurse")
 WIDTH = 720
+README_DRAWING = Path(__file__).resolve().parents[2] / "docs" / "weights.svg"
+# A drawing outside of the site brings its colours with it, for light and for dark pages.
+STYLE = """<style>
+text { fill: #24292f; font-family: sans-serif; } .line { stroke: #888; } .mark { fill: #2f6feb; }
+.alarm { fill: #d9822b; }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3; } }
+</style>"""
+
+
+def main() -> None:
+    """Write the drawing of the README."""
+    README_DRAWING.write_text(alone(weights()), encoding="utf-8")
+
+
+def alone(drawn: str) -> str:
+    """Make a file of a drawing, without its caption."""
+    svg = drawn[drawn.index("<svg") : drawn.index("</svg>") + len("</svg>")]
+    start = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    return start.replace(">", f">\n{STYLE}", 1) + "\n"
 
 
 def weights() -> str:
@@ -170,3 +193,6 @@ def figure(title: str, height: int, parts: list[str], caption: str) -> str:
 
 
 PICTURES = {"weights": weights, "table": table, "polytope": polytope, "bands": bands}
+
+if __name__ == "__main__":
+    main()
