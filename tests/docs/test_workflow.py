@@ -1,0 +1,25 @@
+"""The workflow of the public forge runs tasks of the Makefile, for the versions declared."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_every_task_of_the_workflow_is_one_of_the_makefile():
+    tasks = re.findall(r"run: make ([a-z-]+)$", WORKFLOW, re.MULTILINE)
+
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert set(tasks) == {"lint", "test", "docs", "build"}
+    assert all(re.search(rf"^{task}:", makefile, re.MULTILINE) for task in tasks)
+
+
+def test_the_matrix_has_the_versions_of_the_classifiers_and_of_the_wheels():
+    declared = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+
+    matrix = re.search(r"python: \[(.*)\]", WORKFLOW)[1]
+    assert re.findall(r"3\.\d+", matrix) == declared
+    built = re.search(r'^build = \["cp.*$', PROJECT, re.MULTILINE)[0]
+    assert re.findall(r"cp3(\d+)-", built) == [version[2:] for version in declared]
