@@ -20,7 +20,8 @@ SANITIZERS = {
 SANITIZE = SANITIZERS.get(os.environ.get("SIMDB_DEBUG", ""), [])
 DEBUG = bool(SANITIZE)
 # Variants must agree to the bit, so the compiler may not fuse a multiplication and an addition.
-COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3"]), "-ffp-contract=off"]
+# Without debugging symbols a wheel is a fraction of the size.
+COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3", "-g0"]), "-ffp-contract=off"]
 
 extensions = [
     Extension(
