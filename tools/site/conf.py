@@ -8,6 +8,8 @@ myst_heading_anchors = 4
 # Sections of documents become pages of their own, which may begin below the second level.
 suppress_warnings = ["myst.header"]
 highlight_language = "none"
+# Options begin with two hyphens, which must not become a dash.
+smartquotes = False
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
