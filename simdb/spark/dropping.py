@@ -23,7 +23,7 @@ from simdb.values import Fingerprints
 from simdb.vector_form import signs_of, unpack_minima
 
 KEEP, DROP, ERROR = ON_NULL = ("keep", "drop", "error")
-PLACE = "simdb place"
+PLACE = "simdb_place"
 NAMED_CLUSTERS = 5
 
 
@@ -200,7 +200,7 @@ def _with_similarity(batch: Any, found: Any) -> Any:
 def _without(rows: Any, id: str, dropped: Any, driver_links: int) -> Any:
     """Return the rows whose ids are not among the dropped ones."""
     functions = frames.functions()
-    name = "simdb dropped id"
+    name = "simdb_dropped_id"
     ids = frames.broadcast_if_few(dropped.select(functions.col("id").alias(name)), driver_links)
     kind = frames.id_type(rows, id)
     return rows.join(ids, rows[id].cast(kind) == ids[name], "left_anti")

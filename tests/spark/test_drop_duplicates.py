@@ -84,12 +84,12 @@ def test_dropped_rows_are_those_of_a_database(documents, tmp_path, policy, has_c
     assert "BroadcastHashJoin" in plan
 
 
-def test_signatures_decide_and_rows_are_kept_by_a_column(documents):
+def test_signatures_decide_and_rows_are_kept_by_a_column(documents, tmp_path):
     sketch = simdb.Minhash(permutations=64)
 
     result = ss.drop_duplicates(
         documents, id="url", text="body", sketch=sketch, similarity=0.8, keep="rank",
-        on_null="drop", partitions=3,
+        on_null="drop", partitions=3, checkpoint=str(tmp_path / "work"),
     )  # fmt: skip
 
     expected = expected_of(IDS[::-1], sketch=sketch, similarity=0.8)
