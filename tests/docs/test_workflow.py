@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import simdb
+
 ROOT = Path(__file__).parents[2]
 WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -23,3 +25,9 @@ def test_the_matrix_has_the_versions_of_the_classifiers_and_of_the_wheels():
     assert re.findall(r"3\.\d+", matrix) == declared
     built = re.search(r'^build = \["cp.*$', PROJECT, re.MULTILINE)[0]
     assert re.findall(r"cp3(\d+)-", built) == [version[2:] for version in declared]
+
+
+def test_the_package_and_the_project_have_one_version():
+    assert f'\nversion = "{simdb.__version__}"\n' in PROJECT
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {simdb.__version__}\n" in changes
