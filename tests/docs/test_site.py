@@ -71,8 +71,8 @@ RECIPES = {
     "scrapy": "",
     "before-a-commit": "",
 }
-# tests/test_recipes.py runs these: they need images, and functions in a module of their own.
-ELSEWHERE = {"images", "processes"}
+# tests/test_recipes.py runs images and processes.  Spark needs Java: tests/spark runs its verbs.
+ELSEWHERE = {"images", "processes", "spark"}
 REFERENCE = sorted(
     path.stem
     for path in (pages.SITE / "reference").glob("*.md")
