@@ -18,6 +18,8 @@ SCHEMA = "place int, task int, chunk int, keys binary, content binary"
 # So many documents are packed at a time; more make larger rows, and take more memory.
 PACKED_DOCUMENTS = 1 << 18
 KEY_BYTES = 8
+# Numbers of 16 bits are put in order by their digits, ten times as fast.
+RADIX_MAX = 1 << 16
 
 
 class Blob(NamedTuple):
@@ -65,7 +67,7 @@ def packed(
     `places[task]`: the partition of each task; None if the task is the number of its partition.
     """
     sides = np.zeros(len(tasks), np.int64) if chunks is None else chunks
-    order = np.lexsort((sides, tasks))
+    order = _order(tasks, sides)
     tasks, sides, keys = tasks[order], sides[order], keys[order]
     is_first = np.ones(len(tasks), np.bool_)
     is_first[1:] = (tasks[1:] != tasks[:-1]) | (sides[1:] != sides[:-1])
@@ -121,6 +123,15 @@ def joined(some: list[Blob], width: int) -> tuple[I64, U8]:
     rows = np.concatenate([np.empty((0, width), np.uint8), *(blob.rows for blob in some)])
     order = np.argsort(keys)
     return keys[order], np.ascontiguousarray(rows[order])
+
+
+def _order(tasks: npt.NDArray[Any], sides: npt.NDArray[Any]) -> I64:
+    """Return the stable order by task, then by side."""
+    width = int(sides.max(initial=0)) + 1
+    if (int(tasks.max(initial=0)) + 1) * width <= RADIX_MAX:
+        places = tasks.astype(np.int64) * width + sides
+        return np.argsort(places.astype(np.uint16), kind="stable")
+    return np.lexsort((sides, tasks))
 
 
 def _joined(keys: list[I64], rows: list[U8], width: int) -> tuple[I64, U8]:
