@@ -1,0 +1,170 @@
+"""Jobs on a cluster of Spark, of which tasks kill processes: a script of `test_clusters.py`.
+
+`on_cluster.py MASTER FOLDER KILL...` reads FOLDER/texts.parquet and writes FOLDER/found.json.  A
+KILL is TASK-PROCESS.  TASK is "map", "reduce" or "components"; the first such task to get there
+kills its "worker" of Python, its "executor", or the "machine": the executor and the process that
+would start another one.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import simdb
+from simdb import spark as ss
+
+TASKS = {
+    "map": ("simdb.spark.tasks", "_pack_parts"),
+    "reduce": ("simdb.spark.finding", "_find_pairs"),
+    "components": ("simdb.spark.components", "_star"),
+}
+STEPS_UP = {"worker": 0, "executor": 2, "machine": 3}
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.network.timeout": "600s",
+    "spark.rpc.askTimeout": "600s",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.memory": "768m",
+    "spark.driver.memory": "768m",
+    "spark.cores.max": "2",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.rolling.enabled": "false",
+    "spark.eventLog.compress": "false",
+}
+
+
+def killing(task, process, marker):
+    """Return a function for the place of a task, which once kills a process and then works."""
+    module, name = TASKS[task]
+    steps = STEPS_UP[process]
+
+    def parent_of(pid):
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+    def kill():
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        pids = [os.getpid()]
+        while len(pids) <= steps:
+            pids.append(parent_of(pids[-1]))
+        # Not the daemon of Python, which is between; the highest first, as it starts the others.
+        for pid in [pids[-1]] if steps < 3 else [pids[3], pids[2]]:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(60)
+
+    def work(*arguments):
+        found = list(getattr(import_module(module), name)(*arguments))
+        # An empty task has nothing to lose.
+        if any(len(batch) for batch in found):
+            kill()
+        yield from found
+
+    return work
+
+
+class Jobs:
+    """The jobs of one session."""
+
+    def __init__(self, session, folder):
+        self.session = session
+        self.folder = folder
+        self.texts = session.read.parquet(str(folder / "texts.parquet")).repartition(4)
+
+    def pairs(self, partitions=3):
+        sketches = ss.fingerprints(self.texts)
+        return rows_of(ss.pairs(sketches, distance=3, partitions=partitions, block_limit=200))
+
+    def signature_pairs(self):
+        sketches = ss.signatures(self.texts, simdb.Minhash(stored_bits=8))
+        return rows_of(ss.pairs(sketches, similarity=0.8, partitions=3))
+
+    def clusters(self):
+        return rows_of(ss.clusters(ss.fingerprints(self.texts), distance=6, partitions=3))
+
+    def clusters_in_rounds(self):
+        path = str(self.folder / "rounds")
+        sketches = ss.fingerprints(self.texts)
+        return rows_of(
+            ss.clusters(sketches, distance=6, partitions=2, driver_links=1, checkpoint=path)
+        )
+
+    def killed(self, task, process):
+        module, name = import_module(TASKS[task][0]), TASKS[task][1]
+        original = getattr(module, name)
+        marker = self.folder / f"{task}-{process}"
+        setattr(module, name, killing(task, process, str(marker)))
+        try:
+            found = self.clusters_in_rounds() if task == "components" else self.pairs()
+        finally:
+            setattr(module, name, original)
+        assert marker.exists()
+        return found
+
+
+def rows_of(frame):
+    return sorted(list(row) for row in frame.collect())
+
+
+def repeated_tasks(folder):
+    """Return how many tasks ended otherwise than well, by job."""
+    found, jobs = {}, {}
+    (log,) = [path for path in (folder / "events").iterdir() if not path.name.startswith(".")]
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerStageSubmitted":
+            name = event["Properties"].get("spark.job.description")
+            jobs[event["Stage Info"]["Stage ID"]] = name
+        elif event["Event"] == "SparkListenerTaskEnd":
+            reason = event["Task End Reason"]["Reason"]
+            if reason != "Success":
+                of_job = found.setdefault(jobs[event["Stage ID"]], {})
+                of_job[reason] = of_job.get(reason, 0) + 1
+    return found
+
+
+def main():
+    master, folder, kills = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    (folder / "events").mkdir()
+    places = {
+        "spark.eventLog.dir": f"file://{folder}/events",
+        "spark.local.dir": f"{folder}/local",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    }
+    builder = SparkSession.builder.master(master).appName("simdb tests")
+    for name, value in {**SETTINGS, **places}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    jobs = Jobs(session, folder)
+    found = {}
+    todo = {
+        "pairs": jobs.pairs,
+        "pairs in 5 partitions": lambda: jobs.pairs(5),
+        "pairs of signatures": jobs.signature_pairs,
+        "clusters": jobs.clusters,
+    }
+    for kill in kills:
+        todo[kill] = lambda kill=kill: jobs.killed(*kill.split("-"))
+    for name, job in todo.items():
+        session.sparkContext.setJobDescription(name)
+        started = time.monotonic()
+        found[name] = job()
+        print(name, f"{time.monotonic() - started:.1f} s", flush=True)
+    session.stop()
+    found["repeated"] = repeated_tasks(folder)
+    (folder / "found.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
