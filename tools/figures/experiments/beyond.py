@@ -89,7 +89,8 @@ def run(world: World) -> Section:
         FEWER, theirs="-",
         ours=", ".join(f"{METHODS[name]}: {value:,.0f}" for name, value in probes.items()),
         holds=probes["polytope"] < min(probes["psm"], probes["multiprobe"]),
-        why="a vertex keeps which weights are large, a bit only their sign",
+        why="a header of vertices costs one look-up for about the entries of some headers of bits;"
+        " which is cheaper is up to the pairs and to the plan",
     )  # fmt: skip
     names = list(scores)
     values = [scores[name][1] for name in names]

@@ -40,7 +40,7 @@ def run(world: World) -> Section:
         f"Generated fingerprints, t = d = {sizes[0]} to {sizes[-1]}; half of the queries have a"
         " near fingerprint.",
     )
-    why = "how many flip sets a recall takes is a matter of Y alone: our pairs differ more"
+    why = "how many flip sets a recall takes is a matter of Y, which our pairs decide"
     for claim, key, least, theirs in (
         (FIVE, (True, 5), 0.85, "90 %"),
         (TEN, (False, 10), 0.88, "93 %"),

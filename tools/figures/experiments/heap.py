@@ -8,7 +8,7 @@ from simdb.index.vosh import children
 LEVELS = 5
 SAME = Claim(
     "Sood & Loguinov, Figure 2",
-    "The top five levels of the heaps for h = 1, 2, 3 have the 5, 9 and 12 sets that the figure"
+    "The top five levels of the heaps for h = 1, 2, 3 have the 5, 9 and 11 sets that the figure"
     " shows.",
     "`simdb.index.vosh.children` makes the same sets, no others, and none twice.",
 )

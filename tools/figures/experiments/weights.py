@@ -70,7 +70,9 @@ def run(world: World) -> Section:
     section.judge(
         TAILS, theirs="exponential on a logarithmic scale",
         ours=f"R^2 {straight:.4f} for a line in |y|, {bent:.4f} in y^2",
-        holds=straight > bent, why="the tails come from the documents of large scale",
+        holds=straight > bent, why=(
+            "documents of one scale have Gaussian tails; only a mixture of scales makes longer ones"
+        ),
     )  # fmt: skip
     section.pictures.append((draw(world, forms, differences), "Distribution of W and of Y"))
     return section
