@@ -40,7 +40,7 @@ HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32
         (np.array(3, np.uint64), "documents must be"),
         ("one text for three", "documents must be a list, array or iterator"),
         (7, "documents must be a list, array or iterator"),
-        (None, "documents must be a list, array or iterator"),
+        (None, "documents are missing; give ids and documents, or a mapping"),
         ([1, 2], "3 ids but 2 documents"),
         ([1, 2, 3, 4], "3 ids but more than 3 documents"),
         (iter([1]), "3 ids but 1 documents"),

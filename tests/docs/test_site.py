@@ -167,16 +167,16 @@ def test_links_between_documents_lead_to_pages():
 
 
 def test_pictures_are_drawn_from_what_simdb_computes():
-    drawn = pages.pictures.weights()
+    drawn = pages.drawings.weights()
 
-    left = simdb.fingerprint(pages.pictures.TEXT)
-    right = simdb.fingerprint(pages.pictures.COPY)
+    left = simdb.fingerprint(pages.drawings.TEXT)
+    right = simdb.fingerprint(pages.drawings.COPY)
     assert drawn.count('class="alarm"') == np.bitwise_count(np.uint64(left.bits ^ right.bits))
-    assert all("\n\n" not in draw() for draw in pages.pictures.PICTURES.values())
+    assert all("\n\n" not in draw() for draw in pages.drawings.PICTURES.values())
 
 
 def test_the_drawing_of_the_readme_is_up_to_date():
-    drawn = pages.pictures.alone(pages.pictures.weights())
+    drawn = pages.drawings.alone(pages.drawings.weights())
 
-    written = pages.pictures.README_DRAWING.read_text(encoding="utf-8")
-    assert drawn == written, "run python tools/site/pictures.py"
+    written = pages.drawings.README_DRAWING.read_text(encoding="utf-8")
+    assert drawn == written, "run python tools/site/drawings.py"

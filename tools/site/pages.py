@@ -5,7 +5,7 @@ A page of docs/site/ is Markdown in which such a line stands for something else:
     {{ recipe: HEADING }}       the section of docs/RECIPES.md with this heading
     {{ document: PATH }}        a document of the project, such as docs/FORMAT.md
     {{ verb: Database.query }}  signature and docstring, from the source
-    {{ picture: bands }}        a drawing of tools/site/pictures.py
+    {{ picture: bands }}        a drawing of tools/site/drawings.py
     {{ example: crawler }}      a program of examples/
     {{ commands: all }}         every command with its options, from its own help
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import api
 import commands
-import pictures
+import drawings
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
@@ -95,7 +95,7 @@ def expand(name: str, text: str, places: dict[str, str]) -> str:
         "recipe": lambda heading: linked(recipes()[heading], "docs/RECIPES.md", name, places),
         "document": lambda path: linked(whole(path), path, name, places),
         "verb": lambda verb: linked(api.verb(verb), "docs/REFERENCE.md", name, places),
-        "picture": lambda picture: pictures.PICTURES[picture](),
+        "picture": lambda picture: drawings.PICTURES[picture](),
         "example": program,
         "commands": lambda _: commands.described(),
     }

@@ -40,7 +40,6 @@ MORE_CHAOS, LESS_COHERENCE = 0.1, 0.1
 # Text in these contains control bytes; other text contains none.
 COMMON_WIDE = ("utf_16_le", "utf_16_be")
 CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-MORE_CHAOS, LESS_COHERENCE = 0.1, 0.1
 
 # How many files or streams were decoded by each guess, in this run of the command.
 GUESSED: Counter[str] = Counter()

@@ -38,6 +38,7 @@ ONLY_IN_PROGRAMS = re.compile(
             "^explain needs id",
             "a mapping from id to text",
             "is only for verify",
+            "^attempts= fixes",
             "metadata of",
             "similarity needs two",
             "similarities needs",
