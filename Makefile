@@ -5,11 +5,12 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/*.[ch]))
 
-# `make fuzz SECONDS=300 TARGETS="page database"`, `make torture SEEDS=20`,
+# `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make torture SEEDS=20`,
 # `make figures FIGURES="--documents 300k"`
 SECONDS ?= 30
 TARGETS ?=
 SEEDS ?= 250
+JOBS ?= auto
 FIGURES ?=
 
 .PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench figures \
@@ -21,8 +22,8 @@ help:  ## list the tasks
 demo: $(VENV)/.installed  ## set up, then find the near-duplicate files of this machine's Python
 	$(BIN)/simdb demo
 
-test: $(VENV)/.developed  ## set up, then run the quick tests
-	$(BIN)/python -m pytest -q -m "not slow"
+test: $(VENV)/.developed  ## set up, then run the quick tests in JOBS processes
+	$(BIN)/python -m pytest -q -m "not slow" -n $(JOBS)
 
 test-all: $(VENV)/.developed  ## run all tests, the slow tests too
 	$(BIN)/python -m pytest -q
