@@ -215,8 +215,10 @@ def _level(similarities: F64, chances: F64, curve: F64) -> float:
 
     `chances`: the probability that each pair is a duplicate; `curve`: that of `LEVELS`.  With the
     best threshold, a pair counts as a duplicate if its probability is at least half of the best F1
-    (Lipton, Elkan & Narayanaswamy 2014).
+    (Lipton, Elkan & Narayanaswamy 2014).  Without pairs, it does if that is as likely as not.
     """
+    if not len(similarities):
+        return float(LEVELS[min(int(np.searchsorted(curve, 0.5)), len(LEVELS) - 1)])
     order = np.argsort(-similarities)
     right = np.cumsum(chances[order])
     best = float((2 * right / (np.arange(1, len(order) + 1) + chances.sum())).max())

@@ -8,6 +8,7 @@ import numpy as np
 
 from simdb.checks import shown
 from simdb.errors import InputError
+from simdb.previews import counted
 from simdb.tuning.judged import Flags
 from simdb.tuning.sample import as_text
 from simdb.values import describe, is_many
@@ -43,11 +44,11 @@ def checked_pairs(
     if len(given) != len(judged):
         raise InputError(f"{len(given)} pairs have {len(judged)} labels; give one for each pair")
     flags = np.array([_flag(label, at) for at, label in enumerate(judged)], np.bool_)
-    for name, kind in (("duplicates", flags), ("other pairs", ~flags)):
+    for name, kind in (("duplicate", flags), ("other pair", ~flags)):
         if kind.sum() < KIND_LEAST:
             raise InputError(
-                f"{len(flags)} labels have {kind.sum()} {name}; tune needs {KIND_LEAST} or more, or"
-                " no pairs at all"
+                f"{counted(len(flags), 'label')} with {counted(int(kind.sum()), name)}; tune needs"
+                f" {KIND_LEAST} or more {name}s, or no pairs at all"
             )
     count = min(len(given), JUDGED_MAX)
     chosen = np.sort(generator.choice(len(given), count, replace=False)).tolist()

@@ -104,7 +104,7 @@ def test_a_limit_shows_the_first(look):
     ran = look("--limit", 1)
 
     assert [row["id"] for row in ran.rows] == ["1"]
-    assert "only the first 1 are shown" in ran.notes
+    assert "only the first one is shown" in ran.notes
     assert "2 in the database" in ran.notes
 
 

@@ -52,6 +52,18 @@ def test_one_stray_pair_does_not_decide_the_threshold():
     assert abs(high - without) < 0.06
 
 
+def test_the_fewest_pairs_leave_folds_of_none_to_the_prior():
+    labels = np.array([True, True, False, False])
+    folds = np.array([[0, 0, 0, 0], [0, 1, 0, 1]])
+
+    rating = rate(np.float32([0.9, 0.8, 0.3, 0.2]), labels, prior=0.6, least=0.2, folds=folds)
+
+    assert rating.taken.tolist() == [labels.tolist(), labels.tolist()]
+    assert left_out(
+        [np.float32([0.9, 0.8, 0.3, 0.2])], labels, priors=[0.6], leasts=[0.2], usual=0, seed=1
+    ).tolist() == [labels.tolist()]
+
+
 def test_the_threshold_is_no_lower_than_the_least():
     similarities = np.linspace(0, 1, 200)
 

@@ -236,7 +236,7 @@ def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
         ({"texts": ["a b"], "labels": [1]}, "together"),
         ({"texts": ["a b", "c d"], "pairs": [(0, 1)], "labels": [1, 0]}, "1 pairs have 2 labels"),
         ({"texts": ["a b"], "pairs": [(0, 0)], "labels": ["yes"]}, "label 0 is 'yes'"),
-        ({"texts": ["a b"], "pairs": [(0, 0)], "labels": [1]}, "0 other pairs|1 duplicates"),
+        ({"texts": ["a b"], "pairs": [(0, 0)], "labels": [1]}, "1 label with 1 duplicate"),
         ({"texts": ["a b"], "pairs": [(0, 7)] * 4, "labels": [1, 1, 0, 0]}, "names text 7"),
         ({"texts": ["a b"], "pairs": [(0, 0, 1)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is"),
         ({"texts": ["a b"], "pairs": [(0, 1.5)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is float"),

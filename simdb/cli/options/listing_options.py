@@ -37,7 +37,8 @@ class ListingOptions:
         shown = source if self.limit is None else islice(source, self.limit)
         count = print_rows(shown, columns, as_json=self.json)
         if count == self.limit and next(source, None) is not None:
-            print_note(f"only the first {count:,} are shown; --limit shows more")
+            some = "one is" if count == 1 else f"{count:,} are"
+            print_note(f"only the first {some} shown; --limit shows more")
         return count > 0
 
     def end(self, *, has_found: bool, has_skipped: bool = False) -> None:
