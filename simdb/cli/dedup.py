@@ -6,7 +6,7 @@ texts wait in a spool, too: candidates that sketches find are decided by their t
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
@@ -31,6 +31,7 @@ from simdb.cli.output.survivors import keep_format, surviving
 from simdb.cli.output.table_file import write_results
 from simdb.cli.output.target import Target, side_files, written
 from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.origins import Origins
 from simdb.cli.reading.records import Reading, valid_name
 from simdb.cli.reading.source_names import expanded, holds_records
 from simdb.cli.reading.sources import check_sources, header_of, read_sources
@@ -128,8 +129,10 @@ def _run(job: Job) -> tuple[Outcome, int]:
         Spool() as rows,
         texts_by_id(is_needed=given.texts is not None) as older,
         beginnings_of(results.show) as beginnings,
+        Origins() as origins,
     ):
-        intake = Intake(read_sources(job.sources, job.reading, excluded=own_files), progress)
+        reading = replace(job.reading, origins=origins)
+        intake = Intake(read_sources(job.sources, reading, excluded=own_files), progress)
         names = list(map(valid_name, job.sources))
         shown = rows if beginnings is None else Shown(rows, beginnings)
         with (
@@ -145,7 +148,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         ):
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
-                None if job.db is None else run_name(job.run, job.sources), given.keep_by,
+                origins, None if job.db is None else run_name(job.run, job.sources), given.keep_by,
                 beginnings,
             )  # fmt: skip
             outcome = _found(job, work, older)

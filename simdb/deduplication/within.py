@@ -12,6 +12,7 @@ from simdb.deduplication.question import Question
 from simdb.deduplication.result import Found
 from simdb.deduplication.texts import Texts
 from simdb.engine.search.judge import ByOrdinal
+from simdb.engine.search.remembered import Remembered
 from simdb.errors import InputError
 from simdb.options import Options
 
@@ -44,7 +45,7 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
             return texts.at(order[places])
 
         # The documents are stored in that order.
-        documents = ByOrdinal(by_place) if question.is_exact else None
+        documents = ByOrdinal(by_place, remembered=Remembered()) if question.is_exact else None
         groups = found.find_clusters(
             similarity=question.similarity, distance=question.distance, recall=question.recall,
             policy=question.policy, verify=question.verify, documents=documents,

@@ -148,6 +148,11 @@ def name(kind: bytes, key: bytes) -> str:
     return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"
 
 
+def checksum_of(content: bytes) -> int:
+    """Return a checksum of 64 bits of any content."""
+    return xxhash.xxh3_64_intdigest(content)
+
+
 def _walk(payload: bytes) -> None:
     """Raise ValueError unless the object is complete, before anything is built from it.
 

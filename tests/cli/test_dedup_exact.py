@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 
 import simdb
+from simdb.cli.reading.origins import Origins
 from simdb.engine.write import claim
 
 LEAST = 0.8
@@ -142,6 +143,54 @@ def test_the_largest_groups_are_named(simdb_run, write_lines):
     write_lines("a.jsonl", *({"id": f"c{at}", "text": text} for at in range(12)))
 
     assert "largest groups: c0 (12 documents)" in simdb_run("dedup", "a.jsonl").notes
+
+
+@pytest.mark.parametrize("open_files", [0, 64])
+@pytest.mark.parametrize("db", [[], ["--db", "d"]])
+def test_a_source_that_changes_during_the_run_is_named(
+    simdb_run, write_lines, tmp_path, monkeypatch, open_files, db
+):
+    write_lines("a.jsonl", *records(TEXTS))
+    (tmp_path / "kept.jsonl").write_text("before")
+    monkeypatch.setattr("simdb.cli.reading.origins.OPEN_FILES", open_files)
+    monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 20)
+    read = Origins.texts
+
+    def changed(origins, starts, sizes):
+        path = tmp_path / "a.jsonl"
+        path.write_text(path.read_text().replace("w", "v"))
+        return read(origins, starts, sizes)
+
+    monkeypatch.setattr(Origins, "texts", changed)
+
+    ran = simdb_run("dedup", "a.jsonl", *db, "--keep", "kept.jsonl")
+
+    assert ran.code == 2
+    assert "a.jsonl was changed while it was read; run the command again when" in ran.notes
+    assert (tmp_path / "kept.jsonl").read_text() == "before"
+    if db:
+        with simdb.open("d", "r") as database:
+            assert len(database) == 0
+
+
+def test_a_source_that_grows_during_the_run_is_no_error(
+    simdb_run, write_lines, tmp_path, monkeypatch
+):
+    write_lines("a.jsonl", *records(TEXTS))
+    expected = simdb_run("dedup", "a.jsonl", "--keep", "expected.jsonl").rows
+    read = Origins.texts
+
+    def longer(origins, starts, sizes):
+        with (tmp_path / "a.jsonl").open("a") as file:
+            file.write('{"id": "late", "text": "late words"}\n')
+        return read(origins, starts, sizes)
+
+    monkeypatch.setattr(Origins, "texts", longer)
+
+    ran = simdb_run("dedup", "a.jsonl", "--keep", "kept.jsonl")
+
+    assert ran.rows == expected
+    assert (tmp_path / "kept.jsonl").read_bytes() == (tmp_path / "expected.jsonl").read_bytes()
 
 
 def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 import simdb
 from simdb.engine.search import judge as room
+from simdb.engine.search.remembered import Remembered
 
 LEAST = 0.8
 SKETCHES = [simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Minhash()]
@@ -197,6 +198,27 @@ def test_ordinals_can_name_the_texts(db):
     found = db.find_all(verify="exact", documents=by_ordinal, recall=1.0)
 
     assert found_by(found) == pytest.approx(true_pairs())
+
+
+def test_remembered_pairs_need_no_text_again(db):
+    texts, asked = list(TEXTS.values()), []
+
+    def by_position(ordinals):
+        asked.extend(ordinals.tolist())
+        return [texts[at] for at in ordinals]
+
+    documents = room.ByOrdinal(by_position, remembered=Remembered())
+    found = db.find_all(verify="exact", documents=documents, recall=1.0)
+    assert len(found.left) == len(true_pairs())
+    first = len(asked)
+
+    again = db.find_all(verify="exact", documents=documents, recall=1.0)
+    compared = db.compare(found.right, found.left, verify="exact", documents=documents)
+
+    assert found_by(again) == found_by(found) == pytest.approx(true_pairs())
+    assert [pair.similarity for pair in compared] == [pair.similarity for pair in found]
+    assert again.verification == found.verification
+    assert len(asked) == first > 0
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ pytest.importorskip("matplotlib")
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE = [
     SCRIPT, '"><img src=x onerror=alert(1)>', "</style><style>@import url(http://evil/x.css)</style>",
-    "<svg onload=alert(1)>", "{{ 7 * 7 }}{% raw %}", "javascript:alert(1)", "<a href=http://evil>x</a>",
-    "&lt;b&gt; & 'quotes' \"too\"", "]]><!-- -->", "\u202eevil\u202c", "\x00\x1b[31m",
+    "<svg onload=alert(1)>", "{{ 70707 * 7 }}{% raw %}", "javascript:alert(1)",
+    "<a href=http://evil>x</a>", "&lt;b&gt; & 'quotes' \"too\"", "]]><!-- -->",
+    "\u202eevil\u202c", "\x00\x1b[31m",
 ]  # fmt: skip
 VOID = {"meta"}
 LOADING = {"script", "img", "link", "iframe", "object", "embed", "image", "base", "form", "source"}
@@ -118,7 +119,7 @@ def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
     assert "alert(2)" in parsed.text("bdi")
     assert "\x00" not in text
     assert "\u202e" not in text
-    assert "49" not in parsed.text("ins", "bdi")
+    assert "494949" not in parsed.text("ins", "bdi")
 
 
 def test_differing_words_are_marked(database):

@@ -8,16 +8,16 @@ from tempfile import TemporaryDirectory
 import simdb
 from simdb.choices import PolicyName, VerifyName
 from simdb.cli.duplicates.preference import Preference
+from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
-from simdb.cli.output.line_spool import LineSpool
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, quantity
-from simdb.cli.output.text_spool import TextSpool
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
+from simdb.engine.search.remembered import Remembered
 from simdb.values import Id
 
 # The members of so many documents of groups are compared with their representatives at a time.
@@ -48,8 +48,8 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
     matching = work.matching
     with (
         temporary_database(options) as database,
-        LineSpool(work.folder) as lines,
-        TextSpool() if is_exact else nullcontext() as texts,
+        LinesAgain(work.origins, work.folder) as lines,
+        TextsAgain(work.origins) if is_exact else nullcontext() as texts,
     ):
         ids = UniqueIds(work.progress, database.sketcher)
         preference = Preference(work.keep_by)
@@ -60,7 +60,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         work.progress.begin("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
         # The documents are stored in the order of the spool.
-        documents = None if texts is None else ByOrdinal(texts.texts)
+        documents = None if texts is None else ByOrdinal(texts.texts, remembered=Remembered())
         clusters = database.find_clusters(
             similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
             method=matching.method, policy=policy, verify=EXACT if is_exact else ESTIMATE,
@@ -89,8 +89,8 @@ def _store_some(
     database: simdb.Database,
     batches: Iterator[Batch],
     ids: UniqueIds,
-    lines: LineSpool,
-    texts: TextSpool | None,
+    lines: LinesAgain,
+    texts: TextsAgain | None,
     preference: Preference,
 ) -> bool:
     """Store some batches in one transaction, with their lines and texts; False after the last."""
@@ -104,9 +104,9 @@ def _store_some(
                 ),
             )  # fmt: skip
             stored = settled.batch
-            lines.add(work.lines(stored))
+            lines.add(stored, work.lines(stored))
             if texts is not None:
-                texts.add(stored.texts)
+                texts.add(stored)
             if work.beginnings is not None:
                 work.beginnings.add(stored.ids, stored.texts)
             count += len(batch)

@@ -1,7 +1,7 @@
 """Increment: stores what earlier runs have not, and reports what everything else matches."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import fields
 
 import numpy as np
@@ -9,13 +9,13 @@ import numpy as np
 import simdb
 from simdb.cli.duplicates.arrangement import arranged
 from simdb.cli.duplicates.beginnings import Beginnings
+from simdb.cli.duplicates.read_again import TextsAgain
 from simdb.cli.duplicates.repeat import Repeat
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.output.render import Row, match_row
-from simdb.cli.output.text_spool import TextSpool
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
@@ -52,7 +52,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
     is_exact = work.is_exact(sketch)
     empty = database.stats().empty_count
     with (
-        _spool(is_needed=is_exact) as texts,
+        TextsAgain(work.origins) if is_exact else nullcontext() as texts,
         database.write() as transaction,
         database.read() as before,
         ExitStack() as stack,
@@ -77,7 +77,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
             new, rows = _decided(settled, matches)
             stored = settled.batch.chosen(new)
             if texts is not None:
-                texts.add(stored.texts)
+                texts.add(stored)
             repeat.add_kept(stored.ids)
             repeat.add_left(batch, list(rows), list(rows.values()))
             every = {**rows, **settled.rows}
@@ -135,10 +135,3 @@ def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> N
     beginnings.add(kept.ids, kept.texts)
     left = batch.chosen(list(settled.rows))
     beginnings.add([row["id"] for row in settled.rows.values()], left.texts)
-
-
-@contextmanager
-def _spool(*, is_needed: bool) -> Iterator[TextSpool | None]:
-    """Yield a spool of texts, or None if it is not needed."""
-    with TextSpool() if is_needed else nullcontext() as spool:
-        yield spool

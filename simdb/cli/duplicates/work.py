@@ -16,6 +16,7 @@ from simdb.cli.output.spool import Spool
 from simdb.cli.output.survivors import Survivors
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.origins import Origins
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import OptionError
 from simdb.values import Id
@@ -54,8 +55,9 @@ class Outcome:
         """Count a group of `size` documents, of which one is kept."""
         self.groups += 1
         self.duplicates += size - 1
-        every = [*self.largest, (size, str(representative))]
-        self.largest = heapq.nlargest(LARGEST_SHOWN, every, key=lambda each: each[0])
+        if len(self.largest) < LARGEST_SHOWN or size > self.largest[-1][0]:
+            every = [*self.largest, (size, str(representative))]
+            self.largest = heapq.nlargest(LARGEST_SHOWN, every, key=lambda each: each[0])
 
     def add_verification(self, verification: simdb.Verification | None) -> None:
         """Count what texts have decided; None if they were not asked."""
@@ -126,7 +128,7 @@ class Work(NamedTuple):
     `survivors`: the output of --keep.  `max_share`: the share of the input that may be duplicates;
     None for any.  `run`: the name under which a database remembers the run; None for no name.
     `keep_by`: which document of a group is kept, see `Preference`.  `beginnings`:
-    takes the texts for --show.
+    takes the texts for --show.  `origins`: where lines of the input can be read again.
     """
 
     intake: Intake
@@ -136,6 +138,7 @@ class Work(NamedTuple):
     survivors: Survivors | None
     verify: str | None
     max_share: float | None
+    origins: Origins
     run: str | None = None
     keep_by: str = FIRST
     beginnings: Beginnings | None = None

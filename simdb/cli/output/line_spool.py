@@ -29,11 +29,15 @@ class LineSpool(Temporary):
         if lines:
             self._file.write(b"\n".join(lines) + b"\n")
 
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield all lines, each with its line feed."""
+        self._file.seek(0)
+        yield from self._file
+        self._file.seek(0, os.SEEK_END)
+
     def copy(self, is_chosen: Iterable[object], target: Lines) -> None:
         """Write the lines with a true value in `is_chosen` to `target`, each with a line feed.
 
         `is_chosen` has a value for each line, in the order in which the lines were added.
         """
-        self._file.seek(0)
-        target.writelines(compress(self._file, is_chosen))
-        self._file.seek(0, os.SEEK_END)
+        target.writelines(compress(self, is_chosen))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
+from simdb.cli.reading.origins import NOWHERE
 from simdb.cli.reading.records import InputId, Problem, Record, place
 from simdb.text_column import TextColumn
 from simdb.text_column import joined as joined_columns
@@ -26,7 +27,8 @@ Texts = list[str] | TextColumn
 class Batch:
     """Some documents; each column has one value for each of them, see `Record` for their meaning.
 
-    `lines` and `fields` are None if `Reading` did not ask for them.
+    `lines` and `fields` are None if `Reading` did not ask for them.  `origins`: where the lines of
+    the documents can be read again, see `Origins`; None if none of them can.
     """
 
     ids: list[InputId]
@@ -36,6 +38,7 @@ class Batch:
     sizes: list[int]
     lines: list[bytes] | None = None
     fields: list[dict[str, Any] | None] | None = None
+    origins: list[int] | None = None
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -75,6 +78,7 @@ class Batch:
             sizes=change(self.sizes),
             lines=None if self.lines is None else change(self.lines),
             fields=None if self.fields is None else change(self.fields),
+            origins=None if self.origins is None else change(self.origins),
         )
 
 
@@ -136,6 +140,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         sizes=_chained(each.sizes for each in batches),
         lines=_complete(_chained(each.lines or [None] * len(each) for each in batches)),
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
+        origins=_joined_origins(batches),
     )
 
 
@@ -146,6 +151,12 @@ def _joined_texts(parts: list[Texts]) -> Texts:
     if not columns:
         return list(chain.from_iterable(part for part in parts if isinstance(part, list)))
     return [text for part in parts for text in part if isinstance(text, str)]
+
+
+def _joined_origins(batches: Sequence[Batch]) -> list[int] | None:
+    if all(each.origins is None for each in batches):
+        return None
+    return _chained(each.origins or [NOWHERE] * len(each) for each in batches)
 
 
 def _chained(columns: Iterable[Iterable[Value]]) -> list[Value]:

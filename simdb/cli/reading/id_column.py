@@ -24,6 +24,7 @@ def with_ids(
     texts: Texts,
     sizes: list[int],
     lines: list[bytes] | None = None,
+    origins: list[int] | None = None,
 ) -> Found:
     """Yield records of the source `name`, at least one, with a problem for each bad id.
 
@@ -40,6 +41,7 @@ def with_ids(
         positions=list(positions),
         sizes=sizes,
         lines=lines,
+        origins=origins,
     )
     start = 0
     for at, reason in problems:

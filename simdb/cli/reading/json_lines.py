@@ -9,6 +9,7 @@ messages.  A bad line becomes a `Problem`, and reading goes on.
 import io
 import json
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from simdb.cli.reading.batch import Found, batch_of, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained, is_wide
 from simdb.cli.reading.id_column import with_ids
 from simdb.cli.reading.line_parser import LineParser, line_parser
+from simdb.cli.reading.origins import NOWHERE, Origins
 from simdb.cli.reading.records import Problem, Reading, Record, make_record, place
 from simdb.errors import InputError
 
@@ -42,19 +44,25 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
         encoding = "utf-8"
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
     parser = line_parser(reading) if is_utf8 and not reading.has_fields else None
-    lines = _Lines(name, reading, encoding)
-    for block in blocks(pieces):
-        yield from lines.found(block, parser)
+    origins = reading.origins
+    if parser is None or origins is None or not origins.begin(stream, parser.parse):
+        origins = None
+    lines = _Lines(name, reading, encoding, origins)
+    for start, block in blocks(pieces):
+        yield from lines.found(start, block, parser)
 
 
-def blocks(source: Pieces) -> Iterator[bytes]:
-    """Yield the bytes of a stream in blocks of whole lines; each line ends with a line feed.
+def blocks(source: Pieces) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
+
+    Each line ends with a line feed, which is added to the last line if it has none.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
     """
     held: list[bytes] = []
     size = unended = 0  # bytes held, and those of them after the last line feed
+    start = stop = 0  # of the block, and of what was read
     failure: Exception | None = None
     while True:
         try:
@@ -63,13 +71,15 @@ def blocks(source: Pieces) -> Iterator[bytes]:
             piece, failure = b"", error
         if not piece:
             break
+        stop += len(piece)
         if unended > DOCUMENT_BYTES_MAX:
             feed = piece.find(b"\n")
             piece = piece[feed:] if feed >= 0 else b""
         end = piece.rfind(b"\n") + 1
         if end and size + end >= BLOCK_BYTES:
-            yield b"".join([*held, piece[:end]])
+            yield start, b"".join([*held, piece[:end]])
             held, size, unended, piece, end = [], 0, 0, piece[end:], 0
+            start = stop - len(piece)
         held.append(piece)
         size += len(piece)
         unended = len(piece) - end if end else unended + len(piece)
@@ -77,7 +87,7 @@ def blocks(source: Pieces) -> Iterator[bytes]:
     if failure is not None:
         rest = rest[: rest.rfind(b"\n") + 1]
     if rest:
-        yield rest if rest.endswith(b"\n") else rest + b"\n"
+        yield start, rest if rest.endswith(b"\n") else rest + b"\n"
     if failure is not None:
         raise failure
 
@@ -92,27 +102,37 @@ def sizes_of(block: bytes) -> list[int]:
 class _Lines:
     """The lines of one block after the other, and their numbers."""
 
-    def __init__(self, name: str, reading: Reading, encoding: str) -> None:
-        """`encoding`: that of the lines, which can differ from the encoding of the source."""
+    def __init__(self, name: str, reading: Reading, encoding: str, origins: Origins | None) -> None:
+        """`encoding`: that of the lines, which can differ from the encoding of the source.
+
+        `origins`: takes the lines that can be read again; None if none can.
+        """
         self._name = name
         self._reading = reading
         self._encoding = encoding
+        self._origins = origins
+        self._start = NOWHERE  # the origin of the block
         self._lines: list[bytes] = []
         self._first = 1  # the number of the first line
 
-    def found(self, block: bytes, parser: LineParser | None) -> Found:
-        """Yield what the next block holds; without `parser`, the standard library parses it."""
+    def found(self, start: int, block: bytes, parser: LineParser | None) -> Found:
+        """Yield what the next block holds; without `parser`, the standard library parses it.
+
+        `start`: where the block begins in the source.
+        """
         is_short = len(block) <= DOCUMENT_BYTES_MAX
         if parser is None or not is_short or not parser.accepts(block):
             self._lines = block.split(b"\n")[:-1]
             yield from batched(self._records())
             self._first += len(self._lines)
             return
+        if self._origins is not None:
+            self._start = self._origins.add(start, block)
         values = parser.parse_block(block)
         if values is None or self._reading.has_lines:
             self._lines = block.split(b"\n")[:-1]
         if values is not None:
-            yield from self._columns(values, 0, sizes_of(block))
+            yield from self._columns(values, 0, sizes_of(block), self._start)
             self._first += len(values)
         else:
             yield from self._parsed(parser)
@@ -128,17 +148,19 @@ class _Lines:
     def _parsed(self, parser: LineParser) -> Found:
         """Yield what `parser` makes of the lines; `_record` takes the lines that it refuses."""
         source = iter(self._lines)
-        at = 0
+        at, start = 0, self._start
         while at < len(self._lines):
             values = parser.parse(source)
             if values:
                 sizes = [len(line) + 1 for line in self._lines[at : at + len(values)]]
-                yield from self._columns(values, at, sizes)
+                yield from self._columns(values, at, sizes, start)
+                start += sum(sizes)
             at += len(values)
             if at < len(self._lines):
                 found = self._record(at)
                 if found is not None:
                     yield found if isinstance(found, Problem) else batch_of([found])
+                start += len(self._lines[at]) + 1
                 at += 1
 
     def _record(self, at: int) -> Record | Problem | None:
@@ -159,8 +181,12 @@ class _Lines:
         except CONTENT_ERRORS as error:
             return self._problem(position, explained(error))
 
-    def _columns(self, values: list[Any], start: int, sizes: list[int]) -> Found:
-        """Yield the columns of parsed lines from number `start` of the block on."""
+    def _columns(self, values: list[Any], start: int, sizes: list[int], origin: int) -> Found:
+        """Yield the columns of parsed lines from number `start` of the block on.
+
+        `origin`: that of the first of them.
+        """
+        origins = None if self._origins is None else [*accumulate(sizes[:-1], initial=origin)]
         first, stop = self._first + start, start + len(values)
         has_lines = self._reading.has_lines
         return with_ids(
@@ -171,6 +197,7 @@ class _Lines:
             texts=[value.text for value in values],
             sizes=sizes,
             lines=self._lines[start:stop] if has_lines else None,
+            origins=origins,
         )
 
     def _problem(self, position: int, reason: str) -> Problem:

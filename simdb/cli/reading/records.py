@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simdb.cli.reading.content import explained, without_mark
+from simdb.cli.reading.origins import Origins
 from simdb.errors import InputError
 
 ID_BYTES_MAX = 1023
@@ -26,7 +27,8 @@ class Reading:
     `has_lines`: records have their line for --keep.  `has_paths`: the line of a file that is one
     document is its path; otherwise it is a JSON object like that of a record.  `has_places`: the
     line of a row of a Parquet file is the path of the file and the number of the row, as a JSON
-    list.  `has_fields`: records have their other fields.
+    list.  `has_fields`: records have their other fields.  `origins` takes the lines that can be
+    read again; None if none will be.
     """
 
     encoding: str = "utf-8-sig"
@@ -38,6 +40,7 @@ class Reading:
     has_paths: bool = False
     has_places: bool = False
     has_fields: bool = True
+    origins: Origins | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from simdb.arrow_texts import text_column
 from simdb.checks import one_of, shown
 from simdb.engine.search.couples import Couples
+from simdb.engine.search.remembered import Remembered
 from simdb.engine.state.state import State
 from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
@@ -50,11 +51,13 @@ class ByOrdinal:
 
     `texts` returns them for ascending positions uint32[n], counted from `first`.  Texts of earlier
     documents come from `earlier`, a function as `documents=` takes it; None if they are not known.
+    `remembered` takes what they decide, and saves reading them again; None to read them again.
     """
 
     texts: Callable[[U32], Sequence[Any]]
     first: int = 0
     earlier: Callable[[list[Id]], Sequence[Any]] | None = None
+    remembered: Remembered | None = None
 
     def read(self, state: State, ordinals: U32) -> Sequence[Any]:
         """Return the texts of documents, given by ascending ordinals."""
@@ -74,12 +77,22 @@ Documents: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] 
 class Judge:
     """A judge of candidates; `counts` says what it has decided."""
 
-    def __init__(self, exact: ExactSimilarity, texts: Texts, least: float) -> None:
-        """Count a pair as a match from the exact similarity `least` on; see `judging`."""
+    def __init__(
+        self,
+        exact: ExactSimilarity,
+        texts: Texts,
+        least: float,
+        remembered: Remembered | None = None,
+    ) -> None:
+        """Count a pair as a match from the exact similarity `least` on.
+
+        `remembered`: see `ByOrdinal`.
+        """
         self.least = least
         self.counts = Verification(exact.measure, least)
         self._exact = exact
         self.texts = texts
+        self._remembered = remembered
         self._count = PART_PAIRS_FIRST  # of the next part
 
     @property
@@ -104,7 +117,7 @@ class Judge:
         shown = state.kind.shown(couples.similarities)
         values = self._exact.of_cosine(shown)
         is_match = values >= np.float32(self.least)
-        for chosen, exact in self._parts(state, couples):
+        for chosen, exact in self._decided(state, couples):
             is_known = ~np.isnan(exact)
             values[chosen[is_known]] = exact[is_known]
             self.counts.judged += int(np.count_nonzero(is_known))
@@ -113,9 +126,24 @@ class Judge:
         self.counts.overruled += int(np.count_nonzero(is_other))
         return replace(couples, similarities=values)
 
-    def _parts(self, state: State, couples: Couples) -> Iterator[tuple[I64, F32]]:
+    def _decided(self, state: State, couples: Couples) -> Iterator[tuple[I64, F32]]:
         """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
         order = np.lexsort((couples.right, couples.left))
+        if self._remembered is None:
+            yield from self._parts(state, couples, order)
+            return
+        left, right = couples.left, couples.right
+        known = self._remembered.find(left[order], right[order])
+        is_new = np.isnan(known)
+        yield order[~is_new], known[~is_new]
+        for chosen, exact in self._parts(state, couples, order[is_new]):
+            yield chosen, exact
+            is_decided = ~np.isnan(exact)
+            some = chosen[is_decided]
+            self._remembered.add(left[some], right[some], exact[is_decided])
+
+    def _parts(self, state: State, couples: Couples, order: I64) -> Iterator[tuple[I64, F32]]:
+        """Yield what `_decided` does, by reading the texts of the pairs at `order`."""
 
         def measure(part: "_Part") -> tuple[I64, F32]:
             values = self._exact.of_pairs(part.texts, part.left, part.right)
@@ -179,7 +207,8 @@ def judge_of(
     Otherwise the threshold is that which `default`, a threshold of the estimate, means.
     """
     least = exact.least(default) if similarity is None else similarity
-    return Judge(exact, _texts_of(documents), least)
+    remembered = documents.remembered if isinstance(documents, ByOrdinal) else None
+    return Judge(exact, _texts_of(documents), least, remembered)
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:

@@ -1,0 +1,189 @@
+"""Origins: where lines of the input stand in their files, so that they can be read there again.
+
+What a run needs of its input a second time would otherwise wait in a temporary file as large as the
+input.  All files form one row of bytes, and the origin of a line is its start in that row.
+
+A file that was changed in between is recognised by its size and times.  Then each block of it that
+is needed is compared with the checksum of what was read first.
+"""
+
+import io
+import os
+import stat
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from simdb.errors import InputError
+from simdb.storage.codec import checksum_of
+
+# A line without an origin: its source is a pipe, is compressed, or has another encoding.
+NOWHERE = -1
+# So many files stay open; the others are opened again.
+OPEN_FILES = 64
+LINE_FEED = b"\n"
+
+# From lines to objects with a `text`; fewer of them if a line is refused.
+Parse: TypeAlias = Callable[[Iterator[bytes]], list[Any]]
+
+
+@dataclass(slots=True)
+class _File:
+    """One file: its `start` in the row, its descriptor if it is open, and how to parse its lines.
+
+    `identity` is that when it was opened; `is_same`: whether it was the same when it was read
+    again, None before that.
+    """
+
+    path: str
+    start: int
+    identity: tuple[int, ...]
+    parse: Parse
+    descriptor: int | None
+    is_same: bool | None = None
+
+
+class Origins:
+    """The files of one run; `with` closes them."""
+
+    def __init__(self) -> None:
+        """Begin without files."""
+        self._files: list[_File] = []
+        self._starts: list[int] = []
+        self._size = 0
+        # The start, the size and the checksum of each block.
+        self._blocks = array("q"), array("q"), array("Q")
+        self._checked: set[int] = set()
+
+    def __enter__(self) -> "Origins":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the files."""
+        for file in self._files:
+            if file.descriptor is not None:
+                os.close(file.descriptor)
+                file.descriptor = None
+
+    def begin(self, stream: io.BufferedReader, parse: Parse) -> bool:
+        """Take a file that is read next; return False if it cannot be read again.
+
+        `parse` makes what `texts` returns.
+        """
+        raw = getattr(stream, "raw", None)
+        if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
+            return False
+        descriptor = raw.fileno()
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        own = os.dup(descriptor) if len(self._files) < OPEN_FILES else None
+        file = _File(raw.name, self._size, _identity(descriptor), parse, own)
+        self._files.append(file)
+        self._starts.append(self._size)
+        return True
+
+    def add(self, start: int, block: bytes) -> int:
+        """Take a block of whole lines of the latest file; return its start in the row.
+
+        `start`: its start in the file.
+        """
+        place = self._starts[-1] + start
+        for column, value in zip(
+            self._blocks, (place, len(block), checksum_of(block)), strict=True
+        ):
+            column.append(value)
+        self._size = place + len(block)
+        return place
+
+    def texts(self, starts: Sequence[int], sizes: Sequence[int]) -> list[str]:
+        """Return the texts of lines; raise InputError if one was changed since it was read."""
+        found: list[str] = []
+        at = 0
+        while at < len(starts):
+            file, stop = self._file_of(starts, at)
+            lines = self._read(file, starts[at:stop], sizes[at:stop])
+            found += self._parsed(file, lines)
+            at = stop
+        return found
+
+    def lines(self, starts: Sequence[int], sizes: Sequence[int]) -> list[bytes]:
+        """Return lines, each with its line feed; raise InputError like `texts`."""
+        found: list[bytes] = []
+        at = 0
+        while at < len(starts):
+            file, stop = self._file_of(starts, at)
+            found += self._read(file, starts[at:stop], sizes[at:stop])
+            at = stop
+        return found
+
+    def _file_of(self, starts: Sequence[int], at: int) -> tuple[_File, int]:
+        """Return the file of the line `at`, and the position of the next line of another file."""
+        number = bisect_right(self._starts, starts[at]) - 1
+        low = self._starts[number]
+        high = self._starts[number + 1] if number + 1 < len(self._starts) else self._size
+        stop = at + 1
+        while stop < len(starts) and low <= starts[stop] < high:
+            stop += 1
+        return self._files[number], stop
+
+    def _read(self, file: _File, starts: Sequence[int], sizes: Sequence[int]) -> list[bytes]:
+        """Return some lines of one file, each with its line feed."""
+        try:
+            descriptor = file.descriptor
+            if descriptor is None:
+                descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                self._check(file, descriptor, starts)
+                return [
+                    _ended(os.pread(descriptor, size, start - file.start), size)
+                    for start, size in zip(starts, sizes, strict=True)
+                ]
+            finally:
+                if file.descriptor is None:
+                    os.close(descriptor)
+        except OSError as error:
+            raise InputError(
+                f"{file.path} cannot be read again ({error.strerror}); run the command again when"
+                " it can be"
+            ) from error
+
+    def _parsed(self, file: _File, lines: list[bytes]) -> list[str]:
+        values = file.parse(iter(lines))
+        if len(values) < len(lines):
+            raise _changed(file)
+        return [value.text for value in values]
+
+    def _check(self, file: _File, descriptor: int, starts: Sequence[int]) -> None:
+        """Raise InputError if the file has other bytes than it had around some lines of it."""
+        if file.is_same is not False:
+            file.is_same = _identity(descriptor) == file.identity
+        if file.is_same:
+            return
+        places, sizes, checksums = self._blocks
+        for start in starts:
+            number = bisect_right(places, start) - 1
+            if number in self._checked:
+                continue
+            block = os.pread(descriptor, sizes[number], places[number] - file.start)
+            if checksum_of(_ended(block, sizes[number])) != checksums[number]:
+                raise _changed(file)
+            self._checked.add(number)
+
+
+def _identity(descriptor: int) -> tuple[int, ...]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _ended(content: bytes, size: int) -> bytes:
+    """Return content with the line feed that readers add to the last line of a file."""
+    return content + LINE_FEED if len(content) == size - 1 else content
+
+
+def _changed(file: _File) -> InputError:
+    return InputError(
+        f"{file.path} was changed while it was read; run the command again when nothing writes it"
+    )
