@@ -168,6 +168,21 @@ def test_parts_find_the_pairs_that_agree_in_a_band(stored_bits, tasks, chunk):
     assert {pair: similarity for pair, (_, similarity) in found.items()} == expected
 
 
+def test_a_part_makes_the_keys_of_its_own_band_only(monkeypatch):
+    plan = plan_pairs(60, simdb.Minhash(stored_bits=8), similarity=0.8, tasks=1)
+    rows = np.random.default_rng(8).integers(0, 256, (60, plan.row_bytes), np.uint8)
+    rows[30:] = rows[:30]
+    made, band_keys = [], kernel.band_keys
+    monkeypatch.setattr(
+        kernel, "band_keys", lambda given, **sizes: made.append(sizes) or band_keys(given, **sizes)
+    )
+
+    found = sum(len(pairs) for pairs in plan.find_pairs(0, rows))
+
+    assert found == 30
+    assert [sizes["bands"] for sizes in made] == [1]
+
+
 def test_pairs_can_be_near_and_similar():
     count = 200
     bits, vectors = kernel.quantise(near_weights(4, count))
