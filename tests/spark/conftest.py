@@ -22,6 +22,8 @@ def spark(tmp_path_factory):
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
+        # Where musl is installed beside glibc, the Snappy that Spark comes with cannot be loaded.
+        .config("spark.sql.parquet.compression.codec", "zstd")
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.local.dir", str(folder / "local"))
         .config("spark.network.timeout", "600s")

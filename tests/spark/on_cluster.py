@@ -29,6 +29,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "3",
+    # Where musl is installed beside glibc, the Snappy that Spark comes with cannot be loaded.
+    "spark.sql.parquet.compression.codec": "zstd",
     "spark.network.timeout": "600s",
     "spark.rpc.askTimeout": "600s",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -49,7 +49,7 @@ def run_jobs(master, folder, kills):
     """Run on_cluster.py with a master; return what its jobs found."""
     texts = some_texts(1, 800)
     table = arrow.table({"id": list(range(len(texts))), "text": texts})
-    parquet.write_table(table, folder / "texts.parquet")
+    parquet.write_table(table, folder / "texts.parquet", compression="zstd")
     command = [sys.executable, str(HERE / "on_cluster.py"), master, str(folder), *kills]
     with (folder / "output").open("w") as output:
         code = subprocess.run(
