@@ -86,9 +86,9 @@ FOLDERS = {
         "stars", "exact", "plan",
     ],
     "spark": [
-        "frames", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "components",
-        "verifying", "pairing", "copies", "clustering", "dropping", "storing", "querying",
-        "sessions",
+        "frames", "held", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "jobs",
+        "components", "verifying", "pairing", "copies", "clustering", "dropping", "storing",
+        "querying", "sessions",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

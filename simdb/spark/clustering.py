@@ -10,8 +10,9 @@ from simdb.choices import VerifyName
 from simdb.distributed import stars
 from simdb.engine.clusters.find import CONNECTED, POLICIES
 from simdb.engine.search.judge import ESTIMATE
-from simdb.spark import components, copies, finding, frames, keys, sketching, verifying
+from simdb.spark import components, copies, finding, frames, jobs, verifying
 from simdb.spark.finding import Asked, Job
+from simdb.spark.held import Held
 from simdb.spark.keys import Keyed
 
 FIRST = "first"
@@ -42,7 +43,7 @@ def clusters(
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = components.DRIVER_LINKS,
+    driver_links: int = jobs.DRIVER_LINKS,
 ) -> Any:
     """Return the clusters of matching documents: id, representative; only those of two or more.
 
@@ -51,45 +52,40 @@ def clusters(
     the name of a column of `sketches` is the document with its least value, of equal ones the
     least id; nulls come last.  Documents with equal sketches match also with verify="exact".
     `checkpoint`: a folder that all processes can write; it is needed if there are more
-    than `driver_links` links.
+    than `driver_links` links.  Give each job a folder of its own.
+
+    The search runs at once, and nothing remains cached of it, but for policy="star" the result: it
+    is written to `checkpoint`, or cached until you call its `unpersist()`.
     """
     one_of("policy", policy, POLICIES)
-    verifying.check_verify(verify, texts)
     if representative != FIRST:
         frames.column_type(sketches, representative)
-    job = Job(
-        Asked(similarity, distance, recall),
-        sketching.sketch_of(sketches),
-        finding.partitions_of(sketches, partitions),
-        block_limit,
-    )
-    keyed = keys.checked_keys(sketches, job.partitions)
-    if texts is not None:
-        job = job._replace(texts=verifying.texts_of(texts, keyed, id, text))
-    collapsed = _collapsed(keyed, job)
-    count, found = keyed.document_count, None
-    if policy == CONNECTED and texts is None:
-        links = finding.links_of_rows(collapsed.firsts, count, job)
-    else:
-        found = verifying.matching_rows(
-            collapsed.firsts, count, job, checkpoint=checkpoint, driver_links=driver_links
-        ).persist()
-        links = found.select("left_key", "right_key")
-    joined = components.joined(
-        links.union(_links_of_copies(collapsed.every)), job.partitions, checkpoint, driver_links
-    )
-    named = _with_places(joined, keyed, representative)
-    if policy == CONNECTED:
-        return _led_by_first(named)
-    return _stars(named, keyed, collapsed, found, job)
+    with Held() as held:
+        job = jobs.job_of(
+            sketches, Asked(similarity, distance, recall), held, verify=verify, texts=texts, id=id,
+            text=text, checkpoint=checkpoint, partitions=partitions, block_limit=block_limit,
+            driver_links=driver_links,
+        )  # fmt: skip
+        collapsed = _collapsed(job)
+        found = None
+        if policy == CONNECTED and job.texts is None:
+            links = finding.links_of_rows(collapsed.firsts, job)
+        else:
+            found = held.keep(verifying.matching_rows(collapsed.firsts, job))
+            links = found.select("left_key", "right_key")
+        joined = components.joined(links.union(_links_of_copies(collapsed.every)), job)
+        named = _with_places(joined, job.keyed, representative)
+        if policy == CONNECTED:
+            held.release()
+            return _led_by_first(named)
+        return held.made(_stars(named, collapsed, found, job), checkpoint, "clusters")
 
 
-def _collapsed(keyed: Keyed, job: Job) -> _Collapsed:
-    functions = frames.functions()
-    plan = finding.plan_of(job, keyed.document_count)
-    rows = finding.rows_column(keyed.sketches, plan)
-    every = copies.collapsed(rows, plan.row_bytes, job.partitions).persist()
-    return _Collapsed(every, every.where(functions.col("row").isNotNull()).select("key", "row"))
+def _collapsed(job: Job) -> _Collapsed:
+    rows, width = finding.rows_of(job)
+    every = job.held.keep(copies.collapsed(rows, width, job.partitions))
+    has_row = frames.functions().col("row").isNotNull()
+    return _Collapsed(every, every.where(has_row).select("key", "row"))
 
 
 def _links_of_copies(every: Any) -> Any:
@@ -115,13 +111,13 @@ def _led_by_first(named: Any) -> Any:
     return named.join(leaders, "root").select("id", "representative")
 
 
-def _stars(named: Any, keyed: Keyed, collapsed: _Collapsed, found: Any, job: Job) -> Any:
+def _stars(named: Any, collapsed: _Collapsed, found: Any, job: Job) -> Any:
     """Return the members of stars of the pairs `found`; each star lies within a component."""
     functions = frames.functions()
     column = functions.col
     order = frames.window().partitionBy("root").orderBy("place", "id")
     ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
-    ranked_rows = _ranked_rows(collapsed.every, ranked).persist()
+    ranked_rows = job.held.keep(_ranked_rows(collapsed.every, ranked))
     owned = _owners(found, ranked_rows, job)
     # A row that is in no pair has copies only, and owns them.
     owner = functions.coalesce("owner_key", "first_key").alias("owner_key")

@@ -14,54 +14,60 @@ import numpy as np
 from simdb.distributed import LinkForest, chunks_of, components
 from simdb.errors import OptionError
 from simdb.spark import frames, packing
+from simdb.spark.finding import LINKS, Job
 from simdb.spark.frames import I64
+from simdb.spark.held import Held
 
-# So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.
-DRIVER_LINKS = 20_000_000
 ROUNDS_MAX = 60
-SCHEMA = "left_key bigint, right_key bigint"
 
 
-def joined(links: Any, partitions: int, checkpoint: str | None, driver_links: int) -> Any:
+def joined(links: Any, job: Job, name: str = "components") -> Any:
     """Return the components of links: (key, root), the least key of each; keys without links not.
 
-    `links`: a DataFrame of left_key and right_key, which is computed once.
+    `links`: a DataFrame of left_key and right_key, which is computed once.  `name`: of the files in
+    the checkpoint, if they are needed.
     """
-    functions = frames.functions()
-    local = links.mapInArrow(_join_some, SCHEMA).persist()
-    if local.count() <= driver_links:
-        table = local.toArrow()
-        local.unpersist()
-        left, right = (frames.numbers_of(table.column(at)) for at in range(2))
-        keys, roots = components(left, right)
-        arrow = frames.pyarrow()
-        made = arrow.Table.from_batches([frames.batch_of({"key": keys, "root": roots})])
-        return links.sparkSession.createDataFrame(made)
-    if checkpoint is None:
-        raise OptionError(
-            f"there are more than {driver_links:,} links; give checkpoint=, a folder that all"
-            " processes can write, where they are joined in rounds"
-        )
-    stars = _in_rounds(local, partitions, checkpoint)
-    local.unpersist()
-    roots = stars.select(functions.col("right_key").alias("key")).distinct()
-    return stars.select(
-        functions.col("left_key").alias("key"), functions.col("right_key").alias("root")
-    ).union(roots.select("key", functions.col("key").alias("root")))
+    with Held() as held:
+        forests = held.keep(links.mapInArrow(_join_some, LINKS))
+        count = forests.count()
+        if count <= job.driver_links:
+            return _by_driver(forests)
+        if job.checkpoint is None:
+            raise OptionError(
+                f"there are more than {job.driver_links:,} links; give checkpoint=, a folder that"
+                " all processes can write, where they are joined in rounds"
+            )
+        stars = _in_rounds(forests, job.partitions, f"{job.checkpoint}/{name}")
+    column = frames.functions().col
+    roots = stars.select(column("right_key").alias("key")).distinct()
+    return stars.select(column("left_key").alias("key"), column("right_key").alias("root")).union(
+        roots.select("key", column("key").alias("root"))
+    )
 
 
-def _in_rounds(links: Any, partitions: int, checkpoint: str) -> Any:
-    """Return the links as stars: each key with the least key of its component."""
+def _by_driver(forests: Any) -> Any:
+    table = forests.toArrow()
+    left, right = (frames.numbers_of(table.column(at)) for at in range(2))
+    keys, roots = components(left, right)
+    made = frames.pyarrow().Table.from_batches([frames.batch_of({"key": keys, "root": roots})])
+    return forests.sparkSession.createDataFrame(made)
+
+
+def _in_rounds(links: Any, partitions: int, path: str) -> Any:
+    """Return the links as stars: each key with the least key of its component.
+
+    `path`: how the paths of the files begin.
+    """
     session = links.sparkSession
     before: tuple[int, int] | None = None
     for number in range(ROUNDS_MAX):
         for name, is_large in (("large", True), ("small", False)):
             packed = links.mapInArrow(partial(_pack_ends, partitions, is_large), packing.SCHEMA)
             spread = packed.repartitionById(partitions, "place")
-            made = spread.mapInArrow(partial(_star, is_large), SCHEMA)
-            path = f"{checkpoint}/components-{number}-{name}"
-            made.write.mode("overwrite").parquet(path)
-            links = session.read.parquet(path)
+            made = spread.mapInArrow(partial(_star, is_large), LINKS)
+            place = f"{path}-{number}-{name}"
+            made.write.mode("overwrite").parquet(place)
+            links = session.read.parquet(place)
         functions = frames.functions()
         mark = functions.xxhash64("left_key", "right_key")
         row = links.agg(

@@ -17,8 +17,9 @@ from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.signatures import Signatures
 from simdb.sketch.exact_similarity import exact_threshold
-from simdb.spark import clustering, components, frames, sketching
+from simdb.spark import clustering, frames, jobs, sketching
 from simdb.spark.clustering import FIRST
+from simdb.spark.held import Held, stored
 from simdb.values import Fingerprints
 from simdb.vector_form import signs_of, unpack_minima
 
@@ -52,7 +53,7 @@ def drop_duplicates(
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = components.DRIVER_LINKS,
+    driver_links: int = jobs.DRIVER_LINKS,
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
@@ -68,29 +69,26 @@ def drop_duplicates(
     `max_share`: the largest share of the texts that may be removed.  Of more, OptionError names the
     largest clusters.  `checkpoint`: a folder that all processes can write; sketches and `dropped`
     are written there, and not held in memory and on local disks.  Give each job a folder of its
-    own.  Texts are not shuffled, unless verify="exact" needs them, while at most `driver_links`
-    rows are removed.  The search runs at once, and reads `df` once; the rows are read again when
-    the result is.
+    own.  Without it `dropped` remains cached, and nothing else, until you call its `unpersist()`.
+    Texts are not shuffled, unless verify="exact" needs them, while at most `driver_links` rows are
+    removed.  The search runs at once, and reads `df` once; the rows are read again when the result
+    is.
     """
-    one_of("policy", policy, POLICIES)
-    one_of("on_null", on_null, ON_NULL)
-    one_of("verify", verify, VERIFICATIONS)
-    _check_share(max_share)
+    _check(policy, on_null, verify, max_share)
     documents = _documents(df, sketch, id, text, keep, verify)
     if similarity is None and distance is None:
         similarity = _default_similarity(documents)
-    sketches, release = _sketches(documents, on_null, checkpoint)
-    found = clustering.clusters(
-        sketches, similarity=similarity, distance=distance, recall=recall, policy=policy,
-        representative=FIRST if keep == FIRST else PLACE, verify=verify,
-        texts=documents.df if verify == EXACT else None, checkpoint=checkpoint,
-        partitions=partitions, block_limit=block_limit, driver_links=driver_links,
-    )  # fmt: skip
-    dropped = _kept_for_later(_compared(found, sketches, documents), checkpoint, "dropped")
-    count = dropped.count()
-    if max_share is not None:
-        _check_removed(dropped, count, sketches.count(), max_share)
-    release()
+    with Held() as held:
+        sketches = _sketches(documents, on_null, checkpoint, held)
+        found = clustering.clusters(
+            sketches, similarity=similarity, distance=distance, recall=recall, policy=policy,
+            representative=FIRST if keep == FIRST else PLACE, verify=verify,
+            texts=documents.df if verify == EXACT else None, checkpoint=checkpoint,
+            partitions=partitions, block_limit=block_limit, driver_links=driver_links,
+        )  # fmt: skip
+        dropped = stored(_compared(held.take(found), sketches, documents), checkpoint, "dropped")
+        if max_share is not None:
+            _check_removed(dropped, sketches, max_share)
     rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
     survivors = _without(rows, id, dropped, driver_links)
     survivors.dropped = dropped
@@ -110,8 +108,8 @@ def _documents(
     return _Documents(df.select(*columns), Simhash() if sketch is None else sketch, verify)
 
 
-def _sketches(documents: _Documents, on_null: str, checkpoint: str | None) -> tuple[Any, Any]:
-    """Return the sketches, which are made once, and the function that releases them."""
+def _sketches(documents: _Documents, on_null: str, checkpoint: str | None, held: Held) -> Any:
+    """Return the sketches, which are made once."""
     df, sketch = documents.df, documents.sketch
     on_null = sketching.ERROR if on_null == ERROR else sketching.SKIP
     keep = [PLACE] if PLACE in df.columns else []
@@ -119,17 +117,7 @@ def _sketches(documents: _Documents, on_null: str, checkpoint: str | None) -> tu
         made = sketching.signatures(df, sketch, on_null=on_null, keep=keep)
     else:
         made = sketching.fingerprints(df, sketch, on_null=on_null, keep=keep)
-    stored = _kept_for_later(made, checkpoint, "sketches")
-    return stored, (stored.unpersist if checkpoint is None else lambda: None)
-
-
-def _kept_for_later(df: Any, checkpoint: str | None, name: str) -> Any:
-    """Return the same rows, which are computed once: from the checkpoint, or persisted."""
-    if checkpoint is None:
-        return df.persist()
-    path = f"{checkpoint}/{name}"
-    df.write.mode("overwrite").parquet(path)
-    return df.sparkSession.read.parquet(path)
+    return held.keep(made) if checkpoint is None else stored(made, checkpoint, "sketches")
 
 
 def _default_similarity(documents: _Documents) -> float:
@@ -206,14 +194,18 @@ def _without(rows: Any, id: str, dropped: Any, driver_links: int) -> Any:
     return rows.join(ids, rows[id].cast(kind) == ids[name], "left_anti")
 
 
-def _check_share(max_share: Any) -> None:
+def _check(policy: str, on_null: str, verify: str, max_share: Any) -> None:
+    one_of("policy", policy, POLICIES)
+    one_of("on_null", on_null, ON_NULL)
+    one_of("verify", verify, VERIFICATIONS)
     is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
     if max_share is not None and not (is_number and 0 <= max_share <= 1):
         raise OptionError(f"max_share must be from 0 to 1, or None, got {shown(max_share)}")
 
 
-def _check_removed(dropped: Any, count: int, documents: int, max_share: float) -> None:
+def _check_removed(dropped: Any, sketches: Any, max_share: float) -> None:
     """Raise OptionError, which names the largest clusters, if too much would be removed."""
+    count, documents = dropped.count(), sketches.count()
     if count <= max_share * documents:
         return
     functions = frames.functions()

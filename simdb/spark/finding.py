@@ -9,11 +9,15 @@ import numpy as np
 from simdb.checks import whole
 from simdb.choices import VerifyName
 from simdb.distributed import PairsPlan, plan_pairs
+from simdb.distributed.by_blocks import FINGERPRINT_BYTES
+from simdb.distributed.plan import BY_BANDS
 from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.spark import frames, narrowing, tasks
+from simdb.spark.held import Held
+from simdb.spark.keys import Keyed
 from simdb.spark.tasks import Tasks
 
 PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
@@ -31,16 +35,20 @@ class Asked(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a job asks, and how it is cut up.
+    """What a job asks of its documents, how it is cut up, and where it puts what it needs again.
 
     `texts`: key and text of the documents, if they decide what matches; otherwise None.
     """
 
+    keyed: Keyed
     asked: Asked
     sketch: Simhash | Minhash
     partitions: int
     block_limit: int | None
-    texts: Any = None
+    texts: Any
+    checkpoint: str | None
+    driver_links: int
+    held: Held
 
 
 def plan(
@@ -60,15 +68,15 @@ def plan(
     )  # fmt: skip
 
 
-def pairs_of_rows(rows: Any, count: int, job: Job) -> Any:
-    """Return the matching pairs of (key, row), of about `count` documents, by their keys."""
-    spread, made, shared = _spread(rows, count, job)
+def pairs_of_rows(rows: Any, job: Job) -> Any:
+    """Return the matching pairs of (key, row), by their keys."""
+    spread, made, shared = _spread(rows, job)
     return spread.mapInArrow(partial(_find_pairs, made, shared), PAIRS)
 
 
-def links_of_rows(rows: Any, count: int, job: Job) -> Any:
+def links_of_rows(rows: Any, job: Job) -> Any:
     """Return links, by keys, that connect what all matching pairs connect."""
-    spread, made, shared = _spread(rows, count, job)
+    spread, made, shared = _spread(rows, job)
     return spread.mapInArrow(partial(_find_links, made, shared), LINKS)
 
 
@@ -80,34 +88,36 @@ def partitions_of(df: Any, partitions: int | None) -> int:
     return max(PARTITIONS_OF_CORE * int(df.sparkSession.sparkContext.defaultParallelism), 1)
 
 
-def rows_column(sketches: Any, made: PairsPlan) -> Any:
-    """Return (key, row) of the sketches that have features, as the plan needs them."""
-    functions = frames.functions()
-    full = sketches.where(~functions.col("is_empty"))
-    if made.method == "bands":
-        return full.select("key", functions.col("signature").alias("row"))
-    if made.row_bytes == 8:
-        return full.select("key", functions.col("fp").alias("row"))
-    return full.select("key", functions.col("vector").alias("row"))
+def rows_of(job: Job) -> tuple[Any, int]:
+    """Return (key, row) of the documents that have features, and the length of a row."""
+    made = plan_of(job)
+    name = "vector"
+    if made.method == BY_BANDS:
+        name = "signature"
+    elif made.row_bytes == FINGERPRINT_BYTES:
+        name = "fp"
+    column = frames.functions().col
+    full = job.keyed.sketches.where(~column("is_empty"))
+    return full.select("key", column(name).alias("row")), made.row_bytes
 
 
-def plan_of(job: Job, count: int) -> PairsPlan:
+def plan_of(job: Job) -> PairsPlan:
     """Return the plan of a job; OptionError if it is not said what matches."""
     asked = job.asked
     if asked.distance is None and asked.similarity is None:
         raise OptionError("say what matches: give similarity= or distance=")
     return plan_pairs(
-        count, job.sketch, similarity=asked.similarity, distance=asked.distance,
+        job.keyed.document_count, job.sketch, similarity=asked.similarity, distance=asked.distance,
         recall=asked.recall, verify=ESTIMATE if job.texts is None else EXACT,
         tasks=job.partitions,
     )  # fmt: skip
 
 
-def _spread(rows: Any, count: int, job: Job) -> tuple[Any, PairsPlan, Tasks]:
-    if job.block_limit is not None:
-        whole("block_limit", job.block_limit, 1, 1 << 31)
-    made = plan_of(job, count)
-    rows = narrowing.narrowed(rows, made, job.partitions)
+def _spread(rows: Any, job: Job) -> tuple[Any, PairsPlan, Tasks]:
+    made = plan_of(job)
+    if narrowing.can_narrow(made):
+        # It is read twice: the parts are counted before it is known where they go.
+        rows = job.held.keep(narrowing.narrowed(rows, made, job.partitions))
     sizes = tasks.part_sizes(rows, made)
     limit = made.cell_documents if job.block_limit is None else job.block_limit
     shared = tasks.make_tasks(made, sizes, job.partitions, limit)

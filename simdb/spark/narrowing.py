@@ -25,20 +25,22 @@ BAND_BYTES = 1
 SIGNATURES, BANDS = range(2)
 
 
+def can_narrow(plan: PairsPlan) -> bool:
+    """Return whether a plan is of bands, so few that a mask has a bit for each."""
+    return isinstance(plan.exchange, ByBands) and plan.exchange.bands.table_count <= BANDS_MAX
+
+
 def narrowed(rows: Any, plan: PairsPlan, partitions: int) -> Any:
     """Return the documents that share a band with another, packed, with a mask after each row.
 
-    `rows`: key and row.  Unless the plan is of few bands, the rows are returned as they are.
+    `rows`: key and row; `can_narrow` the plan.
     """
-    if not isinstance(plan.exchange, ByBands) or plan.exchange.bands.table_count > BANDS_MAX:
-        return rows
     hashes = rows.mapInArrow(partial(_pack_hashes, plan, partitions), packing.SCHEMA)
     hashes = hashes.repartitionById(partitions, "place")
     shared = hashes.mapInArrow(partial(_pack_shared, partitions), packing.SCHEMA)
     signatures = rows.mapInArrow(partial(_pack_signatures, plan, partitions), packing.SCHEMA)
     both = signatures.union(shared).repartitionById(partitions, "place")
-    # It is read twice: the parts are counted before it is known where they go.
-    return both.mapInArrow(partial(_with_masks, plan), packing.SCHEMA).persist()
+    return both.mapInArrow(partial(_with_masks, plan), packing.SCHEMA)
 
 
 def split_rows(plan: PairsPlan, rows: U8) -> tuple[U8, Split]:

@@ -4,8 +4,9 @@ from typing import Any
 
 from simdb.choices import VerifyName
 from simdb.engine.search.judge import ESTIMATE
-from simdb.spark import components, finding, frames, keys, sketching, verifying
-from simdb.spark.finding import Asked, Job
+from simdb.spark import finding, frames, jobs, keys, verifying
+from simdb.spark.finding import Asked
+from simdb.spark.held import Held
 
 
 def pairs(
@@ -21,7 +22,7 @@ def pairs(
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = components.DRIVER_LINKS,
+    driver_links: int = jobs.DRIVER_LINKS,
 ) -> Any:
     """Return all matching pairs: left, right, distance INT, similarity FLOAT or null.
 
@@ -35,33 +36,34 @@ def pairs(
     the DataFrame of which the sketches were made, with its columns `id` and `text`; only texts that
     are in a candidate leave their task.  `checkpoint`, `driver_links`: see `clusters`.
 
+    Pairs of fingerprints are searched for when the result is asked for.  Pairs of signatures, and
+    those that texts decide, are searched for at once; the result is written to `checkpoint`, or
+    cached until you call its `unpersist()`.  Nothing else remains cached.
+
     `partitions`: of the shuffle, by default 3 for each processor.  `block_limit`: documents of one
     part above which it is cut into several tasks.  Raises ExistsError for an id that is there
     twice, and OptionError for a criterion that no plan serves.
     """
-    verifying.check_verify(verify, texts)
-    job = Job(
-        Asked(similarity, distance, recall),
-        sketching.sketch_of(sketches),
-        finding.partitions_of(sketches, partitions),
-        block_limit,
-    )
-    keyed = keys.checked_keys(sketches, job.partitions)
-    if texts is not None:
-        job = job._replace(texts=verifying.texts_of(texts, keyed, id, text))
-    count = keyed.document_count
-    rows = finding.rows_column(keyed.sketches, finding.plan_of(job, count))
-    found = verifying.matching_rows(
-        rows, count, job, checkpoint=checkpoint, driver_links=driver_links
-    )
-    named = keys.with_ids(found, keyed, {"left_key": "left", "right_key": "right"})
+    with Held() as held:
+        job = jobs.job_of(
+            sketches, Asked(similarity, distance, recall), held, verify=verify, texts=texts, id=id,
+            text=text, checkpoint=checkpoint, partitions=partitions, block_limit=block_limit,
+            driver_links=driver_links,
+        )  # fmt: skip
+        rows, _ = finding.rows_of(job)
+        found = verifying.matching_rows(rows, job)
+        named = keys.with_ids(found, job.keyed, {"left_key": "left", "right_key": "right"})
+        return held.made(_in_order(named), checkpoint, "pairs")
+
+
+def _in_order(named: Any) -> Any:
+    """Return pairs with the lower id on the left, and null where no similarity is known."""
     functions = frames.functions()
     left, right = functions.col("left"), functions.col("right")
-    similarities = functions.col("similarity")
+    similarity = functions.col("similarity")
     return named.select(
         functions.least(left, right).alias("left"),
         functions.greatest(left, right).alias("right"),
         "distance",
-        functions.when(functions.isnan(similarities), None).otherwise(similarities)
-        .alias("similarity"),
-    )  # fmt: skip
+        functions.when(functions.isnan(similarity), None).otherwise(similarity).alias("similarity"),
+    )

@@ -10,64 +10,34 @@ from typing import Any
 
 import numpy as np
 
-from simdb.checks import one_of, shown
 from simdb.distributed import exact_similarities
-from simdb.engine.search.judge import EXACT, VERIFICATIONS
-from simdb.errors import InputError, OptionError
+from simdb.errors import InputError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
-from simdb.spark import components, finding, frames, keys
+from simdb.spark import components, finding, frames
 from simdb.spark.finding import Job
-from simdb.spark.keys import Keyed
 
 JUDGED = "place int, root bigint, left_key bigint, right_key bigint, distance int, text string"
 
 
-def check_verify(verify: str, texts: Any) -> None:
-    """Raise OptionError unless texts are given just if they decide."""
-    one_of("verify", verify, VERIFICATIONS)
-    if verify == EXACT and not hasattr(texts, "schema"):
-        raise OptionError(
-            "verify='exact' needs texts=: the DataFrame of which the sketches were made, with ids"
-            f" and texts; got {shown(texts)}"
-        )
-    if verify != EXACT and texts is not None:
-        raise OptionError("texts= is only for verify='exact'; give both, or neither")
-
-
-def texts_of(texts: Any, keyed: Keyed, id: str, text: str) -> Any:
-    """Return key and text of the documents that have a text."""
-    frames.column_type(texts, text)
-    kind = frames.id_type(texts, id)
-    functions = frames.functions()
-    column = functions.col(text)
-    given = texts.where(column.isNotNull()).select(
-        functions.col(id).cast(kind).alias("id"), column.cast("string").alias("text")
-    )
-    return keys.with_key(given, "id", keyed.is_hashed, keyed.salt).select("key", "text")
-
-
-def matching_rows(
-    rows: Any, count: int, job: Job, *, checkpoint: str | None, driver_links: int
-) -> Any:
+def matching_rows(rows: Any, job: Job) -> Any:
     """Return the matching pairs of (key, row), by their keys; texts decide if the job has them."""
-    found = finding.pairs_of_rows(rows, count, job)
+    found = finding.pairs_of_rows(rows, job)
     if job.texts is None:
         return found
-    candidates = found.select("left_key", "right_key", "distance").persist()
-    links = candidates.select("left_key", "right_key")
-    roots = components.joined(links, job.partitions, checkpoint, driver_links)
-    spread = _spread(candidates, roots, job, driver_links)
+    candidates = job.held.keep(found.select("left_key", "right_key", "distance"))
+    roots = components.joined(candidates.select("left_key", "right_key"), job, "candidates")
+    spread = _spread(candidates, roots, job)
     return spread.mapInArrow(partial(_judge, job.sketch, least_of(job)), finding.PAIRS)
 
 
-def _spread(candidates: Any, roots: Any, job: Job, driver_links: int) -> Any:
+def _spread(candidates: Any, roots: Any, job: Job) -> Any:
     """Return texts and candidates in the partition of their component, by component."""
     functions = frames.functions()
     column, literal = functions.col, functions.lit
     place = functions.pmod(functions.xxhash64("root"), literal(job.partitions)).cast("int")
-    few = frames.broadcast_if_few(roots, driver_links)
+    few = frames.broadcast_if_few(roots, job.driver_links)
     none = literal(None)
     texts = job.texts.join(few, "key").select(
         place.alias("place"), "root", column("key").alias("left_key"),
