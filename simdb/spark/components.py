@@ -1,8 +1,11 @@
 """Components: connected components of the links that tasks have found.
 
-While the links fit, the driver joins them.  More links are joined in rounds of tasks: large stars
-and small stars in turn (Kiveris et al. 2014, "Connected Components in MapReduce and Beyond"), each
-written to Parquet before the next, until a round changes nothing.
+Every task has a forest: fewer links than it has documents.  But a document is in several tasks, so
+all forests can have more links than there are documents.  Then tasks join the forests to one, which
+has fewer.  While its links fit, the driver takes them.  More are joined in rounds of tasks: large
+stars and small stars in turn (Kiveris et al. 2014, "Connected Components in MapReduce and Beyond"),
+each written to Parquet before the next, until a round changes nothing; so no task has all links,
+and what the last round leaves is a link for each document that is not a root.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,6 +21,8 @@ from simdb.spark.finding import LINKS, Job
 from simdb.spark.frames import I64
 from simdb.spark.held import Held
 
+# A task joins so many forests of others to one.
+FORESTS = 32
 ROUNDS_MAX = 60
 
 
@@ -30,6 +35,9 @@ def joined(links: Any, job: Job, name: str = "components") -> Any:
     with Held() as held:
         forests = held.keep(links.mapInArrow(_join_some, LINKS))
         count = forests.count()
+        documents = job.keyed.document_count
+        if count > documents and documents <= job.driver_links:
+            forests, count = _in_one(forests, job.partitions, held)
         if count <= job.driver_links:
             return _by_driver(forests)
         if job.checkpoint is None:
@@ -43,6 +51,20 @@ def joined(links: Any, job: Job, name: str = "components") -> Any:
     return stars.select(column("left_key").alias("key"), column("right_key").alias("root")).union(
         roots.select("key", column("key").alias("root"))
     )
+
+
+def _in_one(forests: Any, partitions: int, held: Held) -> tuple[Any, int]:
+    """Return one forest in place of those of all tasks, and how many links it has.
+
+    Links are read from where they are held, so this is no shuffle: 16 bytes of each link travel, in
+    each of some log(partitions) / log(FORESTS) steps.
+    """
+    while True:
+        partitions = -(-partitions // FORESTS)
+        forests = held.keep(forests.coalesce(partitions).mapInArrow(_join_some, LINKS))
+        count = forests.count()
+        if partitions == 1:
+            return forests, count
 
 
 def _by_driver(forests: Any) -> Any:

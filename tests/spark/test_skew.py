@@ -1,14 +1,18 @@
 """One document in thousands of near copies makes neither many links nor one long task."""
 
+import json
+
 import numpy as np
 import pytest
 
+import simdb
+from simdb import spark as ss
 from simdb.distributed import plan_pairs
-from simdb.spark import components, finding, packing, tasks
+from simdb.spark import components, finding, packing, sketching, tasks
 
 arrow = pytest.importorskip("pyarrow")
 
-COPIES, OTHERS, PARTITIONS = 3000, 1500, 6
+COPIES, OTHERS, PARTITIONS, LIMIT = 20_000, 10_000, 6, 4_000
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +87,60 @@ def test_a_large_part_is_cut_into_tasks_of_like_size_with_the_same_result(bits):
     plan, shared, inputs = tasks_of(bits, None)
     whole = components_of([link for each in inputs for link in links_of(plan, shared, each)])
 
-    plan, shared, inputs = tasks_of(bits, 300)
+    plan, shared, inputs = tasks_of(bits, LIMIT)
     found = [links_of(plan, shared, each) for each in inputs]
 
     assert components_of([link for links in found for link in links]) == whole
     sizes = sorted(map(sent, inputs))
     assert sizes[-1] <= 2 * sizes[len(sizes) // 2]
     assert all(len(links) < len(bits) for links in found)
+
+
+def clusters_of(frame):
+    """Return the members of each cluster, by its representative."""
+    found = {}
+    for row in frame.collect():
+        found.setdefault(row["representative"], []).append(row["id"])
+    return {least: sorted(ids) for least, ids in found.items()}
+
+
+@pytest.fixture
+def sent_links(monkeypatch):
+    """Count the links of all tasks together, and those that the driver gets."""
+    counts = {}
+
+    def counting(name, original):
+        def call(forests, *arguments):
+            counts[name] = forests.count()
+            return original(forests, *arguments)
+
+        return call
+
+    for name in ("_in_one", "_by_driver"):
+        monkeypatch.setattr(components, name, counting(name, getattr(components, name)))
+    return counts
+
+
+@pytest.mark.parametrize(("limit", "forests"), [(None, 2), (LIMIT, 32)])
+def test_links_that_leave_a_job_are_fewer_than_documents(
+    spark, bits, sent_links, monkeypatch, limit, forests
+):
+    monkeypatch.setattr(components, "FORESTS", forests)
+    table = {
+        "id": np.arange(len(bits)),
+        "fp": bits.view(np.int64),
+        "is_empty": np.zeros(len(bits), np.bool_),
+    }
+    frame = spark.createDataFrame(arrow.table(table)).repartition(4)
+    note = json.dumps(["Simhash", {}])
+    sketches = frame.withMetadata("fp", {sketching.METADATA: note}).cache()
+
+    found = ss.clusters(sketches, distance=3, partitions=PARTITIONS, block_limit=limit)
+
+    single = [sorted(map(int, each)) for each in simdb.find_clusters(bits, 5, 3)]
+    assert clusters_of(found) == {members[0]: members for members in single}
+    members = sum(map(len, single))
+    assert members >= COPIES
+    # The tasks make more links than there are documents, and what they connect needs so many.
+    assert sent_links["_in_one"] > len(bits)
+    assert sent_links["_by_driver"] == members - len(single) < len(bits)
