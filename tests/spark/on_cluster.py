@@ -1,9 +1,9 @@
 """Jobs on a cluster of Spark, of which tasks kill processes: a script of `test_clusters.py`.
 
-`on_cluster.py MASTER FOLDER KILL...` reads FOLDER/texts.parquet and writes FOLDER/found.json.  A
-KILL is TASK-PROCESS.  TASK is "map", "reduce" or "components"; the first such task to get there
-kills its "worker" of Python, its "executor", or the "machine": the executor and the process that
-would start another one.
+`on_cluster.py MASTER FOLDER JOB...` reads FOLDER/texts.parquet and writes FOLDER/found.json.  A JOB
+is the name of one, or TASK-PROCESS.  TASK is "map", "reduce" or "components"; the first such task
+to get there kills its "worker" of Python, its "executor", or the "machine": the executor and the
+process that would start another one.
 """
 
 import json
@@ -118,12 +118,22 @@ def rows_of(frame):
     return sorted(list(row) for row in frame.collect())
 
 
-def repeated_tasks(folder):
+def events_of(folder):
+    """Return what Spark has noted of the session."""
+    (log,) = [path for path in (folder / "events").iterdir() if not path.name.startswith(".")]
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def executors_of(events):
+    """Return how many executors came, and how many went."""
+    names = [event["Event"].removeprefix("SparkListenerExecutor") for event in events]
+    return {"added": names.count("Added"), "removed": names.count("Removed")}
+
+
+def repeated_tasks(events):
     """Return how many tasks ended otherwise than well, by job."""
     found, jobs = {}, {}
-    (log,) = [path for path in (folder / "events").iterdir() if not path.name.startswith(".")]
-    for line in log.read_text().splitlines():
-        event = json.loads(line)
+    for event in events:
         if event["Event"] == "SparkListenerStageSubmitted":
             name = event["Properties"].get("spark.job.description")
             jobs[event["Stage Info"]["Stage ID"]] = name
@@ -136,7 +146,7 @@ def repeated_tasks(folder):
 
 
 def main():
-    master, folder, kills = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    master, folder, names = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
     (folder / "events").mkdir()
     places = {
         "spark.eventLog.dir": f"file://{folder}/events",
@@ -150,21 +160,20 @@ def main():
     session.sparkContext.setLogLevel("ERROR")
     jobs = Jobs(session, folder)
     found = {}
-    todo = {
+    known = {
         "pairs": jobs.pairs,
         "pairs in 5 partitions": lambda: jobs.pairs(5),
         "pairs of signatures": jobs.signature_pairs,
         "clusters": jobs.clusters,
     }
-    for kill in kills:
-        todo[kill] = lambda kill=kill: jobs.killed(*kill.split("-"))
-    for name, job in todo.items():
+    for name in names:
         session.sparkContext.setJobDescription(name)
         started = time.monotonic()
-        found[name] = job()
+        found[name] = known[name]() if name in known else jobs.killed(*name.split("-"))
         print(name, f"{time.monotonic() - started:.1f} s", flush=True)
     session.stop()
-    found["repeated"] = repeated_tasks(folder)
+    events = events_of(folder)
+    found["repeated"], found["executors"] = repeated_tasks(events), executors_of(events)
     (folder / "found.json").write_text(json.dumps(found))
 
 

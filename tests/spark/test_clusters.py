@@ -25,8 +25,9 @@ KILLS = [
     "map-worker", "map-executor", "reduce-worker", "reduce-executor",
     "components-worker", "components-executor",
 ]  # fmt: skip
-# Only on a standalone master: the machine of a local cluster is the driver.
-LOST = "reduce-machine"
+# Only on a standalone master, as the machine of a local cluster is the driver; a master for each.
+LOST = ["map-machine", "reduce-machine", "components-machine"]
+JOBS = ["pairs", "pairs in 5 partitions", "pairs of signatures", "clusters"]
 
 
 def some_texts(seed, count):
@@ -45,12 +46,12 @@ def some_texts(seed, count):
     return texts
 
 
-def run_jobs(master, folder, kills):
+def run_jobs(master, folder, jobs):
     """Run on_cluster.py with a master; return what its jobs found."""
     texts = some_texts(1, 800)
     table = arrow.table({"id": list(range(len(texts))), "text": texts})
     parquet.write_table(table, folder / "texts.parquet", compression="zstd")
-    command = [sys.executable, str(HERE / "on_cluster.py"), master, str(folder), *kills]
+    command = [sys.executable, str(HERE / "on_cluster.py"), master, str(folder), *jobs]
     with (folder / "output").open("w") as output:
         code = subprocess.run(
             command, env=environment(), stdout=output, stderr=subprocess.STDOUT,
@@ -114,15 +115,24 @@ class Standalone:
             process.wait(60)
 
 
-@pytest.fixture(scope="module", params=["local-cluster", "standalone"])
-def found(request, tmp_path_factory):
+def run_standalone(folder, jobs):
+    """Run jobs on a standalone master of their own."""
+    with Standalone(folder) as cluster:
+        return run_jobs(cluster.url, folder, jobs)
+
+
+@pytest.fixture(scope="module")
+def java():
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("there is no Java: install default-jre-headless")
+
+
+@pytest.fixture(scope="module", params=["local-cluster", "standalone"])
+def found(java, request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
-    if request.param == "local-cluster":
-        return run_jobs("local-cluster[2,1,1024]", folder, KILLS)
-    with Standalone(folder) as cluster:
-        return run_jobs(cluster.url, folder, [*KILLS, LOST])
+    if request.param == "standalone":
+        return run_standalone(folder, [*JOBS, *KILLS])
+    return run_jobs("local-cluster[2,1,1024]", folder, [*JOBS, *KILLS])
 
 
 @pytest.fixture(scope="module")
@@ -164,12 +174,22 @@ def test_clusters_are_those_of_a_database(found, single):
     assert found["clusters"] == single["clusters"]
 
 
-@pytest.mark.parametrize("kill", [*KILLS, LOST])
-def test_what_is_killed_changes_nothing(found, single, kill):
-    if kill not in found:
-        pytest.skip("the machine of a local cluster is the driver")
+def check_killed(found, single, kill):
     assert found["repeated"][kill]
     if kill.startswith("components"):
         assert found[kill] == single["clusters"]
     else:
         assert [row[:3] for row in found[kill]] == single["pairs"]
+
+
+@pytest.mark.parametrize("kill", KILLS)
+def test_what_is_killed_changes_nothing(found, single, kill):
+    check_killed(found, single, kill)
+
+
+@pytest.mark.parametrize("kill", LOST)
+def test_an_executor_that_is_not_replaced_changes_nothing(java, single, tmp_path, kill):
+    found = run_standalone(tmp_path, [kill])
+
+    check_killed(found, single, kill)
+    assert found["executors"] == {"added": 2, "removed": 1}
