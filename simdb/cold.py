@@ -82,6 +82,13 @@ class _Package(ModuleType):
         if not (isinstance(value, ModuleType) and name in self.__all__):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        """Travel as a name: the functions of a notebook do, to other processes, with their globals.
+
+        What pickles them, as Spark, Ray and Dask do, knows only modules of no class of their own.
+        """
+        return import_module, (self.__name__,)
+
 
 def _unknown(package: str, name: str) -> AttributeError:
     return AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -167,3 +167,11 @@ def test_an_unknown_name_is_an_attribute_error():
         simdb.unknown  # noqa: B018
     with pytest.raises(AttributeError, match=r"maintenance' has no attribute 'unknown'"):
         maintenance.unknown  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["simdb", "simdb.distributed", "simdb.spark"])
+def test_a_package_travels_to_other_processes(name):
+    """Ray refused a function that uses simdb, as it could not pickle the module."""
+    package = import_module(name)
+
+    assert pickle.loads(pickle.dumps(package)) is package
