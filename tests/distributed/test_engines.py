@@ -1,4 +1,4 @@
-"""The examples of docs/ENGINES.md, run: processes, and DuckDB if it is installed."""
+"""The examples of docs/ENGINES.md, run: processes, and DuckDB and Dask if they are installed."""
 
 import re
 import sys
@@ -72,7 +72,7 @@ def test_processes_find_the_clusters_of_a_database(page, documents, tmp_path):
 
 
 def test_duckdb_finds_the_clusters_of_a_database(page, documents, tmp_path, monkeypatch):
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="DuckDB is not installed")
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     ids, texts = documents
@@ -81,6 +81,19 @@ def test_duckdb_finds_the_clusters_of_a_database(page, documents, tmp_path, monk
 
     made = page("Processes of one machine", "DuckDB")
     found = made.clusters_of_query(f"select id, text from '{path}'", batch=100, distance=6)
+
+    assert dict(zip(*map(np.ndarray.tolist, found), strict=True)) == of_database(
+        tmp_path / "x", ids, texts
+    )
+
+
+def test_dask_finds_the_clusters_of_a_database(page, documents, tmp_path):
+    pytest.importorskip("dask", reason="Dask is not installed")
+    ids, texts = documents
+    batches = [(ids[start : start + 70], texts[start : start + 70]) for start in range(0, 300, 70)]
+
+    made = page("Dask")
+    found = made.clusters_of_batches(batches, len(ids), distance=6)
 
     assert dict(zip(*map(np.ndarray.tolist, found), strict=True)) == of_database(
         tmp_path / "x", ids, texts
