@@ -162,6 +162,19 @@ def test_where_a_text_is_missing_the_estimate_decides(db):
     assert pairs.verification.unknown > 0
 
 
+def test_where_all_texts_are_missing_the_estimates_decide_in_a_database_without_runs(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(TEXTS.keys(), TEXTS.values())
+
+        pairs = database.find_all(
+            verify="exact", documents=lambda ids: [None] * len(ids), method="polytope"
+        )
+
+        assert len(pairs) > 20
+        assert not np.isnan(pairs.similarity).any()
+        assert pairs.verification.overruled == 0
+
+
 def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
     left, right = ["0-0", "0-0", "3-0"], ["0-1", "1-0", "copy"]
 

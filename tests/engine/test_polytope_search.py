@@ -226,6 +226,19 @@ def test_pairs_of_a_run_and_of_recent_documents_are_found(made):
     assert len(pairs_of(pairs)) >= 10
 
 
+@pytest.mark.parametrize("delta_documents", [16, 1000])
+def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, delta_documents):
+    """A small database, which has no run yet, once gave pairs with NaN."""
+    database = made(weights_of(100), delta_documents=delta_documents)
+    exhaustive = database.find_all(method="exhaustive", similarity=0.8)
+    expected = {(pair.left, pair.right): pair.similarity for pair in exhaustive}
+
+    found = list(database.find_all(method="polytope", similarity=0.8))
+
+    assert len(found) > 100
+    assert all(pair.similarity == expected[pair.left, pair.right] for pair in found)
+
+
 def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
     weights = weights_of(400)
     database = made(weights)

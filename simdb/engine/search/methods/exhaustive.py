@@ -1,6 +1,7 @@
 """Exhaustive search: compares every stored fingerprint or measures every volatility vector."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -117,7 +118,10 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
-    """Yield the matching pairs among some documents, by position: every two are compared."""
+    """Yield the matching pairs among some documents, by position: every two are compared.
+
+    The similarities are known if the criterion has one.
+    """
     bits = state.column(layout.FINGERPRINT, ordinals)
     table = Table(bits, np.arange(len(ordinals), dtype=np.uint32), np.empty(0, np.uint32))
     for couples in sweep_table(table, [0], plan.distance):
@@ -126,7 +130,8 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
             continue
         left, right = ordinals[couples.left], ordinals[couples.right]
         similarities = state.vectors(ordinals).between(left, right)
-        yield couples.chosen(similarities >= np.float32(criterion.least))
+        known = replace(couples, similarities=similarities)
+        yield known.chosen(similarities >= np.float32(criterion.least))
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
