@@ -1,6 +1,6 @@
 """Arrow: the door to pyarrow; arrays that are given, and tables of ids, distances, similarities.
 
-pyarrow is optional (`pip install 'simdb[arrow]'`) and loaded when first needed.  A column of ids
+pyarrow is optional (`pip install pyarrow`) and loaded when first needed.  A column of ids
 has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the
 first batch needs it).  Ids of several types fit into one column only as text (`ids="text"`):
 numbers in decimal, bytes in hexadecimal digits.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from simdb.errors import InputError, OptionError
 
-REMEDY = "needs pyarrow: pip install 'simdb[arrow]'"
+REMEDY = "needs pyarrow: pip install pyarrow"
 IDS = ("auto", "text")
 INT64_MAX = 2**63 - 1
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"

@@ -17,7 +17,7 @@ COMMANDS = {
             "Show the groups of stored documents that match, the representative of each first."
         ),
         "cluster": "Show the cluster of one stored document, the representative first.",
-        "spark": "Run the main job on a cluster, by PySpark: pip install 'simdb[spark]'.",
+        "spark": "Run the main job on a cluster, by PySpark 4.1 or newer.",
         "demo": (
             "Find near-duplicates among the Python files of this machine, and show how long it "
             "takes."

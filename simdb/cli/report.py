@@ -63,7 +63,8 @@ def report(
 ) -> None:
     """Write a page about a database for people: sizes, groups, similarities and advice.
 
-    The page is one HTML file that loads nothing and runs no scripts.  Needs simdb[report].
+    The page is one HTML file that loads nothing and runs no scripts.
+    It needs the packages jinja2 and matplotlib.
 
     Exit code 1 if files or records of --texts were skipped.
     """

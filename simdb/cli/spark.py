@@ -169,8 +169,9 @@ def _counts(dropped: Any) -> tuple[int, int]:
 spark = CommandGroup(
     "spark",
     {"dedup": dedup},
-    """Run the main job on a cluster, by PySpark: pip install 'simdb[spark]'.
+    """Run the main job on a cluster, by PySpark 4.1 or newer.
 
-    Spark needs Java 17 or 21.  simdb must be installed for the Python of its workers, too.
+    It needs pip install 'pyspark>=4.1' pyarrow pandas, and Java 17 or 21.
+    simdb must be installed for the Python of its workers, too.
     """,
 )

@@ -1,6 +1,6 @@
 """Figures: bars as inline SVG, drawn by matplotlib.
 
-Only this module imports matplotlib, which `simdb[report]` installs.  It is the plotting library
+Only this module imports matplotlib, which the extra `report` installs.  It is the plotting library
 that most people keep, and it writes SVG without a browser, a script or the network.  Its SVG is
 made fit for a page: colours become the variables of the style sheet, so that they follow light and
 dark; text stays text; and the ids of one figure differ from those of the others.  Figures have no
@@ -16,7 +16,7 @@ from types import ModuleType
 
 from simdb.errors import OptionError
 
-REMEDY = "pip install 'simdb[report]'"
+REMEDY = "pip install jinja2 matplotlib"
 # Colours that matplotlib writes, and the variable of the style sheet that takes their place.
 INK, FAINT, SERIES, SECOND, MARK = ("#010203", "#010204", "#010205", "#010206", "#010207")
 VARIABLES = {INK: "ink", FAINT: "faint", SERIES: "series", SECOND: "second", MARK: "mark"}

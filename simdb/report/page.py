@@ -1,6 +1,6 @@
 """The page: the facts as HTML, by a template of jinja2 that escapes everything.
 
-Only this module imports jinja2, which `simdb[report]` installs.  The page is one file: its style
+Only this module imports jinja2, which the extra `report` installs.  The page is one file: its style
 sheet and figures are inside, and a policy in its head forbids scripts and any load from elsewhere.
 """
 

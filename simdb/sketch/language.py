@@ -1,6 +1,6 @@
 """Languages: gets the stop words and the stemmer of a language from two optional packages.
 
-Only this module imports `stop_words` and `snowballstemmer`, which `simdb[text]` installs.
+Only this module imports `stop_words` and `snowballstemmer`, which the extra `text` installs.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import Any
 from simdb.errors import OptionError
 
 Stem = Callable[[list[str]], list[str]]
-REMEDY = "pip install 'simdb[text]'"
+REMEDY = "pip install snowballstemmer stop-words"
 # If this module is installed, `snowballstemmer` hands out its compiled stemmers.
 COMPILED_STEMMERS = "Stemmer"
 

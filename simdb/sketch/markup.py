@@ -1,8 +1,8 @@
 """Markup: extracts the visible text of HTML pages.
 
-Only this module imports `selectolax`, which `simdb[html]` installs.  Its Lexbor parser builds the
-same tree as browsers do, for any page.  The tree is walked without recursion.  The begin and the
-end of a block separate words; tags inside a line, as in "<b>near</b>dup", do not.
+Only this module imports `selectolax`, an optional package.  Its Lexbor parser builds the same tree
+as browsers do, for any page.  The tree is walked without recursion.  The begin and the end of a
+block separate words; tags inside a line, as in "<b>near</b>dup", do not.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +15,7 @@ from simdb.sketch.encoding import decoded, page_encoding
 from simdb.sketch.nesting import check_nesting
 from simdb.text_sketch import TextSketch
 
-REMEDY = "pip install 'simdb[html]'"
+REMEDY = "pip install selectolax"
 
 # A browser shows nothing of these elements, or something other than their text.
 HIDDEN_TAGS = """

@@ -1,4 +1,4 @@
-"""Spark: the main job on a cluster, by PySpark (`pip install 'simdb[spark]'`).
+"""Spark: the main job on a cluster, by PySpark.
 
 Sketches are made where the texts are, and travel packed; parts of the collection are searched by
 tasks with the kernel of simdb.  `simdb.distributed` has the same without an engine.

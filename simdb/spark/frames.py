@@ -14,7 +14,7 @@ import numpy.typing as npt
 from simdb import arrow as doors
 from simdb.errors import InputError, OptionError
 
-REMEDY = "needs PySpark 4.1 or newer: pip install 'simdb[spark]'"
+REMEDY = "needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas"
 LEAST_VERSION = (4, 1)
 LONG_TYPES = ("bigint", "int", "smallint", "tinyint")
 

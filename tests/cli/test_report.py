@@ -23,7 +23,7 @@ def db(simdb_run, write_lines):
 
 @pytest.fixture
 def libraries():
-    """Skip the test if the libraries of simdb[report] are not installed."""
+    """Skip the test if the libraries of a page are not installed."""
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
 
@@ -93,7 +93,7 @@ def test_a_missing_library_ends_with_2_before_anything_is_read(simdb_run, db, mo
     ran = simdb_run("report", db, "-o", "page.html")
 
     assert ran.code == 2
-    assert ran.notes == f"simdb: a report needs {library}: pip install 'simdb[report]'\n"
+    assert ran.notes == f"simdb: a report needs {library}: pip install jinja2 matplotlib\n"
     assert not os.path.exists("page.html")
 
 
@@ -127,5 +127,5 @@ def test_an_error_leaves_an_earlier_page(libraries, simdb_run, db):
 
 
 def test_the_help_names_the_extra(simdb_run):
-    assert "simdb[report]" in simdb_run("report", "--help").output
+    assert "jinja2 and matplotlib" in simdb_run("report", "--help").output
     assert "report" in COMMANDS["Look after a database"]

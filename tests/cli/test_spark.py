@@ -27,7 +27,7 @@ def test_running_names_what_to_install(simdb_run, without_pyspark):
 
     assert ran.code == 2
     assert ran.notes == (
-        "simdb: simdb.spark needs PySpark 4.1 or newer: pip install 'simdb[spark]'\n"
+        "simdb: simdb.spark needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas\n"
     )
 
 

@@ -166,6 +166,16 @@ def test_links_between_documents_lead_to_pages():
     assert "REFERENCE.md)" not in every["reference/command-line.md"]
 
 
+def test_nothing_installs_a_package_of_this_name_from_an_index():
+    """A reader installed another project: it has the name on the public index."""
+    sources = (doc_blocks.ROOT / "simdb").rglob("*.py")
+    every = {**pages.all_pages(), **{str(each): each.read_text("utf-8") for each in sources}}
+
+    wrong = re.compile(r"(?<!not say `)pip install (?:-\S+ )*['\"]?simdb\b(?!-)")
+    assert len(every) > 300
+    assert [name for name, text in every.items() if wrong.search(text)] == []
+
+
 def test_pictures_are_drawn_from_what_simdb_computes():
     drawn = pages.drawings.weights()
 

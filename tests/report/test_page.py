@@ -223,5 +223,5 @@ def test_an_empty_database_has_a_page(database):
 def test_a_missing_library_is_named_with_the_remedy(monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
 
-    with pytest.raises(simdb.OptionError, match=rf"needs {library}: pip install 'simdb\[report\]'"):
+    with pytest.raises(simdb.OptionError, match=f"needs {library}: pip install jinja2 matplotlib"):
         page.check_libraries()

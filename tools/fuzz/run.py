@@ -1,4 +1,4 @@
-"""Fuzz one harness, or all, with atheris (`pip install 'simdb[fuzz]'`).
+"""Fuzz one harness, or all, with atheris (`pip install atheris`).
 
     python tools/fuzz/run.py --seconds 60 manifest page
     python tools/fuzz/run.py --list

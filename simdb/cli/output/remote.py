@@ -128,9 +128,7 @@ def _system(path: str) -> tuple[Any, str]:
     try:
         core = import_module("fsspec.core")
     except ImportError as error:
-        raise OptionError(
-            f"{path} needs the package fsspec: pip install 'simdb[remote]'"
-        ) from error
+        raise OptionError(f"{path} needs the package fsspec: pip install fsspec") from error
     try:
         system, inner = core.url_to_fs(path)
     except (ImportError, ValueError) as error:

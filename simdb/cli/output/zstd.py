@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from simdb.errors import InputError, OptionError
 
-REMEDY = "needs the package zstandard: pip install 'simdb[zstd]'"
+REMEDY = "needs the package zstandard: pip install zstandard"
 # So few bytes never decompress to more than 128 MiB.
 PIECE_BYTES = 1 << 12
 

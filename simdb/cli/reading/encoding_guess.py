@@ -16,7 +16,7 @@ from simdb.errors import InputError, OptionError
 
 GUESS = "guess"  # the value of --encoding
 UTF8 = "utf-8-sig"
-REMEDY = "pip install 'simdb[encodings]'"
+REMEDY = "pip install charset-normalizer"
 # How many bytes are examined, and how many of them lie before the failed byte.
 WINDOW_BYTES = 1 << 14
 BEFORE_BYTES = 1 << 12

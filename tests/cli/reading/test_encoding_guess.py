@@ -81,7 +81,7 @@ def test_without_the_library_a_message_says_how_to_get_a_guess(monkeypatch):
     message = hint("caf\u00e9".encode("latin-1"), 3)
 
     assert message.startswith("name its encoding, such as --encoding latin-1, or use --errors")
-    assert message.endswith("pip install 'simdb[encodings]' adds a guess here")
+    assert message.endswith("pip install charset-normalizer adds a guess here")
 
 
 def test_only_so_many_messages_of_a_run_have_a_guess(monkeypatch):

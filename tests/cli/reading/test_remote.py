@@ -194,7 +194,7 @@ def test_without_the_package_the_remedy_is_named(monkeypatch, simdb_run):
     ran = simdb_run("dedup", "memory://a.jsonl")
 
     assert ran.code == 2
-    assert "needs the package fsspec: pip install 'simdb[remote]'" in ran.notes
+    assert "needs the package fsspec: pip install fsspec" in ran.notes
 
 
 def test_a_local_file_with_a_remote_name_is_read(remote, simdb_run, tmp_path):
