@@ -217,7 +217,7 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
     counts = {
         "kept again": outcome.again,
         "seen before": outcome.seen,
-        "empty": outcome.empty,
+        "empty and kept": outcome.empty,
         "renamed": outcome.renamed,
     }
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]

@@ -69,21 +69,23 @@ class Outcome:
         self.unknown += verification.unknown
 
     def verification_note(self) -> str | None:
-        """Return a line about the pairs that texts have judged; None if there were none."""
+        """Return a line about the pairs that texts have decided; None if there were none."""
         if not self.judged and not self.unknown:
             return None
-        note = (
-            f"{quantity(self.judged, 'pair')} judged by the texts: {self.measure} similarity of at"
-            f" least {self.least:g}"
-        )
+        notes = []
+        if self.judged:
+            notes.append(
+                f"{quantity(self.judged, 'pair')} compared by the texts: a match has a"
+                f" {self.measure} similarity of at least {self.least:g}"
+            )
         if self.overruled:
-            note += f" ({self.overruled:,} of them against the estimate)"
+            notes.append(f"the estimate would have decided {self.overruled:,} otherwise")
         if self.unknown:
-            note += (
-                f"; {quantity(self.unknown, 'pair')} with earlier documents judged by estimate:"
+            notes.append(
+                f"{quantity(self.unknown, 'pair')} with earlier documents compared by estimate:"
                 " --texts SOURCE gives their texts"
             )
-        return note
+        return "; ".join(notes)
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""
@@ -109,8 +111,8 @@ class Outcome:
         if not self.again:
             return None
         return (
-            f"this run is in the database already: {quantity(self.again, 'document')} that it"
-            " stored then count as new again; --run NAME begins another run"
+            "this run is in the database already, and keeps again what it stored then"
+            f" ({quantity(self.again, 'document')}); --run NAME begins another run"
         )
 
     def largest_note(self) -> str | None:

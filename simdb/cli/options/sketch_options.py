@@ -173,7 +173,7 @@ def check_given(given: Given, stored: TextSketch, where: str) -> None:
         if value != found:
             raise OptionError(
                 f"{where} was created with --{name.replace('_', '-')} {found}, not {value}; leave"
-                " out the option"
+                " out the option, or begin a new database"
             )
 
 

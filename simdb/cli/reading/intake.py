@@ -10,7 +10,7 @@ from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Batch, Found, joined
 from simdb.cli.reading.encoding_guess import GUESSED, guessed_note
 from simdb.cli.reading.markup_hint import markup_hint, page_position
-from simdb.cli.reading.records import Problem
+from simdb.cli.reading.records import NO_FIELD, Problem
 from simdb.cli.reading.short_hint import ShortHint
 from simdb.text_sketch import TextSketch
 
@@ -19,6 +19,8 @@ BATCH_BYTES = 1 << 25
 # Problems of one kind that are reported of each file of records and of each folder: a file in a
 # wrong format has one in every record, and a folder can be full of images.
 REPORTED_PROBLEMS = 20
+# A field that one record lacks is nearly always one that the whole file lacks.
+REPORTED_NO_FIELD = 3
 # Beyond so many kinds, all others count as one: a reason can name what is in a record.
 KINDS_MAX = 1000
 NUMBER = re.compile(r"\d+")
@@ -26,9 +28,10 @@ NUMBER = re.compile(r"\d+")
 
 @dataclass(slots=True)
 class _Alike:
-    """Problems of one kind: the place of the first, and how many there are."""
+    """Problems of one kind: the place of the first, how many are reported, how many there are."""
 
     first: str
+    reported: int
     count: int = 0
 
 
@@ -76,8 +79,8 @@ class Intake:
         if count:
             yield self._counted(joined(held))
         for (source, _), alike in self._problems.items():
-            if alike.count > REPORTED_PROBLEMS:
-                more = alike.count - REPORTED_PROBLEMS
+            if alike.count > alike.reported:
+                more = alike.count - alike.reported
                 self._progress.note(f"{source}: {more:,} more like {alike.first}")
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (short, guessed_note())):
@@ -113,8 +116,9 @@ class Intake:
             kind = problem.source, NUMBER.sub("", problem.reason.partition(";")[0])
             if kind not in self._problems and len(self._problems) >= KINDS_MAX:
                 kind = problem.source, ""
-            alike = self._problems.setdefault(kind, _Alike(problem.where))
+            most = REPORTED_NO_FIELD if problem.reason.startswith(NO_FIELD) else REPORTED_PROBLEMS
+            alike = self._problems.setdefault(kind, _Alike(problem.where, most))
             alike.count += 1
-            if alike.count > REPORTED_PROBLEMS:
+            if alike.count > alike.reported:
                 return
         self._progress.note(f"{problem.where}: {problem.reason}")

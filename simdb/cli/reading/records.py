@@ -15,6 +15,7 @@ from simdb.errors import InputError
 
 ID_BYTES_MAX = 1023
 NAMED_FIELDS = 8
+NO_FIELD = "no field"
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 InputId = str | int
@@ -175,7 +176,7 @@ def _text(value: dict[str, Any], reading: Reading) -> str:
     name = reading.text_field
     if name not in value:
         raise InputError(
-            f"no field {name!r}; use --text-field to name the field with the text"
+            f"{NO_FIELD} {name!r}; use --text-field to name the field with the text"
             f" (found: {_names(value)})"
         )
     text = value[name]
@@ -216,7 +217,7 @@ def make_id(id: Any, reading: Reading, default: str) -> InputId:
     """Return the id that a field holds, or `default` if it is empty; InputError if it is no id."""
     if id is None or id == "":
         if reading.has_int_ids:
-            raise InputError(f"no field {reading.id_field!r}, but --int-ids needs it; add it")
+            raise InputError(f"{NO_FIELD} {reading.id_field!r}, but --int-ids needs it; add it")
         id = default
     if isinstance(id, bool) or not isinstance(id, str | int | float):
         raise InputError(

@@ -83,6 +83,7 @@ def test_dedup_refuses_sketch_options_that_differ_from_the_database(simdb_run, w
     assert same.code == 0
     assert other.code == 2
     assert "seen was created with --weighting log-tf, not tf; leave out the option" in other.notes
+    assert "or begin a new database" in other.notes
 
 
 def test_options_that_are_not_given_have_defaults():
