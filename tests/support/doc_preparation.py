@@ -6,6 +6,7 @@ import json
 HARBOUR = "the harbour master of Ostrand counts the ships that wait for the tide to turn at noon"
 BREAD = "the town of Penby has found a third way to bake bread which needs neither salt nor oven"
 NEST = "an entirely different text about birds which build their nests in the spring of the year"
+LETTER = "my dear Ann the garden has been under water since the storm and no boat has come"
 PAGES = [
     {"url": "a.org/1", "body": HARBOUR, "score": 1},
     {"url": "b.org/1", "body": HARBOUR + " today", "score": 5},
@@ -25,12 +26,15 @@ def records(*texts, first=1):
 
 
 def folder(place):
-    """Make a folder with four letters; two of them are nearly the same."""
+    """Make a folder with four letters, of which two are nearly the same, and one with two more."""
     (place / "letters" / "copies").mkdir(parents=True)
     for name, text in (
         ("ann", HARBOUR), ("copies/ann-2", HARBOUR + " today"), ("bob", BREAD), ("cleo", NEST),
     ):  # fmt: skip
         (place / "letters" / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
+    (place / "letters-2").mkdir()
+    (place / "letters-2" / "ann.txt").write_text(f"{HARBOUR} tomorrow\n", encoding="utf-8")
+    (place / "letters-2" / "dora.txt").write_text(f"{LETTER}\n", encoding="utf-8")
 
 
 def large(place):
@@ -43,10 +47,12 @@ def large(place):
 
 
 def days(place):
-    """Make the deliveries of three days."""
+    """Make the deliveries of four days."""
     write_lines(place / "monday.jsonl", records(HARBOUR, HARBOUR + " today", BREAD))
     write_lines(place / "tuesday.jsonl", records(BREAD + " at all", NEST, first=5))
     write_lines(place / "wednesday.jsonl", records(NEST, first=9))
+    rows = [*records(LETTER, HARBOUR, first=11), *records(HARBOUR)]
+    write_lines(place / "thursday.jsonl", rows)
 
 
 def thresholds(place):

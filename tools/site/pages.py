@@ -40,7 +40,8 @@ def write_pages(folder: Path) -> int:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    shutil.copytree(ROOT / "docs" / "growth", folder / "growth")
+    for pictures in ("growth", "results"):
+        shutil.copytree(ROOT / "docs" / pictures, folder / pictures)
     shutil.copytree(
         ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__")
     )
