@@ -1,7 +1,8 @@
 """What does a job of simdb.spark cost: bytes sent and processor time for each document?
 
 Needs PySpark and Java.  `TEXTS` is PREFIX.jsonl of `texts.py`; its first texts run once before, so
-that Java is warm.  The sketches are written to Parquet, and the other jobs read them there.
+that Java is warm.  Then each job runs `--repeats` times, and the run with the median of processor
+time counts.  The sketches are written to Parquet, and the other jobs read them there.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,10 @@ from pyspark.sql import SparkSession
 import simdb
 from record import Record, number, options, short
 from simdb import spark as ss
-from simdb.spark import copies, finding, keys, sketching
+from simdb.spark import copies, finding, frames, keys, sketching
+from simdb.vector_form import signs_of
 from spark_costs import SETTINGS, Cost, Meter
+from texts import load_sketches
 
 WARM = 20_000
 FILES = 4
@@ -64,6 +68,24 @@ class Collection:
         table = pa.table({"id": ids, "fp": values, "vector": vectors, "is_empty": empty})
         _write(table, self.fingerprints)
 
+    def write_permuted(self, prefix: str, seed: int) -> None:
+        """Write sketches of texts again and again, each time with their bytes in another order.
+
+        Sketches of one turn are as similar as before, and those of two turns are unrelated.
+        """
+        generator = np.random.default_rng(seed)
+        _, given = load_sketches(prefix)
+        for turn, start in enumerate(range(0, self.count, len(given))):
+            order = generator.permutation(given.shape[1]) if turn else np.arange(given.shape[1])
+            some = np.ascontiguousarray(given[: self.count - start][:, order])
+            columns = {
+                "id": np.arange(start, start + len(some)),
+                "fp": signs_of(some).view(np.int64),
+                "vector": frames.binary_column(some),
+                "is_empty": np.zeros(len(some), np.bool_),
+            }
+            _write(pa.table(columns), self.fingerprints, f"{turn}-")
+
     def sketch(self) -> None:
         made = ss.fingerprints(self.session.read.parquet(self.texts), SIMHASH)
         made.write.mode("overwrite").parquet(self.fingerprints)
@@ -101,11 +123,11 @@ class Collection:
         return sketches.withMetadata("vector", {sketching.METADATA: note})
 
 
-def _write(table: Any, folder: str) -> None:
+def _write(table: Any, folder: str, prefix: str = "") -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     share = -(-len(table) // FILES)
     for at in range(FILES):
-        target = f"{folder}/{at}.parquet"
+        target = f"{folder}/{prefix}{at}.parquet"
         pyarrow.parquet.write_table(table.slice(at * share, share), target, compression="zstd")
 
 
@@ -113,14 +135,27 @@ def _run(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _add(record: Record, job: str, count: int, cost: Cost) -> None:
+def _costs(meter: Meter, job: Callable[[], None], repeats: int) -> list[Cost]:
+    """Run a job `repeats` times, but once if it is 0."""
+    return [meter.cost(job)[1] for _ in range(max(repeats, 1))]
+
+
+def _add(record: Record, job: str, count: int, costs: list[Cost]) -> None:
+    """Add the run with the median of processor time; the others are named."""
+    cost, others = _middle(costs)
     what = f"{job}, {short(count)} documents"
     note = (
         f"{cost.shuffle_bytes / count:.1f} B/document sent, Java {cost.java_seconds:.1f} s,"
         f" Python {cost.python_seconds:.1f} s ({cost.python_share:.0%}), {cost.stages} stages,"
-        f" {cost.seconds:.0f} s"
+        f" {cost.seconds:.0f} s; other runs {others}"
     )
     record.add(what, count / cost.core_seconds, "/core-s", note=note, facts=vars(cost))
+
+
+def _middle(costs: list[Cost]) -> tuple[Cost, str]:
+    ordered = sorted(costs, key=lambda cost: cost.core_seconds)
+    middle = ordered.pop(len(ordered) // 2)
+    return middle, ", ".join(f"{cost.core_seconds:.1f} core-s" for cost in ordered) or "none"
 
 
 def main() -> None:
@@ -128,38 +163,49 @@ def main() -> None:
     parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
     parser.add_argument("-n", type=number, nargs="+", default=[200_000], help="numbers of texts")
     parser.add_argument("--random", type=number, nargs="*", default=[], help="of fingerprints")
+    parser.add_argument("--permuted", type=number, nargs="*", default=[], help="of sketches")
+    parser.add_argument("--permuted-jobs", nargs="+", choices=JOBS, default=["similarity"])
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int, help="of shuffles; default: 3 for each core")
+    parser.add_argument("--events", type=Path, help="folder that keeps the event log of Spark")
     parser.add_argument("--conf", nargs="*", default=[], help="settings of Spark, NAME=VALUE")
-    parser.set_defaults(core=-1)
+    parser.set_defaults(core=-1, repeats=3)
     arguments = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     record = Record(__doc__, arguments)
     with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
-        folder = Path(name)
-        (folder / "events").mkdir()
-        session = _session(arguments, folder)
-        meter = Meter(session, folder / "events")
+        folder = Path(name).resolve()
+        events = (arguments.events or folder / "events").resolve()
+        events.mkdir(parents=True, exist_ok=True)
+        session = _session(arguments, folder, events)
+        meter = Meter(session, events)
         for count in [WARM, *arguments.n]:
             documents = Collection(session, folder, count, arguments.partitions)
             documents.write_texts(arguments.texts)
             for job in arguments.jobs:
-                _, cost = meter.cost(getattr(documents, job))
+                costs = _costs(meter, getattr(documents, job), arguments.repeats * (count != WARM))
                 if count != WARM:
-                    _add(record, job, count, cost)
+                    _add(record, job, count, costs)
         for count in arguments.random:
             documents = Collection(session, folder, count, arguments.partitions)
             documents.write_random(arguments.seed)
-            _, cost = meter.cost(documents.distance)
-            _add(record, "distance of random fingerprints", count, cost)
+            costs = _costs(meter, documents.distance, arguments.repeats)
+            _add(record, "distance of random fingerprints", count, costs)
+        for count in arguments.permuted:
+            documents = Collection(session, folder, count, arguments.partitions)
+            prefix = str(arguments.texts).removesuffix(".jsonl")
+            documents.write_permuted(prefix, arguments.seed)
+            for job in arguments.permuted_jobs:
+                costs = _costs(meter, getattr(documents, job), arguments.repeats)
+                _add(record, f"{job} of permuted sketches", count, costs)
         session.stop()
     record.finish()
 
 
-def _session(arguments: argparse.Namespace, folder: Path) -> Any:
+def _session(arguments: argparse.Namespace, folder: Path, events: Path) -> Any:
     places: dict[str, str] = {
-        "spark.eventLog.dir": f"file://{folder}/events",
+        "spark.eventLog.dir": f"file://{events}",
         "spark.local.dir": f"{folder}/local",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }

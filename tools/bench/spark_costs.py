@@ -7,6 +7,7 @@ those of the event log, as written to shuffle files, after compression.
 import json
 import os
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 TICKS = os.sysconf("SC_CLK_TCK")
 # The event log is written after a stage has ended.
 SETTLED_SECONDS = 1.0
+LOOK_SECONDS = 0.2
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -62,22 +64,26 @@ class Meter:
     def __init__(self, session: Any, log: Path) -> None:
         """Find the Java process of the session and its event log."""
         self._session = session
-        self._java = session.sparkContext._gateway.proc.pid
+        self._clock = Clock(session.sparkContext._gateway.proc.pid)
         self._log = log
         self._read = 0
         self._turn = 0
 
-    def cost(self, job: Callable[[], object]) -> tuple[Any, Cost]:
-        """Run a job; return its result and what it took."""
+    def cost(self, job: Callable[[], object], *, is_alone: bool = False) -> tuple[Any, Cost]:
+        """Run a job; return its result and what it took.
+
+        `is_alone`: every stage that is run meanwhile is of this job, whatever its description; so
+        it is for programs that describe their own jobs.
+        """
         self._turn += 1
         name = f"job {self._turn}"
         self._session.sparkContext.setJobDescription(name)
-        java, python, started = *processor_seconds(self._java), time.perf_counter()
+        java, python, started = *self._clock.seconds(), time.perf_counter()
         result = job()
         seconds = time.perf_counter() - started
-        java_after, python_after = processor_seconds(self._java)
+        java_after, python_after = self._clock.seconds()
         time.sleep(SETTLED_SECONDS)
-        stages = self._stages(name)
+        stages = self._stages(None if is_alone else name)
         tasks = [task for each in stages for task in each]
         skew = max(
             ((max(each)[0], max(each)[0] / statistics.median(times for times, _, _ in each))
@@ -90,13 +96,17 @@ class Meter:
             sum(is_failed for _, _, is_failed in tasks), skew,
         )  # fmt: skip
 
-    def _stages(self, name: str) -> list[list[tuple[float, int, bool]]]:
-        """Return the tasks of each stage of a job: seconds, bytes sent, and whether it failed."""
+    def _stages(self, name: str | None) -> list[list[tuple[float, int, bool]]]:
+        """Return the tasks of each stage of a job: seconds, bytes sent, and whether it failed.
+
+        Without a name: of all jobs since the last call.
+        """
         stages: dict[int, list[tuple[float, int, bool]]] = {}
         for event in self._events():
             kind = event["Event"]
             if kind == "SparkListenerStageSubmitted":
-                if event["Properties"].get("spark.job.description") == name:
+                described = event.get("Properties", {}).get("spark.job.description")
+                if name is None or described == name:
                     stages.setdefault(event["Stage Info"]["Stage ID"], [])
             elif kind == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
                 metrics = event.get("Task Metrics") or {}
@@ -117,10 +127,40 @@ class Meter:
                 yield json.loads(line)
 
 
-def processor_seconds(root: int) -> tuple[float, float]:
-    """Return the processor time of Java and of Python among a process and those below it."""
+class Clock:
+    """The processor time of a process and of all below it, also of those that have ended.
+
+    The daemon of PySpark does not count workers that have ended, so a thread looks at all processes
+    again and again; of a worker that ends, at most what it did since the last look is missing.
+    """
+
+    def __init__(self, root: int) -> None:
+        """Start the thread."""
+        self._root = root
+        self._seen: dict[tuple[int, str], tuple[bool, float]] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._look_again, daemon=True).start()
+
+    def seconds(self) -> tuple[float, float]:
+        """Return the time of Java and of Python, until now."""
+        with self._lock:
+            self._seen.update(_processes(self._root))
+            java = sum(seconds for is_java, seconds in self._seen.values() if is_java)
+            return java, sum(seconds for is_java, seconds in self._seen.values() if not is_java)
+
+    def _look_again(self) -> None:
+        while True:
+            self.seconds()
+            time.sleep(LOOK_SECONDS)
+
+
+def _processes(root: int) -> dict[tuple[int, str], tuple[bool, float]]:
+    """Return whether a process and those below it are Java, and their processor time.
+
+    They are named by their number and their start.
+    """
     children: dict[int, list[int]] = {}
-    times: dict[int, tuple[str, float]] = {}
+    times: dict[int, tuple[str, bool, float]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -131,17 +171,10 @@ def processor_seconds(root: int) -> tuple[float, float]:
         name, rest = text[text.index("(") + 1 :].rsplit(")", 1)
         fields = rest.split()
         children.setdefault(int(fields[1]), []).append(int(entry.name))
-        # Of Python, workers that have ended count with the daemon that started them.
-        ended = 0.0 if name == "java" else sum(map(float, fields[13:15]))
-        times[int(entry.name)] = name, (sum(map(float, fields[11:13])) + ended) / TICKS
-    java = python = 0.0
+        seconds = sum(map(float, fields[11:13])) / TICKS
+        times[int(entry.name)] = fields[19], name == "java", seconds
     found = [root]
-    while found:
-        process = found.pop()
+    for process in found:
         found += children.get(process, [])
-        name, seconds = times.get(process, ("", 0.0))
-        if name == "java":
-            java += seconds
-        else:
-            python += seconds
-    return java, python
+    known = [process for process in found if process in times]
+    return {(each, times[each][0]): times[each][1:] for each in known}

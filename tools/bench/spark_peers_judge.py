@@ -1,0 +1,159 @@
+"""Which pairs and removed documents of `spark_peers.py` are right, by exact Jaccard?
+
+The truth is made of two kinds of candidates: pairs whose MinHash signatures agree in `LEAST` of
+their minima or more (an exact Jaccard of .8 is .3 above, ten standard errors), and pairs of copies
+of one text, which the generator knows.  Their exact Jaccard is that of the texts' shingles of three
+words.  Of distributed-curator, whose shingles have nine characters, the figures by these are given,
+too.  What a run claims is compared whether it is a candidate or not.
+"""
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+import simdb
+from record import number
+from simdb.distributed import components, exact_similarities, plan_pairs
+
+JACCARD = 0.8
+LEAST = 0.5
+RECALL = 0.98
+WORDS = simdb.Minhash(stored_bits=8)
+CHARACTERS = simdb.Minhash(unit="characters", shingle=9)
+# A removed document has no duplicate if no other one is as similar as this.
+FLOORS = (0.8, 0.7, 0.5)
+
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+
+
+class Truth(NamedTuple):
+    """Candidates, left below right, and their exact similarities by two kinds of shingles."""
+
+    left: I64
+    right: I64
+    words: F32
+    characters: F32
+
+
+def make_truth(texts: Any, origins: I64) -> Truth:
+    """Compare all candidates exactly."""
+    signatures = simdb.signatures(texts, WORDS)
+    plan = plan_pairs(len(texts), WORDS, similarity=LEAST, recall=RECALL, tasks=1)
+    rows = plan.rows(signatures)
+    split = plan.split(rows)
+    found = [_same_origin(origins)]
+    for part in range(plan.part_count):
+        at = split.positions[split.offsets[part] : split.offsets[part + 1]].astype(np.int64)
+        for some in plan.find_pairs(part, np.ascontiguousarray(rows[at])):
+            found.append(np.sort(np.stack([at[some.left], at[some.right]], axis=1), axis=1))
+    pairs = np.unique(np.concatenate(found), axis=0)
+    left, right = pairs[:, 0].copy(), pairs[:, 1].copy()
+    words = exact_similarities(texts, left, right, WORDS)
+    return Truth(left, right, words, exact_similarities(texts, left, right, CHARACTERS))
+
+
+def _same_origin(origins: I64) -> I64:
+    """Return all pairs of texts of one origin: int64[k, 2]."""
+    order = np.argsort(origins, kind="stable")
+    starts = np.flatnonzero(np.diff(origins[order], prepend=-1))
+    groups = [group for group in np.split(order, starts[1:]) if len(group) > 1]
+    pairs = [np.stack(np.triu_indices(len(group), 1), 1) for group in groups]
+    found = [np.sort(group[each], axis=1) for group, each in zip(groups, pairs, strict=True)]
+    return np.concatenate([np.empty((0, 2), np.int64), *found])
+
+
+def judged(found: Any, texts: Any, truth: Truth, sketch: simdb.Minhash) -> dict[str, float]:
+    """Return the figures of one run, by the shingles of `sketch`."""
+    count = len(texts)
+    exact = truth.words if sketch is WORDS else truth.characters
+    is_pair = exact >= np.float32(JACCARD)
+    true_left, true_right = truth.left[is_pair], truth.right[is_pair]
+    is_pairs = "left" in found.column_names
+    names = ("left", "right") if is_pairs else ("id", "representative")
+    left, right = (found.column(name).to_numpy() for name in names)
+    claimed = exact_similarities(texts, left, right, sketch)
+    figures: dict[str, float] = {
+        "true_pairs": len(true_left),
+        "claimed": len(left),
+        "precision": float(np.mean(claimed >= np.float32(JACCARD))),
+    }
+    roots = _roots(count, left, right)
+    if is_pairs:
+        known = np.isin(true_left * count + true_right, left * count + right)
+        figures["recall"] = float(np.mean(known))
+        removed = np.flatnonzero(roots != np.arange(count))
+    else:
+        figures["recall"] = float(np.mean(roots[true_left] == roots[true_right]))
+        removed = np.unique(left)
+        is_removed = np.zeros(count, np.bool_)
+        is_removed[removed] = True
+        is_left = ~(is_removed[true_left] | is_removed[true_right])
+        figures["pairs_that_survive"] = int(np.count_nonzero(is_left))
+        for floor in FLOORS:
+            figures[f"survivor_below_{floor}"] = int(np.count_nonzero(claimed < np.float32(floor)))
+    figures["removed"] = len(removed)
+    truly = _roots(count, true_left, true_right)
+    figures["to_remove"] = int(np.count_nonzero(truly != np.arange(count)))
+    best = np.zeros(count, np.float32)
+    for some, values in (((truth.left, truth.right), exact), ((left, right), claimed)):
+        for side in some:
+            np.maximum.at(best, side, values)
+    for floor in FLOORS:
+        figures[f"no_partner_{floor}"] = int(np.count_nonzero(best[removed] < np.float32(floor)))
+    return figures
+
+
+def _roots(count: int, left: I64, right: I64) -> I64:
+    roots = np.arange(count)
+    names, firsts = components(left, right)
+    roots[names] = firsts
+    return roots
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
+    parser.add_argument("folder", type=Path, help="the folder of spark_peers.py")
+    parser.add_argument("-n", type=number, nargs="+", required=True, help="numbers of texts")
+    arguments = parser.parse_args()
+    runs = [json.loads(line) for line in (arguments.folder / "costs.jsonl").open()]
+    for count in arguments.n:
+        texts, origins = _read(arguments.texts, count)
+        truth = _truth(arguments.folder / f"truth-{count}.npz", texts, origins)
+        for run in (run for run in runs if run["documents"] == count):
+            found = pyarrow.parquet.read_table(run["found"])
+            kinds = [WORDS] + [CHARACTERS] * ("curator" in run["run"])
+            for sketch in kinds:
+                figures = judged(found, texts, truth, sketch)
+                figures |= {key: run[key] for key in ("run", "documents", "seconds")}
+                figures["core_seconds"] = run["java_seconds"] + run["python_seconds"]
+                figures["bytes_per_document"] = run["shuffle_bytes"] / count
+                figures["unit"] = sketch.unit
+                print(json.dumps(figures, default=float), flush=True)
+
+
+def _read(path: Path, count: int) -> tuple[Any, I64]:
+    with path.open("rb") as file:
+        lines = (json.loads(line) for line in itertools.islice(file, count))
+        both = [(line["text"], int(line["origin"])) for line in lines]
+    return pa.array([text for text, _ in both]), np.array([origin for _, origin in both])
+
+
+def _truth(path: Path, texts: Any, origins: I64) -> Truth:
+    if not path.exists():
+        made = make_truth(texts, origins)
+        np.savez(path, left=made.left, right=made.right, words=made.words, chars=made.characters)
+    held = np.load(path)
+    return Truth(held["left"], held["right"], held["words"], held["chars"])
+
+
+if __name__ == "__main__":
+    main()
