@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +134,13 @@ def _run(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _costs(meter: Meter, job: Callable[[], None], repeats: int) -> list[Cost]:
-    """Run a job `repeats` times, but once if it is 0."""
-    return [meter.cost(job)[1] for _ in range(max(repeats, 1))]
+def _costs(meter: Meter, documents: Collection, job: str, repeats: int) -> list[Cost]:
+    """Run a job `repeats` times, at least once; no run uses what another one cached."""
+    found = []
+    for _ in range(max(repeats, 1)):
+        found.append(meter.cost(getattr(documents, job))[1])
+        documents.session.catalog.clearCache()
+    return found
 
 
 def _add(record: Record, job: str, count: int, costs: list[Cost]) -> None:
@@ -161,7 +164,7 @@ def _middle(costs: list[Cost]) -> tuple[Cost, str]:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
-    parser.add_argument("-n", type=number, nargs="+", default=[200_000], help="numbers of texts")
+    parser.add_argument("-n", type=number, nargs="*", default=[200_000], help="numbers of texts")
     parser.add_argument("--random", type=number, nargs="*", default=[], help="of fingerprints")
     parser.add_argument("--permuted", type=number, nargs="*", default=[], help="of sketches")
     parser.add_argument("--permuted-jobs", nargs="+", choices=JOBS, default=["similarity"])
@@ -178,32 +181,32 @@ def main() -> None:
         folder = Path(name).resolve()
         events = (arguments.events or folder / "events").resolve()
         events.mkdir(parents=True, exist_ok=True)
-        session = _session(arguments, folder, events)
+        session = session_of(arguments, folder, events)
         meter = Meter(session, events)
         for count in [WARM, *arguments.n]:
             documents = Collection(session, folder, count, arguments.partitions)
             documents.write_texts(arguments.texts)
             for job in arguments.jobs:
-                costs = _costs(meter, getattr(documents, job), arguments.repeats * (count != WARM))
+                costs = _costs(meter, documents, job, arguments.repeats * (count != WARM))
                 if count != WARM:
                     _add(record, job, count, costs)
         for count in arguments.random:
             documents = Collection(session, folder, count, arguments.partitions)
             documents.write_random(arguments.seed)
-            costs = _costs(meter, documents.distance, arguments.repeats)
+            costs = _costs(meter, documents, "distance", arguments.repeats)
             _add(record, "distance of random fingerprints", count, costs)
         for count in arguments.permuted:
             documents = Collection(session, folder, count, arguments.partitions)
             prefix = str(arguments.texts).removesuffix(".jsonl")
             documents.write_permuted(prefix, arguments.seed)
             for job in arguments.permuted_jobs:
-                costs = _costs(meter, getattr(documents, job), arguments.repeats)
+                costs = _costs(meter, documents, job, arguments.repeats)
                 _add(record, f"{job} of permuted sketches", count, costs)
         session.stop()
     record.finish()
 
 
-def _session(arguments: argparse.Namespace, folder: Path, events: Path) -> Any:
+def session_of(arguments: argparse.Namespace, folder: Path, events: Path) -> Any:
     places: dict[str, str] = {
         "spark.eventLog.dir": f"file://{events}",
         "spark.local.dir": f"{folder}/local",

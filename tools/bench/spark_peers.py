@@ -247,6 +247,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where results and files of Spark go")
     parser.add_argument("-n", type=_number, nargs="+", default=[200_000], help="numbers of texts")
     parser.add_argument("--partitions", type=int, default=6, help="of shuffles")
+    parser.add_argument("--warm", type=_number, default=WARM, help="texts that run before")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="6g", help="of Java")
     parser.add_argument("--conf", nargs="*", default=[], help="settings of Spark, NAME=VALUE")
@@ -259,7 +260,7 @@ def main() -> None:
     events.mkdir(parents=True)
     session = _session(arguments, root, events)
     meter = Meter(session, events)
-    for count in [WARM, *arguments.n]:
+    for count in [arguments.warm, *arguments.n]:
         texts = root.parent / f"texts-{count}"
         if not texts.exists():
             _write_texts(arguments.texts, count, texts)
@@ -268,7 +269,7 @@ def main() -> None:
         facts = {"run": arguments.run, "documents": count, "found": work.found, **asdict(cost)}
         facts["settings"] = {"few": arguments.few_partitions, "parts": arguments.partitions}
         print(json.dumps(facts), flush=True)
-        if count != WARM or count in arguments.n:
+        if count != arguments.warm:
             with (root.parent / "costs.jsonl").open("a") as file:
                 file.write(json.dumps(facts) + "\n")
     session.stop()

@@ -25,6 +25,7 @@ from simdb.distributed import components, exact_similarities, plan_pairs
 JACCARD = 0.8
 LEAST = 0.5
 RECALL = 0.98
+COMPARED = 20_000
 WORDS = simdb.Minhash(stored_bits=8)
 CHARACTERS = simdb.Minhash(unit="characters", shingle=9)
 # A removed document has no duplicate if no other one is as similar as this.
@@ -56,8 +57,19 @@ def make_truth(texts: Any, origins: I64) -> Truth:
             found.append(np.sort(np.stack([at[some.left], at[some.right]], axis=1), axis=1))
     pairs = np.unique(np.concatenate(found), axis=0)
     left, right = pairs[:, 0].copy(), pairs[:, 1].copy()
-    words = exact_similarities(texts, left, right, WORDS)
-    return Truth(left, right, words, exact_similarities(texts, left, right, CHARACTERS))
+    words = _exact(texts, left, right, WORDS)
+    return Truth(left, right, words, _exact(texts, left, right, CHARACTERS))
+
+
+def _exact(texts: Any, left: I64, right: I64, sketch: simdb.Minhash) -> F32:
+    """Compare some pairs at a time, so that the features of few texts are in memory."""
+    found = [np.empty(0, np.float32)]
+    for start in range(0, len(left), COMPARED):
+        both = np.stack([left, right])[:, start : start + COMPARED]
+        names, places = np.unique(both, return_inverse=True)
+        places = places.reshape(both.shape)
+        found.append(exact_similarities(texts.take(pa.array(names)), *places, sketch))
+    return np.concatenate(found)
 
 
 def _same_origin(origins: I64) -> I64:
@@ -79,7 +91,7 @@ def judged(found: Any, texts: Any, truth: Truth, sketch: simdb.Minhash) -> dict[
     is_pairs = "left" in found.column_names
     names = ("left", "right") if is_pairs else ("id", "representative")
     left, right = (found.column(name).to_numpy() for name in names)
-    claimed = exact_similarities(texts, left, right, sketch)
+    claimed = _exact(texts, left, right, sketch)
     figures: dict[str, float] = {
         "true_pairs": len(true_left),
         "claimed": len(left),
@@ -144,7 +156,9 @@ def _read(path: Path, count: int) -> tuple[Any, I64]:
     with path.open("rb") as file:
         lines = (json.loads(line) for line in itertools.islice(file, count))
         both = [(line["text"], int(line["origin"])) for line in lines]
-    return pa.array([text for text, _ in both]), np.array([origin for _, origin in both])
+    return pa.array([text for text, _ in both], pa.large_string()), np.array(
+        [origin for _, origin in both]
+    )
 
 
 def _truth(path: Path, texts: Any, origins: I64) -> Truth:
