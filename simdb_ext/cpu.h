@@ -1,12 +1,20 @@
 /* Which instruction sets this processor has, and how a single function is compiled for one.
 
    A function for AVX2 or AVX-512 carries the attribute CPU_AVX2 or CPU_AVX512 and is called only if
-   cpu_best() allows it.  Processors other than x86-64 have the scalar variant alone. */
+   cpu_best() allows it.  Every processor of 64-bit ARM has NEON, so code for NEON needs neither.
+   Other processors have the scalar variant alone. */
 
 #ifndef SIMDB_CPU_H
 #define SIMDB_CPU_H
 
 enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512 };
+
+#if defined(__aarch64__) && defined(__ARM_NEON) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#include <arm_neon.h>
+#define CPU_NEON 1
+#else
+#define CPU_NEON 0
+#endif
 
 #if defined(__x86_64__)
 

@@ -22,6 +22,12 @@
 #include "weigh_avx512.h"
 #endif
 
+#if CPU_NEON
+#include "measure_neon.h"
+#include "sift_neon.h"
+#include "weigh_neon.h"
+#endif
+
 static const struct search_kernel scalar = {
     "scalar", permute_scalar, restore_scalar, first_reached_scalar, measure_scalar,
     measure_scalar, weigh_scalar, weigh_pairs_scalar, flip_scalar, level_floats_scalar,
@@ -59,6 +65,21 @@ const struct search_kernel *search_variant(size_t index)
     if (count == 3 && __builtin_cpu_supports("avx512vnni"))
         count = 4;
     return index < count ? all[index] : NULL;
+}
+
+#elif CPU_NEON
+
+static const struct search_kernel neon = {
+    "neon", permute_scalar, restore_scalar, first_reached_scalar, measure_neon, measure_neon,
+    weigh_neon, weigh_pairs_neon, flip_scalar, level_floats_scalar, level_wholes_scalar,
+    level_packed_scalar, rotate_scalar, encode_scalar, near_headers_scalar, sift_neon,
+};
+
+const struct search_kernel *search_variant(size_t index)
+{
+    const struct search_kernel *const all[] = {&scalar, &neon};
+
+    return index < 2 ? all[index] : NULL;
 }
 
 #else

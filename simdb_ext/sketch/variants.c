@@ -12,14 +12,17 @@
 #include "hash/shingles_scalar.h"
 #include "minhash/agree_avx2.h"
 #include "minhash/agree_avx512.h"
+#include "minhash/agree_neon.h"
 #include "minhash/agree_scalar.h"
 #include "minhash/consistent_avx512.h"
 #include "minhash/consistent_scalar.h"
 #include "minhash/minima_avx2.h"
 #include "minhash/minima_avx512.h"
+#include "minhash/minima_neon.h"
 #include "minhash/minima_scalar.h"
 #include "text/cut_avx2.h"
 #include "text/cut_avx512.h"
+#include "text/cut_neon.h"
 #include "text/cut_scalar.h"
 #include "text/fold_avx512.h"
 #include "text/fold_scalar.h"
@@ -27,9 +30,11 @@
 #include "text/surrogate_scalar.h"
 #include "text/words_avx2.h"
 #include "text/words_avx512.h"
+#include "text/words_neon.h"
 #include "text/words_scalar.h"
 #include "weights/counts_avx2.h"
 #include "weights/counts_avx512.h"
+#include "weights/counts_neon.h"
 #include "weights/counts_scalar.h"
 #include "weights/idf_avx512.h"
 #include "weights/idf_scalar.h"
@@ -38,6 +43,7 @@
 #include "weights/quantise_scalar.h"
 #include "weights/units_avx2.h"
 #include "weights/units_avx512.h"
+#include "weights/units_neon.h"
 #include "weights/units_scalar.h"
 #include "weights/weigh_avx2.h"
 #include "weights/weigh_avx512.h"
@@ -114,6 +120,37 @@ const struct sketch_operations *sketch_variant(size_t index)
     const struct sketch_operations *const all[] = {&scalar, &avx2, &avx512};
 
     return index <= (size_t)cpu_best() ? all[index] : NULL;
+}
+
+#elif CPU_NEON
+
+/* Hashes are products of 64 bits, which NEON does not have. */
+static const struct sketch_operations neon = {
+    .name = "neon",
+    .surrogate = surrogate_scalar,
+    .words = words_neon,
+    .cut = cut_neon,
+    .cut_spaceless = cut_spaceless_neon,
+    .cut_spaces = cut_spaces_scalar,
+    .fold = fold_scalar,
+    .hash = hash_scalar,
+    .shingles = shingles_scalar,
+    .further = further_scalar,
+    .counts = counts_neon,
+    .units = units_neon,
+    .idf = idf_scalar,
+    .weigh = weigh_scalar,
+    .quantise = quantise_scalar,
+    .minima = {mix_features_scalar, minima_shift_neon, minima_mersenne_scalar},
+    .consistent = consistent_scalar,
+    .agree = {agree_narrow_neon, agree_wide_neon},
+};
+
+const struct sketch_operations *sketch_variant(size_t index)
+{
+    const struct sketch_operations *const all[] = {&scalar, &neon};
+
+    return index < 2 ? all[index] : NULL;
 }
 
 #else
