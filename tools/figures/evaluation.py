@@ -62,6 +62,7 @@ def main() -> None:
         usual, documents=arguments.documents, queries=arguments.queries,
         random_pairs=arguments.random_pairs,
         fingerprints=1 << (arguments.fingerprints.bit_length() - 1),
+        batch=max(1 << (arguments.fingerprints.bit_length() - 5), 1 << 10),
     )  # fmt: skip
     started = time.time()
     corpus = read(

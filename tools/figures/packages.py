@@ -57,6 +57,9 @@ FAMILIES = (
     "libgloox-doc liblemon-doc gyoto-doc janus-doc libsnpeff-java-doc hibiscus-doc",
     "libcommons-collections4-java-doc libjung-free-java-doc libbatteries-ocaml-doc",
     "libjts-java-doc libopenshot-doc liblog4cxx-doc",
+    "linux-doc-6.1 linux-doc-6.12 llvm-22-doc clang-22-doc lazarus-doc-2.2 sqlite3-doc",
+    "python-statsmodels-doc python-scipy-doc python-astropy-doc python-escript-doc libace-doc",
+    "coinor-libclp-doc coinor-libcoinutils-doc libopenmesh-doc giac-doc libmbedtls-doc vtk9-doc",
 )
 
 # Source distributions of PyPI with documentation, several versions of each.

@@ -21,9 +21,12 @@ RED = "#b23a48"
 
 
 def begun(*titles: str, height: float = 3.4, width: float = 3.8) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one panel for each title, side by side."""
-    figure = Figure(figsize=(max(width * len(titles), 5.2), height), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, len(titles), squeeze=False)[0])
+    """Return a figure with one panel for each title: four in two rows, fewer side by side."""
+    columns = 2 if len(titles) == 4 else len(titles)
+    rows = len(titles) // columns
+    size = max(width * columns, 5.2), height * rows
+    figure = Figure(figsize=size, layout="constrained")
+    panels: list[Axes] = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, loc="left", fontsize=9)
         axes.set_axisbelow(True)
@@ -39,6 +42,13 @@ def label(axes: Axes, across: str, up: str, *, logs: str = "") -> None:
             axes.set(**{f"{letter}scale": "log"})
             axis.set_major_formatter(FuncFormatter(plain))
             axis.set_minor_formatter(LogFormatter(minor_thresholds=(1.6, 0.6)))
+
+
+def above(axes: Axes, *, columns: int = 2, factor: float = 12.0) -> None:
+    """Place the legend of logarithmic axes above the curves."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * factor)
+    axes.legend(fontsize=8, ncols=columns, loc="upper left")
 
 
 def plain(value: float, _: int | None = None) -> str:

@@ -25,10 +25,10 @@ class Sizes:
     documents: int = 60_000
     random_pairs: int = 20_000_000
     flip_pairs: int = 4_000  # of each distance
-    fingerprints: int = 1 << 22
+    fingerprints: int = 1 << 24
     queries: int = 100_000
     bphs_queries: int = 2_000  # by far the slowest method
-    batch: int = 1 << 18  # the largest batch
+    batch: int = 1 << 20  # the largest batch; its file has 16 times as many
     beyond: int = 50_000  # documents of the databases of the last section
 
 

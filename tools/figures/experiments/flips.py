@@ -269,7 +269,7 @@ def judge(section: Section, counted: dict[tuple[str, int], I64]) -> None:
 def draw(world: World, counted: dict[tuple[str, int], I64]) -> str:
     """Draw the share of pairs found against attempts, and the factors over random flips."""
     figure, panels = pictures.begun(
-        "(a) h = 1", "(b) h = 2", "(c) h = 3", "(d) times fewer than random", width=2.9, height=3.7
+        "(a) h = 1", "(b) h = 2", "(c) h = 3", "(d) times fewer than random", height=3.0
     )
     styles = {EXACT: pictures.OURS, FOUR_BITS: pictures.OTHER}
     for axes, h in zip(panels, (1, 2, 3), strict=False):

@@ -1,4 +1,4 @@
-"""The paper's cost model, equations (9), (14), (19), (21) and (23), drawn over the measurements.
+"""The paper's cost model, equations (9), (14), (17), (19), (21) and (23), over the measurements.
 
 The delays are fitted to the times of Figure 7 without the largest size, which the model then
 predicts; and with the same delays it says what 8 x 10^9 pages need under each method.
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 
 import pictures
 import simdb
@@ -37,6 +38,8 @@ LARGE = Claim(
 )
 F64 = npt.NDArray[np.float64]
 PAGES = 8e9
+BATCH = 1e7  # documents of a batch, as in Figure 9
+DISK = 5e8  # bytes a second
 FACTOR = 2.0
 LAYOUTS = {"BPHS, T = 4": (4, 1), "BPHS, T = 10": (5, 2)}
 
@@ -69,25 +72,33 @@ def run(world: World) -> Section:
         " says, a large one farther",
     )  # fmt: skip
     rates = world.facts.get("batches") or batches.run(world).facts
-    measured, model = batch_rates(
-        world, rates["by batch"], attempts["PSM, T' = 2, all"], depths, delays
-    )
+    batched = batch_rates(rates, attempts["PSM, T' = 2, all"], depths, delays)
+    measured, model = batched["PSM, all"]
     ratios = [m / p for m, p in zip(measured, model, strict=True)]
     section.judge(
-        BATCHED, theirs="-", ours=f"measured / model {min(ratios):.2f} to {max(ratios):.2f}",
+        BATCHED, theirs="-",
+        ours=f"measured / model {min(ratios):.2f} to {max(ratios):.2f}; the fastest batch"
+        f" {ratios[-1]:.2f}",
         holds=[1 / FACTOR <= value <= FACTOR for value in ratios],
         why="chunks of a batch stay in the caches, which makes a look-up cheaper than one of"
         " Figure 7, and filling headers, which (23) leaves out, makes it dearer",
     )  # fmt: skip
     fives = world.facts.get("header_bits") or header_bits.run(world).facts
-    rows, holds = at_web_size(fives, delays)
+    ways, holds = at_web_size(fives, delays)
+    rows = [
+        [name, f"{size:,.0f}", f"{seconds * 1e6:,.1f} us", f"{seconds * PAGES / 86400:,.1f}"]
+        for name, (size, seconds) in ways.items()
+    ]
     section.judge(
         LARGE, theirs="O(n log^h n log log n) against n^2", ours="see the table", holds=holds,
         why="k is extrapolated from Figure 5(a) by its growth with t",
     )  # fmt: skip
     section.tables.append((["8 x 10^9 pages", "memory, GB", "a query", "all pages, days"], rows))
     section.pictures.append(
-        (draw(world, depths, seconds, every, fives, delays), "Model and measurements")
+        (
+            draw(world, depths, seconds, every, (fives, batched, rates, ways), delays),
+            "Model and measurements",
+        )
     )
     return section
 
@@ -142,81 +153,109 @@ def _nonnegative(left: F64, right: F64) -> list[float]:
 
 
 def batch_rates(
-    world: World, measured: Mapping[str, Mapping[str, float]], counts: Sequence[int],
-    depths: Sequence[int], delays: cost.Delays,
-) -> tuple[list[float], list[float]]:  # fmt: skip
-    """Return the measured rates of PSM and those of (23), for each batch of Figure 9(a)."""
-    largest = world.sizes.fingerprints.bit_length() - 1
-    file = min(largest, world.sizes.batch.bit_length() - 1 + 4)
-    found = []
-    for width in measured:
-        k = float(np.interp(int(width), depths, counts)) + 1
-        single = cost.psm_batch(
-            2.0**file, attempts=max(k, 1), batch=2.0 ** int(width), bytes_per_second=1e15,
-            delays=delays,
-        )  # fmt: skip
-        # (23) looks every document of the batch up in each of n / m chunks.
-        found.append(1 / single.seconds)
-    return [row["PSM, all"] for row in measured.values()], found
+    facts: Mapping[str, Any], counts: Sequence[int], depths: Sequence[int], delays: cost.Delays
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Return the measured rates of each batch of Figure 9(a), and those of (17) and (23)."""
+    rows = facts["by batch"]
+    measured: dict[str, list[float]] = {name: [row[name] for row in rows.values()]
+                                        for name in ("PSM, all", "BPHS")}  # fmt: skip
+    model: dict[str, list[float]] = {name: [] for name in measured}
+    for width in rows:
+        k = max(float(np.interp(int(width), depths, counts)), 1) + 1
+        given: Any = {"batch": 2.0 ** int(width), "bytes_per_second": 1e15, "delays": delays}
+        count = 2.0 ** facts["file"]
+        model["PSM, all"].append(1 / cost.psm_batch(count, attempts=k, **given).seconds)
+        model["BPHS"].append(1 / cost.bphs_batch(count, blocks=4, leading=1, **given).seconds)
+    return {name: (measured[name], model[name]) for name in measured}
 
 
 def at_web_size(
     facts: Mapping[str, Any], delays: cost.Delays
-) -> tuple[list[list[str]], list[bool]]:
-    """Return the table of 8 x 10^9 pages, and whether PSM needs less time and memory."""
+) -> tuple[dict[str, tuple[float, float]], list[bool]]:
+    """Return GB and seconds a page of each way to search 8 x 10^9 pages.
+
+    And whether PSM needs less time and memory than BPHS with 4 and with 10 tables.
+    """
     widths, counts = facts["widths"], facts["attempts"][False]
     slope, start = np.polyfit(np.log(widths), np.log(np.maximum(counts, 1)), 1)
     depth = math.log2(PAGES)
-    k = float(np.exp(start + slope * np.log(depth)))
+    k, k_batch = (float(np.exp(start + slope * np.log(each))) for each in (depth, math.log2(BATCH)))
     leading, best = cost.best_bphs(PAGES, distance=3, delays=delays, tables_max=64)
     psm = cost.psm(PAGES, header_bits=depth, attempts=k, delays=delays)
-    shorter = cost.psm(PAGES, header_bits=depth - 4, attempts=k * 0.8, delays=delays)
     others = {
         name: cost.bphs(PAGES, blocks=blocks, leading=lead, delays=delays)
         for name, (blocks, lead) in LAYOUTS.items()
     }
-    ways = {
+    given: Any = {"batch": BATCH, "bytes_per_second": DISK, "delays": delays}
+    every = {
         **others, f"BPHS, fastest up to 64 tables (g = {leading}, T = {best.tables:.0f})": best,
-        f"PSM, T' = 2, k = {k:.0f}": psm, f"PSM, T' = 1.06, k = {k * 0.8:.0f}": shorter,
+        f"PSM, T' = 2, k = {k:.0f}": psm,
+        f"PSM, T' = 1.06, k = {k * 0.8:.0f}":
+            cost.psm(PAGES, header_bits=depth - 4, attempts=k * 0.8, delays=delays),
+        "BPHS, T = 4, batches of 10M": cost.bphs_batch(PAGES, blocks=4, leading=1, **given),
+        f"PSM, batches of 10M, k = {k_batch:.0f}":
+            cost.psm_batch(PAGES, attempts=k_batch, **given),
     }  # fmt: skip
+    ways = {name: (way.size_bytes / 1e9, way.seconds) for name, way in every.items()}
     plan = simdb.plan(PAGES, simdb.Options(), distance=3, recall=0.95)
-    rows = [
-        [name, f"{way.size_bytes / 1e9:,.0f}", f"{way.seconds * 1e6:,.1f} us",
-         f"{way.seconds * PAGES / 86400:,.1f}"]
-        for name, way in ways.items()
-    ]  # fmt: skip
-    rows.append(
-        [f"simdb's plan ({plan.method}, {plan.tables} tables)",
-         f"{plan.bytes_per_document * PAGES / 1e9:,.0f}", f"{plan.cost_seconds * 1e6:,.1f} us",
-         f"{plan.cost_seconds * PAGES / 86400:,.1f}"]
-    )  # fmt: skip
+    name = f"simdb's plan ({plan.method}, {plan.tables} tables)"
+    ways[name] = (plan.bytes_per_document * PAGES / 1e9, plan.cost_seconds)
     holds = [
         psm.seconds < way.seconds and psm.size_bytes < way.size_bytes for way in others.values()
     ]
-    return rows, holds
+    return ways, holds
 
 
 def draw(
     world: World, depths: Sequence[int], seconds: Mapping[str, Sequence[float]],
-    every: Mapping[str, Sequence[float]], facts: Mapping[str, Any], delays: cost.Delays,
+    every: Mapping[str, Sequence[float]], others: tuple[Any, Any, Any, Any], delays: cost.Delays,
 ) -> str:  # fmt: skip
-    """Draw the model as lines and the measurements as points."""
+    """Draw the model as lines and the measurements as points, and what 8 x 10^9 pages need."""
+    fives, batched, rates, ways = others
     figure, panels = pictures.begun(
-        "(a) (9), (14), (21) over Figure 7", "(b) (19) over Figure 5(b)"
-    )
+        "(a) (9), (14), (21) over Figure 7", "(b) (19) over Figure 5(b)",
+        "(c) (17), (23) over Figure 9(a)", "(d) a query of 8 x 10^9 pages",
+    )  # fmt: skip
     colours = (pictures.THEIRS, pictures.RED, pictures.OURS, pictures.OTHER)
     for (name, values), colour in zip(every.items(), colours, strict=True):
         panels[0].plot(depths, [v * 1e6 for v in values], "-", color=colour, label=name)
         panels[0].plot(depths, [v * 1e6 for v in seconds[name]], "o", color=colour)
     panels[0].set_xticks(depths)
     pictures.label(panels[0], "d = log2 n (lines: model)", "microseconds a query", logs="y")
-    widths = facts["widths"]
+    pictures.above(panels[0])
+    widths = fives["widths"]
     for is_first, name, colour in ((False, "all", pictures.OURS), (True, "first", pictures.OTHER)):
         model = [
             psm_seconds(widths[-1], t, k, delays) * 1e6
-            for t, k in zip(widths, facts["attempts"][is_first], strict=True)
+            for t, k in zip(widths, fives["attempts"][is_first], strict=True)
         ]
         panels[1].plot(widths, model, "-", color=colour, label=f"PSM, {name}")
-        panels[1].plot(widths, [s * 1e6 for s in facts["seconds"][is_first]], "o", color=colour)
+        panels[1].plot(widths, [s * 1e6 for s in fives["seconds"][is_first]], "o", color=colour)
     pictures.label(panels[1], "t, bits of the header (lines: model)", "microseconds", logs="y")
+    sizes = [2.0 ** int(each) for each in rates["by batch"]]
+    for (name, (found, model)), colour in zip(
+        batched.items(), (pictures.OURS, pictures.THEIRS), strict=True
+    ):
+        panels[2].plot(sizes, model, "-", color=colour, label=name)
+        panels[2].plot(sizes, found, "o", color=colour)
+    pictures.label(
+        panels[2], "m, documents of a batch (lines: model)", "documents a second", logs="xy"
+    )
+    draw_sizes(panels[3], {name: way for name, way in ways.items() if "batch" not in name})
     return pictures.write(figure, world.folder, "cost-model", panels)
+
+
+def draw_sizes(axes: Axes, ways: Mapping[str, tuple[float, float]]) -> None:
+    """Draw time against memory, with the name of each way beside its point."""
+    for name, (size, seconds) in ways.items():
+        is_bphs, is_psm = name.startswith("BPHS"), name.startswith("PSM")
+        colour = pictures.THEIRS if is_bphs else pictures.OURS if is_psm else pictures.OTHER
+        axes.plot(size, seconds * 1e6, "o", color=colour)
+        short = name.replace("fastest up to 64 tables (g = ", "g = ").removesuffix(")")
+        axes.annotate(
+            short.split(" (")[0], (size, seconds * 1e6), textcoords="offset points",
+            xytext=(6, 4), fontsize=8,
+        )  # fmt: skip
+    pictures.label(axes, "memory, GB", "microseconds a query", logs="xy")
+    axes.set_xlim(50, 8_000)
+    axes.margins(y=0.12)

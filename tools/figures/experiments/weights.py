@@ -111,7 +111,7 @@ def draw(world: World, forms: dict[str, F64], differences: F64) -> str:
         "(a) W, of length 1",
         "(a) W, as it is",
         "(b) Y of random pairs",
-        width=2.9,
+        height=2.8,
     )
     every = [*forms.values(), differences]
     for axes, values in zip(panels, every, strict=True):
