@@ -65,7 +65,7 @@ FAMILIES = (
 # Source distributions of PyPI with documentation, several versions of each.
 SDISTS = (
     "Django==4.1.13", "Django==4.2.16", "Django==5.0.9", "Sphinx==7.2.6", "Sphinx==7.3.7",
-    "SQLAlchemy==2.0.29", "SQLAlchemy==2.0.36", "Twisted==23.10.0", "Twisted==24.7.0",
+    "Twisted==23.10.0", "Twisted==24.7.0",
 )  # fmt: skip
 
 
