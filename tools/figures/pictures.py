@@ -20,6 +20,15 @@ OURS, THEIRS, OTHER, FOURTH, GREY = "#1f6fb4", "#d9820f", "#1c8a4c", "#9a4fb5", 
 RED = "#b23a48"
 
 
+class Minor(LogFormatter):
+    """Numbers beside small ticks, in digits; none where powers would be needed."""
+
+    def __call__(self, value: float, place: int | None = None) -> str:
+        """Return the number, or nothing where it has no room."""
+        has_room = bool(super().__call__(value, place))
+        return plain(value) if has_room and 1e-2 <= value <= 1e3 else ""
+
+
 def begun(*titles: str, height: float = 3.4, width: float = 3.8) -> tuple[Figure, list[Axes]]:
     """Return a figure with one panel for each title: four in two rows, fewer side by side."""
     columns = 2 if len(titles) == 4 else len(titles)
@@ -41,7 +50,7 @@ def label(axes: Axes, across: str, up: str, *, logs: str = "") -> None:
         if letter in logs:
             axes.set(**{f"{letter}scale": "log"})
             axis.set_major_formatter(FuncFormatter(plain))
-            axis.set_minor_formatter(LogFormatter(minor_thresholds=(1.6, 0.6)))
+            axis.set_minor_formatter(Minor(minor_thresholds=(1.6, 0.6)))
 
 
 def above(axes: Axes, *, columns: int = 2, factor: float = 12.0) -> None:
