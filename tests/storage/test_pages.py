@@ -244,3 +244,27 @@ def test_a_file_that_is_cut_off_while_it_is_open_is_told_before_a_commit(data_fi
 
         with pytest.raises(simdb.CorruptError, match=r"was cut off from \d+ to \d+ bytes"):
             database.insert("later", 1)
+
+
+def test_two_threads_may_check_while_the_file_grows(data_file, monkeypatch):
+    with simdb.open(data_file.parent) as database:
+        presence = database._store.environment.presence
+        true_status, is_first = os.fstat, [True]
+
+        def slow_status(descriptor):
+            status = true_status(descriptor)
+            if is_first.pop():  # another thread checks before this one has its answer
+                is_first.append(False)
+                with data_file.open("ab") as file:
+                    file.write(bytes(4096))
+                presence.check_readable()
+            is_first.append(False)
+            return status
+
+        monkeypatch.setattr(os, "fstat", slow_status)
+        presence._check_length()
+        monkeypatch.undo()
+        presence.check_readable()
+        os.truncate(data_file, os.stat(data_file).st_size // 2)
+        with pytest.raises(simdb.CorruptError, match="was cut off from"):
+            presence.check_readable()

@@ -55,7 +55,7 @@ class Presence:
                     " end that process, then open it again"
                 )
         self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
-        self._size_bytes = 0
+        self._length: tuple[FileLock | None, int] = (None, 0)
         self._trusted = (0, 0, 0)
 
     @property
@@ -136,7 +136,6 @@ class Presence:
         new.share()
         old, self._data = self._data, new
         self._files[DATA_FILE] = os.fstat(new.descriptor)
-        self._size_bytes = 0
         self._write_identity()
         old.close()
 
@@ -220,13 +219,15 @@ class Presence:
         return now
 
     def _check_length(self) -> None:
-        size = os.fstat(self._data.descriptor).st_size
-        if size < self._size_bytes:
+        # Several threads check at once while the file grows, so what was known comes first.
+        data, (known, size_before) = self._data, self._length
+        size = os.fstat(data.descriptor).st_size
+        if known is data and size < size_before:
             raise CorruptError(
-                f"{self._name(DATA_FILE)} was cut off from {self._size_bytes} to {size} bytes while"
-                " it was open; restore it from a copy"
+                f"{self._name(DATA_FILE)} was cut off from {size_before} to {size} bytes while it"
+                " was open; restore it from a copy"
             )
-        self._size_bytes = size
+        self._length = data, size
 
     def _is_untouched(self) -> bool:
         """Whether no name in the directory has changed since all files were checked."""
