@@ -34,22 +34,22 @@ extensions = [
         ],
         extra_compile_args=COMPILE,
         extra_link_args=SANITIZE,
-        optional=True,
     )
     for name in MODULES
 ]
-
-setup(
-    ext_modules=cythonize(
-        extensions,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": DEBUG,
-            "wraparound": False,
-            "initializedcheck": False,
-            "embedsignature": True,
-            # No module has state that threads share without a lock.
-            "freethreading_compatible": True,
-        },
-    )
+compiled = cythonize(
+    extensions,
+    compiler_directives={
+        "language_level": 3,
+        "boundscheck": DEBUG,
+        "wraparound": False,
+        "initializedcheck": False,
+        "embedsignature": True,
+        # No module has state that threads share without a lock.
+        "freethreading_compatible": True,
+    },
 )
+for extension in compiled:  # cythonize makes new extensions, which forget this attribute
+    extension.optional = True
+
+setup(ext_modules=compiled)
