@@ -86,7 +86,6 @@ build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 	$(BIN)/python -m build
 
 docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python tools/site/build.py
 
 clean:  ## remove what was built
@@ -103,6 +102,7 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml setup.py $(KERNEL)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.developed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint,arrow]' build
-	touch $@
+# Every installation compiles the kernel, so all that the tasks need comes with one.
+$(VENV)/.developed: $(BIN)/python pyproject.toml setup.py $(KERNEL)
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint,arrow,docs]' build
+	touch $(VENV)/.installed $@
