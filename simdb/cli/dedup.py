@@ -1,7 +1,8 @@
 """Command dedup: finds near-duplicates within the input, or against all earlier runs.
 
-Result rows wait in a spool, and the lines for --keep in a partial file, until all is stored.  The
-texts wait in a spool, too: candidates that sketches find are decided by their texts.
+Candidates that sketches find are decided by their texts, which are read again where they are, or
+wait in a spool.  Result rows wait in a spool, too, and the output of --keep in a partial file,
+until all is stored.
 """
 
 import os
@@ -35,6 +36,7 @@ from simdb.cli.reading.origins import Origins
 from simdb.cli.reading.records import Reading, valid_name
 from simdb.cli.reading.source_names import expanded, holds_records
 from simdb.cli.reading.sources import check_sources, header_of, read_sources
+from simdb.engine.search.judge import ESTIMATE
 from simdb.errors import OptionError
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
@@ -131,7 +133,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         beginnings_of(results.show) as beginnings,
         Origins() as origins,
     ):
-        reading = replace(job.reading, origins=origins)
+        reading = replace(job.reading, origins=origins if _reads_again(job) else None)
         intake = Intake(read_sources(job.sources, reading, excluded=own_files), progress)
         names = list(map(valid_name, job.sources))
         shown = rows if beginnings is None else Shown(rows, beginnings)
@@ -165,6 +167,11 @@ def _run(job: Job) -> tuple[Outcome, int]:
             if note is not None:
                 progress.note(note)
     return outcome, intake.skipped
+
+
+def _reads_again(job: Job) -> bool:
+    """Return whether texts or lines of the sources can be needed a second time."""
+    return job.results.keep is not None or job.duplicates.verify != ESTIMATE
 
 
 def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:

@@ -16,8 +16,7 @@ from simdb.functions import similarities
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.signatures import Signatures
-from simdb.sketch.exact_similarity import exact_threshold
-from simdb.spark import clustering, frames, jobs, sketching
+from simdb.spark import clustering, frames, jobs, sketching, verifying
 from simdb.spark.clustering import FIRST
 from simdb.spark.held import Held, stored
 from simdb.values import Fingerprints
@@ -121,10 +120,9 @@ def _sketches(documents: _Documents, on_null: str, checkpoint: str | None, held:
 
 
 def _default_similarity(documents: _Documents) -> float:
-    default = Options(sketch=documents.sketch).similarity
     if documents.verify == EXACT:
-        return exact_threshold(documents.sketch, default)
-    return default
+        return verifying.default_least(documents.sketch)
+    return Options(sketch=documents.sketch).similarity
 
 
 def _compared(found: Any, sketches: Any, documents: _Documents) -> Any:

@@ -51,11 +51,15 @@ def _spread(candidates: Any, roots: Any, job: Job) -> Any:
     return every.sortWithinPartitions("root")
 
 
+def default_least(sketch: Simhash | Minhash) -> float:
+    """Return the least exact similarity of a match, if none is asked for."""
+    return exact_threshold(sketch, Options(sketch=sketch).similarity)
+
+
 def least_of(job: Job) -> float:
     """Return the least exact similarity of a match."""
-    if job.asked.similarity is not None:
-        return job.asked.similarity
-    return exact_threshold(job.sketch, Options(sketch=job.sketch).similarity)
+    asked = job.asked.similarity
+    return default_least(job.sketch) if asked is None else asked
 
 
 def _judge(sketch: Simhash | Minhash, least: float, batches: Iterable[Any]) -> Iterator[Any]:

@@ -217,9 +217,8 @@ def _level(similarities: F64, chances: F64, curve: F64) -> float:
     best threshold, a pair counts as a duplicate if its probability is at least half of the best F1
     (Lipton, Elkan & Narayanaswamy 2014).  Without pairs, it does if that is as likely as not.
     """
-    if not len(similarities):
-        return float(LEVELS[min(int(np.searchsorted(curve, 0.5)), len(LEVELS) - 1)])
     order = np.argsort(-similarities)
     right = np.cumsum(chances[order])
-    best = float((2 * right / (np.arange(1, len(order) + 1) + chances.sum())).max())
+    every = 2 * right / (np.arange(1, len(order) + 1) + chances.sum())
+    best = float(every.max()) if len(every) else 1.0
     return float(LEVELS[min(int(np.searchsorted(curve, best / 2)), len(LEVELS) - 1)])

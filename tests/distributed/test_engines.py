@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from copied_texts import copied_texts
 
 import simdb
 
@@ -35,17 +36,7 @@ def page(tmp_path, monkeypatch):
 
 @pytest.fixture
 def documents():
-    generator = np.random.default_rng(5)
-    words = [f"word{number}" for number in range(600)]
-    texts = []
-    for _ in range(300):
-        if texts and generator.random() < 0.4:
-            text = texts[generator.integers(0, len(texts))].split()
-            for at in generator.integers(0, len(text), generator.integers(0, 4)):
-                text[at] = words[generator.integers(0, 600)]
-        else:
-            text = [words[at] for at in generator.integers(0, 600, 150)]
-        texts.append(" ".join(text))
+    texts = copied_texts(5, 300, words=600, length=150)
     return [3 * number + 7 for number in range(len(texts))], [*texts[:-1], ""]
 
 

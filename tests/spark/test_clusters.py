@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
+from copied_texts import copied_texts
 
 import simdb
 
@@ -30,25 +30,9 @@ LOST = ["map-machine", "reduce-machine", "components-machine"]
 JOBS = ["pairs", "pairs in 5 partitions", "pairs of signatures", "clusters"]
 
 
-def some_texts(seed, count):
-    """Make texts of which many are edited or equal copies of others."""
-    generator = np.random.default_rng(seed)
-    words = [f"word{number}" for number in range(800)]
-    texts = []
-    for _ in range(count):
-        if texts and generator.random() < 0.4:
-            text = texts[generator.integers(0, len(texts))].split()
-            for at in generator.integers(0, len(text), generator.integers(0, 4)):
-                text[at] = words[generator.integers(0, 800)]
-        else:
-            text = [words[at] for at in generator.integers(0, 800, 200)]
-        texts.append(" ".join(text))
-    return texts
-
-
 def run_jobs(master, folder, jobs):
     """Run on_cluster.py with a master; return what its jobs found."""
-    texts = some_texts(1, 800)
+    texts = copied_texts(1, 800)
     table = arrow.table({"id": list(range(len(texts))), "text": texts})
     parquet.write_table(table, folder / "texts.parquet", compression="zstd")
     command = [sys.executable, str(HERE / "on_cluster.py"), master, str(folder), *jobs]
@@ -138,7 +122,7 @@ def found(java, request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def single(tmp_path_factory):
     """What one database with all documents finds."""
-    texts = some_texts(1, 800)
+    texts = copied_texts(1, 800)
     folder = tmp_path_factory.mktemp("single")
     with simdb.open(folder / "x", "x") as database:
         database.insert_many(list(range(len(texts))), texts)

@@ -1,28 +1,12 @@
 """Spark drops the rows that one database with all documents would drop."""
 
-import numpy as np
 import pytest
+from copied_texts import copied_texts
 
 import simdb
 from simdb import spark as ss
 
-
-def some_texts(seed, count):
-    """Make texts of which many are edited or equal copies of others."""
-    generator = np.random.default_rng(seed)
-    texts = []
-    for _ in range(count):
-        if texts and generator.random() < 0.4:
-            text = texts[generator.integers(0, len(texts))].split()
-            for at in generator.integers(0, len(text), generator.integers(0, 12)):
-                text[at] = f"word{generator.integers(0, 800)}"
-        else:
-            text = [f"word{at}" for at in generator.integers(0, 800, 120)]
-        texts.append(" ".join(text))
-    return texts
-
-
-TEXTS = [*some_texts(5, 250), "", "..."]
+TEXTS = [*copied_texts(5, 250, length=120, edits=12), "", "..."]
 IDS = [f"id{at:04}" for at in range(len(TEXTS))]
 BY_ID = dict(zip(IDS, TEXTS, strict=True))
 

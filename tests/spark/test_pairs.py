@@ -1,29 +1,12 @@
 """Spark finds the pairs that one database with all documents finds."""
 
-import numpy as np
 import pytest
+from copied_texts import copied_texts
 
 import simdb
 from simdb import spark as ss
 
-
-def some_texts(seed, count):
-    """Make texts of which many are edited or equal copies of others."""
-    generator = np.random.default_rng(seed)
-    words = [f"word{number}" for number in range(800)]
-    texts = []
-    for _ in range(count):
-        if texts and generator.random() < 0.4:
-            text = texts[generator.integers(0, len(texts))].split()
-            for at in generator.integers(0, len(text), generator.integers(0, 4)):
-                text[at] = words[generator.integers(0, 800)]
-        else:
-            text = [words[at] for at in generator.integers(0, 800, 200)]
-        texts.append(" ".join(text))
-    return texts
-
-
-TEXTS = [*some_texts(1, 400), "", "..."]
+TEXTS = [*copied_texts(1, 400), "", "..."]
 
 
 @pytest.fixture(scope="session", params=["bigint", "string"])

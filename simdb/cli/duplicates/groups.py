@@ -59,7 +59,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
             pass
         work.progress.begin("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
-        # The documents are stored in the order of the spool.
+        # The texts were added in the order in which the documents are stored.
         documents = None if texts is None else ByOrdinal(texts.texts, remembered=Remembered())
         clusters = database.find_clusters(
             similarity=matching.similarity, distance=matching.distance, recall=matching.recall,

@@ -91,33 +91,36 @@ class Origins:
         `start`: its start in the file.
         """
         place = self._starts[-1] + start
-        for column, value in zip(
-            self._blocks, (place, len(block), checksum_of(block)), strict=True
-        ):
-            column.append(value)
+        starts, sizes, checksums = self._blocks
+        starts.append(place)
+        sizes.append(len(block))
+        checksums.append(checksum_of(block))
         self._size = place + len(block)
         return place
 
     def texts(self, starts: Sequence[int], sizes: Sequence[int]) -> list[str]:
         """Return the texts of lines; raise InputError if one was changed since it was read."""
         found: list[str] = []
-        at = 0
-        while at < len(starts):
-            file, stop = self._file_of(starts, at)
-            lines = self._read(file, starts[at:stop], sizes[at:stop])
-            found += self._parsed(file, lines)
-            at = stop
+        for file, lines in self._by_file(starts, sizes):
+            values = file.parse(iter(lines))
+            if len(values) < len(lines):
+                raise _changed(file)
+            found += [value.text for value in values]
         return found
 
     def lines(self, starts: Sequence[int], sizes: Sequence[int]) -> list[bytes]:
         """Return lines, each with its line feed; raise InputError like `texts`."""
-        found: list[bytes] = []
+        return [line for _, lines in self._by_file(starts, sizes) for line in lines]
+
+    def _by_file(
+        self, starts: Sequence[int], sizes: Sequence[int]
+    ) -> Iterator[tuple[_File, list[bytes]]]:
+        """Yield the lines in their order, those that follow each other in a file with the file."""
         at = 0
         while at < len(starts):
             file, stop = self._file_of(starts, at)
-            found += self._read(file, starts[at:stop], sizes[at:stop])
+            yield file, self._read(file, starts[at:stop], sizes[at:stop])
             at = stop
-        return found
 
     def _file_of(self, starts: Sequence[int], at: int) -> tuple[_File, int]:
         """Return the file of the line `at`, and the position of the next line of another file."""
@@ -150,24 +153,18 @@ class Origins:
                 " it can be"
             ) from error
 
-    def _parsed(self, file: _File, lines: list[bytes]) -> list[str]:
-        values = file.parse(iter(lines))
-        if len(values) < len(lines):
-            raise _changed(file)
-        return [value.text for value in values]
-
     def _check(self, file: _File, descriptor: int, starts: Sequence[int]) -> None:
         """Raise InputError if the file has other bytes than it had around some lines of it."""
         if file.is_same is not False:
             file.is_same = _identity(descriptor) == file.identity
         if file.is_same:
             return
-        places, sizes, checksums = self._blocks
+        firsts, sizes, checksums = self._blocks
         for start in starts:
-            number = bisect_right(places, start) - 1
+            number = bisect_right(firsts, start) - 1
             if number in self._checked:
                 continue
-            block = os.pread(descriptor, sizes[number], places[number] - file.start)
+            block = os.pread(descriptor, sizes[number], firsts[number] - file.start)
             if checksum_of(_ended(block, sizes[number])) != checksums[number]:
                 raise _changed(file)
             self._checked.add(number)

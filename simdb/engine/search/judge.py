@@ -92,7 +92,7 @@ class Judge:
         self.counts = Verification(exact.measure, least)
         self._exact = exact
         self.texts = texts
-        self._remembered = remembered
+        self._remembered = Remembered(0) if remembered is None else remembered
         self._count = PART_PAIRS_FIRST  # of the next part
 
     @property
@@ -129,9 +129,6 @@ class Judge:
     def _decided(self, state: State, couples: Couples) -> Iterator[tuple[I64, F32]]:
         """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
         order = np.lexsort((couples.right, couples.left))
-        if self._remembered is None:
-            yield from self._parts(state, couples, order)
-            return
         left, right = couples.left, couples.right
         known = self._remembered.find(left[order], right[order])
         is_new = np.isnan(known)
