@@ -10,7 +10,6 @@ from soundness import TINY
 import simdb
 from simdb.engine.write import writer
 from simdb.storage import layout
-from simdb.storage.runs import page_cache
 
 WORDS = [f"word{number}" for number in range(30)]
 # Slices of one query and chunks of one header; small slices and chunks; slices and whole runs;
@@ -284,7 +283,7 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
     with database.write() as transaction:
         with transaction._state() as state:
             tables = [state.runs[0].table(number, state.source) for number in range(4)]
-        assert all(page_cache.is_mapped(table.keys) for table in tables)
+            assert all(state.source.pages_of(table.keys) for table in tables)
         kept = [table.keys.copy() for table in tables]
 
         found = transaction.insert_batch(

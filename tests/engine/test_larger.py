@@ -125,9 +125,9 @@ def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
             places = [table.keys.ctypes.data for table in tables]
             fetched = set()
 
-            def note(array):
+            def note(pages):
                 ends = [start + 8 * COUNT for start in places]
-                inside = (at for at in range(20) if places[at] <= array.ctypes.data < ends[at])
+                inside = (at for at in range(20) if places[at] <= pages.start < ends[at])
                 fetched.update(inside)
 
             monkeypatch.setattr(page_cache, "fetch", note)

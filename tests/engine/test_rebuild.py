@@ -277,6 +277,32 @@ def test_kept_clusters_are_made_anew(tmp_path, options, is_harmed):
     assert_sound(path)
 
 
+SAMPLE = range(0, 20_000, 400)
+KINDS = {
+    "clusters by distance": {"keep_clusters": "distance"},
+    "without cross-polytope tables": {"keep_clusters": "distance", "polytopes": 0},
+    "clusters by similarity": {"keep_clusters": "similarity", "recall": 1.0},
+    "clusters found again": {"keep_clusters": "similarity"},
+    "signatures": {"sketch": simdb.Minhash(permutations=16), "keep_clusters": "similarity"},
+    "no clusters": {"keep_times": "inserted"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_of_pages_of_their_own_are_whole_after_a_rebuild(tmp_path, kind):
+    """Values of this size have whole pages, which are not in the file before the commit."""
+    count = 20_000
+    texts = [f"{at} {at + 1} {at * 7} {at * 11} {at % 999}" for at in range(count)]
+    with simdb.open(tmp_path / "db", options=simdb.Options(**KINDS[kind])) as database:
+        database.insert_many(range(count), texts)
+
+        database.rebuild()
+        database.rebuild()
+
+        assert list(database.check(deep=True)) == []
+        assert all(at in {match.id for match in database.query(texts[at])} for at in SAMPLE)
+
+
 STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]
 
 

@@ -6,7 +6,7 @@ from soundness import TINY
 
 import simdb
 from simdb.storage import layout
-from simdb.storage.environment.mapped import map_start, mapped_value
+from simdb.storage.environment.mapped import FileMap, Pages, find_map
 from simdb.storage.files import memory
 from simdb.storage.runs import page_cache, source
 
@@ -29,13 +29,12 @@ def found(large):
     with large._store.state() as state:
         transaction = state.source.transaction
         manifest = environment.subdatabase(layout.MANIFEST)
-        begin = map_start(transaction, manifest, layout.MANIFEST_KEY)
+        known = find_map(transaction, manifest, layout.MANIFEST_KEY, environment.used_bytes)
 
-        def find(name, key, *, start=begin, used_bytes=environment.used_bytes):
+        def find(name, key, *, file_map=known):
             handle = environment.subdatabase(name)
             expected = transaction.get(key, db=handle)
-            value = mapped_value(transaction, handle, key, start=start, used_bytes=used_bytes)
-            return value, expected
+            return file_map.value(transaction, handle, key), expected
 
         yield find
 
@@ -64,9 +63,9 @@ def test_there_is_no_value_under_an_unknown_key(found):
     assert found(layout.DELTA, b"x") == (None, None)
 
 
-@pytest.mark.parametrize("wrong", [{"start": 4096}, {"start": 0}, {"used_bytes": 8192}])
+@pytest.mark.parametrize("wrong", [FileMap(4096, 1 << 30), FileMap(0, 1 << 30), FileMap(0, 8192)])
 def test_pages_that_do_not_fit_are_left_to_the_binding(found, wrong):
-    value, expected = found(layout.IDS, KEY, **wrong)
+    value, expected = found(layout.IDS, KEY, file_map=wrong)
 
     assert address(value) == address(expected)
 
@@ -74,7 +73,28 @@ def test_pages_that_do_not_fit_are_left_to_the_binding(found, wrong):
 def test_a_map_without_a_manifest_has_no_known_place(large):
     environment = large._store.environment
     with environment.reading() as transaction:
-        assert map_start(transaction, environment.subdatabase(layout.DELTA), b"none") == 0
+        handle = environment.subdatabase(layout.DELTA)
+        assert find_map(transaction, handle, b"none", environment.used_bytes) is None
+
+
+def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
+    store = large._store
+    with store.state() as state:
+        table = state.runs[0].table(0, state.source)
+        pages = state.source.pages_of(table.keys)
+        copied = state.source.pages_of(table.keys.copy())
+
+    def written(transaction):
+        handle = store.environment.subdatabase(layout.IDS)
+        source = store.source(inside=transaction)
+        name, kind = layout.IDS, layout.TABLE_KINDS[layout.KEYS]
+        transaction.put(KEY, bytes(transaction.get(KEY, db=handle)), db=handle)
+        return source.pages_of(source.fetch(name, kind, KEY, "<u8"))
+
+    assert pages.start >= table.keys.ctypes.data > pages.start - 4096
+    assert pages.stop > pages.start
+    assert copied is None
+    assert store.environment.write(written) is None
 
 
 def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
@@ -82,7 +102,7 @@ def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypat
     advised = []
     advise = page_cache._advise
     monkeypatch.setattr(
-        page_cache, "_advise", lambda array, *how: advised.append(how[0]) or advise(array, *how)
+        page_cache, "_advise", lambda pages, *how: advised.append(how[0]) or advise(pages, *how)
     )
     with simdb.open(large.path, "w", durability="none") as database:
         database.insert_many(range(COUNT, COUNT + 5000), BITS[:5000] ^ np.uint64(1))
@@ -158,9 +178,8 @@ def test_pages_are_asked_for_in_parts_that_the_system_reads_ahead(monkeypatch):
         "_MADVISE",
         lambda at, size, how: asked.append((at.value, size.value, how.value)) or 0,
     )
-    array = np.zeros(1 << 20, np.uint8)
 
-    page_cache.fetch(array)
+    page_cache.fetch(Pages(1 << 30, (1 << 30) + (1 << 20)))
 
     ahead = [(at, size) for at, size, how in asked if how == page_cache.WILL_NEED]
     whole = [(at, size) for at, size, how in asked if how == page_cache.POPULATE_READ]

@@ -1,5 +1,7 @@
 """Tables merged window by window."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from simdb.storage.runs.run import Table
 from simdb.storage.runs.table_merge import TableMerge
 
 NONE = np.empty(0, np.uint32)
+# Sees no table in the map of a file.
+IN_MEMORY = SimpleNamespace(pages_of=lambda array: None)
 
 
 def tables_of(*columns):
@@ -28,7 +32,7 @@ def merged_in_windows(tables, most, dead=None):
     merge = TableMerge([len(table.keys) for table in tables])
     count = 0
     while not merge.is_complete:
-        merge.advance(tables, dead, most)
+        merge.advance(tables, IN_MEMORY, dead, most)
         count += 1
     return merge.merged, count
 
@@ -88,7 +92,7 @@ def test_a_single_table_is_copied_without_the_deleted(most, count):
 
     merge = TableMerge([40], count)
     while not merge.is_complete:
-        merge.advance(tables, dead, most)
+        merge.advance(tables, IN_MEMORY, dead, most)
 
     kept = tables[0].ordinals % 3 != 0
     assert merge.merged.keys.tolist() == tables[0].keys[kept].tolist()

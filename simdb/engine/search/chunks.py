@@ -20,6 +20,7 @@ from simdb.storage import layout
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
 
 ENTRY_BYTES = 12  # a key and an ordinal
@@ -79,7 +80,7 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     method, source = method_of(state, plan), state.source
     try:
         if chunk.segment is None and (chunk.window or source.is_larger_than_memory):
-            _fetch(chunk.window, method.tables(state, plan, chunk.run))
+            _fetch(chunk.window, method.tables(state, plan, chunk.run), source)
         elif chunk.segment is not None and method.scans_vectors(plan):
             chunk.run.segment(chunk.segment, source, (layout.VECTOR,))
         yield part
@@ -124,11 +125,13 @@ def _last_header(directory: npt.NDArray[np.uint32], position: int) -> int:
     return int(np.searchsorted(directory, np.uint32(position), "right")) - 1
 
 
-def _fetch(window: tuple[int, int] | None, tables: Iterable[Table]) -> None:
+def _fetch(window: tuple[int, int] | None, tables: Iterable[Table], source: Source) -> None:
     """Bring the part of some tables that is under a window into memory; all for None."""
     for table in tables:
         start, stop = window or (0, len(table.directory) - 1)
         first, last = int(table.directory[start]), int(table.directory[stop])
-        for part in (table.directory[start : stop + 1], table.keys[first:last]):
-            page_cache.fetch(part)
-        page_cache.fetch(table.ordinals[first:last])
+        read = (table.directory[start : stop + 1], table.keys[first:last])
+        for part in (*read, table.ordinals[first:last]):
+            pages = source.pages_of(part)
+            if pages is not None:
+                page_cache.fetch(pages)

@@ -179,7 +179,7 @@ class Merging:
         is_first = step.table == layout.IDS and layout.ORDINALS in step.columns
         left_out = dead if is_first else self._find_left_out(run, source)
         tables = [each.named_table(step.table, source) for each in runs]
-        self._merge.advance(tables, left_out, most)
+        self._merge.advance(tables, source, left_out, most)
 
     def _find_left_out(self, run: RunInfo, source: Source) -> Bitmap | None:
         """Return the tombstones of the documents that the table of ids leaves out; None if none."""

@@ -122,7 +122,7 @@ def _merged(
         return tables[0]
     merge = TableMerge([len(table.keys) for table in tables], counts.of(name))
     while not merge.is_complete:
-        merge.advance(tables, left_out, WINDOW_ENTRIES)
+        merge.advance(tables, source, left_out, WINDOW_ENTRIES)
     keys, ordinals, _ = merge.merged
     if len(keys) != counts.of(name):
         raise CorruptError(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
+from simdb.storage.environment.mapped import Pages
 from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
@@ -104,7 +105,7 @@ class Run:
             for number, segment in enumerate(segments or ())
             for column, array in segment.columns.items()
         }
-        self._mapped: list[npt.NDArray[Any]] = []  # fetched arrays that lie in the map
+        self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
         self._unweighted: npt.NDArray[np.int64] | None = None
         # A run in memory has no sample.
@@ -113,8 +114,8 @@ class Run:
 
     def give_back(self) -> None:
         """Release the fetched arrays from the memory of this process until they are used again."""
-        for array in self._mapped:
-            page_cache.give_back(array)
+        for pages in self._mapped:
+            page_cache.give_back(pages)
 
     def table(self, number: int, source: Source) -> Table:
         """Return table `number`."""
@@ -162,10 +163,10 @@ class Run:
         """
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in chosen}
-        mapped = list(filter(page_cache.is_mapped, columns.values()))
+        mapped = [pages for pages in map(source.pages_of, columns.values()) if pages is not None]
         if mapped and source.is_larger_than_memory:
-            for array in mapped:
-                page_cache.fetch(array)
+            for pages in mapped:
+                page_cache.fetch(pages)
         offsets = columns.get(layout.OFFSET)
         if offsets is not None and (offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any()):
             raise CorruptError(
@@ -237,7 +238,7 @@ class Run:
                     f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
                     f" but the manifest says {count}"
                 )
-            parts.append(self._noted(array, source))
+            parts.append(self._noted(array, source, is_random=True))
         key = layout.table_key(self.info.number, layout.DIRECTORY)
         directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
         if stored_bits(name, directory, count, source.header_offset) is None:
@@ -245,7 +246,7 @@ class Run:
                 f"the directory of run {self.info.number} of {name.decode()} has"
                 f" {len(directory)} entries, which do not fit {count} keys"
             )
-        return Table(parts[0], parts[1], self._noted(directory, source))
+        return Table(parts[0], parts[1], self._noted(directory, source, is_random=True))
 
     def _fetch_column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         start, stop = self.segment_range(number)
@@ -268,14 +269,17 @@ class Run:
         dtype = layout.COLUMN_TYPES[column]
         array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
         # A search reads the vectors of its candidates.
-        return self._noted(array, source if column == layout.VECTOR else None)
+        return self._noted(array, source, is_random=column == layout.VECTOR)
 
-    def _noted(self, fetched: npt.NDArray[Any], source: Source | None = None) -> npt.NDArray[Any]:
-        """Remember an array if it is mapped; with a `source`, it is read here and there."""
-        if page_cache.is_mapped(fetched):
-            self._mapped.append(fetched)
-            if source is not None and source.is_larger_than_memory:
-                page_cache.expect_random(fetched)
+    def _noted(
+        self, fetched: npt.NDArray[Any], source: Source, *, is_random: bool
+    ) -> npt.NDArray[Any]:
+        """Remember the pages of an array in the map; `is_random`: it is read here and there."""
+        pages = source.pages_of(fetched)
+        if pages is not None:
+            self._mapped.append(pages)
+            if is_random and source.is_larger_than_memory:
+                page_cache.expect_random(pages)
         return fetched
 
 

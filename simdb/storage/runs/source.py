@@ -10,7 +10,7 @@ from simdb.errors import ClosedError
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder
-from simdb.storage.environment.mapped import map_start, mapped_value
+from simdb.storage.environment.mapped import FileMap, Pages, find_map
 from simdb.storage.environment.reading import get_value, values_from
 from simdb.storage.files.memory import memory_bytes
 
@@ -19,7 +19,7 @@ class Source:
     """A read transaction, from which the values of stored runs are fetched."""
 
     __slots__ = (
-        "_environment", "_is_lent", "_reading", "_start", "header_offset", "holder", "width",
+        "_environment", "_file_map", "_is_lent", "_reading", "header_offset", "holder", "width",
     )  # fmt: skip
 
     def __init__(
@@ -37,7 +37,7 @@ class Source:
         self.holder: Holder | None = None
         self._reading = Lock()
         self._is_lent = inside is not None
-        self._start = 0  # the address of the map, once it is known
+        self._file_map: FileMap | None = None  # once it is known
         if inside is None:
             self.holder = environment.begin()
         else:
@@ -69,8 +69,23 @@ class Source:
 
         CorruptError if it is missing.
         """
-        found = self.find(name, key) if self._is_lent else self._find_mapped(name, key)
+        with self._reading:
+            # LMDB notes in the transaction what it has read, and threads may share a verb's work.
+            file_map, handle = self._map(), self.handle(name)
+            if file_map is None:
+                found = get_value(self.transaction, handle, key)
+            else:
+                found = file_map.value(self.transaction, handle, key)
         return codec.decode_array(kind, key, codec.present(kind, key, found, name), dtype)
+
+    def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
+        """Return the whole pages of an array that lie in the map; None if it is elsewhere.
+
+        So is all that was fetched from inside a write transaction.
+        """
+        with self._reading:
+            file_map = self._map()
+        return None if file_map is None else file_map.pages_of(array)
 
     @property
     def data_bytes(self) -> int:
@@ -91,14 +106,19 @@ class Source:
         """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
         return codec.present(kind, key, self.find(name, key), name)
 
-    def _find_mapped(self, name: bytes, key: bytes) -> Any:
-        # LMDB notes in the transaction what it has read, and threads may share a verb's work.
-        with self._reading:
-            if not self._start:
-                manifest = self.handle(layout.MANIFEST)
-                self._start = map_start(self.transaction, manifest, layout.MANIFEST_KEY)
-            place = {"start": self._start, "used_bytes": self._environment.used_bytes}
-            return mapped_value(self.transaction, self.handle(name), key, **place)
+    def _map(self) -> FileMap | None:
+        """Return the map of the data file; None inside a write transaction.
+
+        The caller has `_reading`.
+        """
+        if self._file_map is None and not self._is_lent:
+            self._file_map = find_map(
+                self.transaction,
+                self.handle(layout.MANIFEST),
+                layout.MANIFEST_KEY,
+                self._environment.used_bytes,
+            )
+        return self._file_map
 
     def find(self, name: bytes, key: bytes) -> Any:
         """Return the bytes stored under `key` of a sub-database; None if there are none."""

@@ -11,6 +11,7 @@ import numpy as np
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.merge import merge_tables, without
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, table_with_room
 
 
@@ -37,20 +38,23 @@ class TableMerge:
         """The merged table, once it is complete; the directory is left empty."""
         return self._merged
 
-    def advance(self, tables: Sequence[Table], dead: Bitmap | None, most: int) -> None:
+    def advance(
+        self, tables: Sequence[Table], source: Source, dead: Bitmap | None, most: int
+    ) -> None:
         """Merge about `most` more entries of `tables` that are not dead; all if so few are left.
 
         The tables and the tombstones are the same in each call, but may have moved in memory.
+        `source` sees the tables.
         """
         stops = self._stops(tables, most)
         parts = [
             Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
             for table, start, stop in zip(tables, self._positions, stops, strict=True)
         ]
-        for part in parts:
-            if page_cache.is_mapped(part.keys):
-                page_cache.fetch(part.keys)
-                page_cache.fetch(part.ordinals)
+        for array in (each for part in parts for each in (part.keys, part.ordinals)):
+            pages = source.pages_of(array)
+            if pages is not None:
+                page_cache.fetch(pages)
         if dead is not None:
             parts = [without(part, dead) for part in parts]
         count = sum(len(part.keys) for part in parts)
