@@ -44,6 +44,7 @@ Identifiers = _arrange.Identifiers
 decode_ids = _arrange.decode_ids
 directory = _arrange.directory
 encode_ids = _arrange.encode_ids
+entry_sum = _arrange.entry_sum
 first_descent = _arrange.first_descent
 keep = _arrange.keep
 merge = _arrange.merge

@@ -109,6 +109,8 @@ cdef extern from "variants.h" nogil:
                         const uint8_t *dead, int64_t dead_size, uint64_t *keys_out,
                         uint32_t *ordinals_out) noexcept nogil
         int64_t (*descent)(const uint64_t *keys, int64_t count) noexcept nogil
+        uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals,
+                              int64_t count) noexcept nogil
 
     const arrange_operations_type *arrange_operations
     const arrange_operations_type *arrange_variant(size_t index)

@@ -56,6 +56,13 @@ def directory(keys: U64, header_bits: int, out: U32) -> None:
 def first_descent(keys: U64) -> int:
     """Return the position of the first key that is smaller than the key before it, or -1."""
 
+def entry_sum(keys: U64, ordinals: U32) -> int:
+    """Return a checksum of 64 bits of the entries of a table, which their order does not change.
+
+    The entries of two tables together have the sum of both sums, modulo 2**64; a key with another
+    ordinal counts differently.  `simdb_ext/arrange/entry_sum.h` has the definition.
+    """
+
 class Forest:
     """A union-find over the numbers 0 .. count - 1."""
 

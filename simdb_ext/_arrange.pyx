@@ -143,6 +143,16 @@ def first_descent(const uint64_t[::1] keys not None):
     return position
 
 
+def entry_sum(const uint64_t[::1] keys not None, const uint32_t[::1] ordinals not None):
+    """Return a checksum of 64 bits of the entries of a table, which their order does not change."""
+    cdef uint64_t total = 0
+    check_table(keys.shape[0], ordinals.shape[0])
+    if keys.shape[0]:
+        with nogil:
+            total = arrange_operations.entry_sum(&keys[0], &ordinals[0], keys.shape[0])
+    return total
+
+
 cdef class Forest:
     """A union-find over the numbers 0 .. count - 1."""
 

@@ -26,6 +26,7 @@ HEADER_BITS_MAX = 32
 ORDINAL_COUNT_MAX = 2**32  # ordinals are uint32
 ID_BYTES_MAX = 1023
 INT_BYTES = 8
+ENTRY_SUM_LOW, ENTRY_SUM_HIGH = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 
 
 def variants() -> list[str]:
@@ -127,6 +128,14 @@ def first_descent(keys: U64) -> int:
     _check_column(keys, np.uint64)
     descents = np.flatnonzero(keys[1:] < keys[:-1])
     return int(descents[0]) + 1 if len(descents) else -1
+
+
+def entry_sum(keys: U64, ordinals: U32) -> int:
+    """Return a checksum of 64 bits of the entries of a table, which their order does not change."""
+    _check_table(keys, ordinals)
+    low = keys.astype(np.uint32) + ordinals * ENTRY_SUM_LOW
+    high = (keys >> np.uint64(32)).astype(np.uint32) + ordinals * ENTRY_SUM_HIGH
+    return int((keys + low.astype(np.uint64) * high).sum(dtype=np.uint64))
 
 
 class Forest:

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "descent.h"
+#include "entry_sum.h"
 #include "keep.h"
 #include "permute.h"
 
@@ -17,6 +18,7 @@ struct arrange_operations {
     arrange_permute_function *permute;
     arrange_keep_function *keep;
     arrange_descent_function *descent;
+    arrange_entry_sum_function *entry_sum;
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

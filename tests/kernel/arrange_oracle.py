@@ -50,6 +50,16 @@ def permute(word, mask):
     return key
 
 
+def entry_sum(keys, ordinals):
+    """Return the checksum of entries by its definition."""
+    total = 0
+    for key, ordinal in zip(keys, ordinals, strict=True):
+        low = (key + 0x9E3779B1 * ordinal) % 2**32
+        high = ((key >> 32) + 0x85EBCA77 * ordinal) % 2**32
+        total += key + low * high
+    return total % 2**64
+
+
 def components(count, pairs):
     """Return the smallest member of the component of each number."""
     labels = list(range(count))

@@ -200,6 +200,30 @@ def test_the_first_descent_is_found_wherever_it_is(arrange, position):
     assert arrange.first_descent(odd(keys, np.uint64)) == position
 
 
+@pytest.mark.parametrize("count", [*SIZES, 70000])
+def test_the_sum_of_entries_is_that_of_its_definition_in_any_order(arrange, count):
+    keys, ordinals = words(count, count), [word >> 32 for word in words(7, count)]
+    order = np.random.default_rng(count).permutation(count)
+
+    columns = odd(keys, np.uint64), odd(ordinals, np.uint32)
+    shuffled = columns[0][order], columns[1][order]
+
+    assert arrange.entry_sum(*columns) == oracle.entry_sum(keys, ordinals)
+    assert arrange.entry_sum(*shuffled) == arrange.entry_sum(*columns)
+
+
+def test_the_sum_of_entries_changes_with_any_entry(arrange):
+    keys, ordinals = np.array(words(1, 600), np.uint64), np.arange(600, dtype=np.uint32)
+    before = arrange.entry_sum(keys, ordinals)
+
+    zeroed, swapped = keys.copy(), ordinals.copy()
+    zeroed[512:] = 0
+    swapped[[3, 4]] = swapped[[4, 3]]
+
+    assert arrange.entry_sum(zeroed, ordinals) != before
+    assert arrange.entry_sum(keys, swapped) != before
+
+
 def test_columns_of_the_wrong_kind_are_refused(arrange):
     keys, ordinals = np.zeros(8, np.uint64), np.zeros(8, np.uint32)
     wrong = [
@@ -223,6 +247,8 @@ def test_columns_of_the_wrong_kind_are_refused(arrange):
         lambda: arrange.directory(keys, -1, ordinals),
         lambda: arrange.directory(keys, 3, ordinals),
         lambda: arrange.first_descent(None),
+        lambda: arrange.entry_sum(keys, ordinals[:7]),
+        lambda: arrange.entry_sum(keys, keys),
         lambda: arrange.select("sse9"),
         lambda: arrange.Forest(-1),
         lambda: arrange.Forest(2**33),
