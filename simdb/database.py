@@ -150,7 +150,8 @@ class Database(Reading[IdT], Writing[IdT]):
     def check(self, deep: bool = False) -> "Iterator[Finding]":
         """Yield what is wrong with the stored database, one finding at a time; none if it is sound.
 
-        `deep` reads every byte, compares all checksums, and makes every table again to compare it.
+        The tables and columns are read once and compared with their checksums.  `deep` reads every
+        byte, and makes every table again to compare it.
         """
         self._check_open()
         return maintenance.inspection.check(self._store, deep=deep)

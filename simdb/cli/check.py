@@ -19,7 +19,7 @@ RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 def check(
     db: Database,
     deep: Annotated[
-        bool, Option("--deep", help="Read every byte and verify all checksums.")
+        bool, Option("--deep", help="Read every byte and make every table again.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -29,7 +29,7 @@ def check(
     """
     if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
         raise Exit(FINDINGS)
-    note = "no problem found" if deep else "no problem found; --deep reads every byte"
+    note = "no problem found" if deep else "no problem found; --deep makes every table again"
     print(note, file=sys.stderr)
 
 

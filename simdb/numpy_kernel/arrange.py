@@ -131,7 +131,7 @@ def first_descent(keys: U64) -> int:
 
 
 def entry_sum(keys: U64, ordinals: U32) -> int:
-    """Return a checksum of 64 bits of the entries of a table, which their order does not change."""
+    """Return a checksum of the entries of a table, which their order does not change."""
     _check_table(keys, ordinals)
     low = keys.astype(np.uint32) + ordinals * ENTRY_SUM_LOW
     high = (keys >> np.uint64(32)).astype(np.uint32) + ordinals * ENTRY_SUM_HIGH

@@ -1,8 +1,9 @@
 """The check: whether the stored database is consistent.
 
-Without `deep` it reads the small values and compares everything with the manifest.  With `deep` it
-reads every byte: the checksum of each value, the order and directory of each table, and whether all
-tables hold exactly the live documents of the columns.
+Without `deep` it reads every byte of the tables and columns once, and compares them with checksums
+and with the sums of entries in the manifest.  With `deep` it also compares what the values say: the
+order and directory of each table, and whether all tables hold exactly the live documents of the
+columns.
 """
 
 import os
@@ -29,6 +30,7 @@ from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merging import written_keys
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import differences
 from simdb.storage.runs.table import Table, stored_bits
 from simdb.values import BARE, EMPTY, WEIGHTED
 
@@ -55,18 +57,14 @@ def check_values(
             yield Finding(name.decode(), str(error), _remedy(name))
 
 
-def check_presence(
+def check_written_values(
     contents: Contents, source: Source, table_names: Sequence[bytes]
 ) -> Iterator[Finding]:
-    """Yield findings if values of runs are missing or do not have the manifest's length."""
+    """Yield findings if values of runs are missing, or are not those that were written."""
+    for name, problem in differences(contents.manifest.runs, source, table_names):
+        yield Finding(name.decode(), problem, _remedy(name))
     for run in contents.runs:
-        for name in (*table_names, layout.IDS):
-            yield from _tried(name, partial(run.named_table, name, source))
         yield from _tried(layout.LEARNT, partial(run.sample, source))
-        for number in range(run.segment_count):
-            for column in layout.COLUMN_KINDS:
-                name = layout.column_name(column)
-                yield from _tried(name, partial(run.column, column, number, source))
     if contents.manifest.unfinished is not None:
         for name, key in written_keys(contents.manifest.unfinished, table_names):
             if source.find(name, key) is None:

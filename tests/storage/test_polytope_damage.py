@@ -81,7 +81,8 @@ def test_the_deep_check_names_the_table(damaged, case):
 
     assert found[0].place.startswith("polytope/01")
     assert "rebuild" in found[0].remedy
-    assert list(damaged.check()) == []
+    # The sums of entries tell it without the deep check; a directory has no sum.
+    assert bool(list(damaged.check())) == (column != layout.DIRECTORY)
 
 
 @pytest.mark.parametrize("case", AT_ONCE)

@@ -90,26 +90,11 @@ def test_runs_sealed_inside_a_transaction_have_the_tables(database):
     assert found == polytope_tables.expected(database)
 
 
-def test_documents_without_weights_cost_no_values_and_no_number(database):
+def test_documents_without_weights_cost_no_values(database):
     database.insert_many(range(20), np.arange(20, dtype=np.uint64))
 
     assert polytope_tables.stored_values(database) == [0, 0, 0, 0]
     assert polytope_tables.stored(database) == {}
-    assert row_of(database) == 6
-
-
-def row_of(database):
-    """Return how many numbers the manifest has for the first run."""
-    environment = database._store.environment
-    with environment.reading() as transaction:
-        handle = environment.subdatabase(layout.MANIFEST)
-        value = transaction.get(layout.MANIFEST_KEY, db=handle)
-        stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
-        return len(stored["runs"][0])
-
-
-def test_weighted_documents_are_counted_in_the_manifest(mixed):
-    assert row_of(mixed) == 7
 
 
 @pytest.mark.parametrize("count", [1, 3, 16])
@@ -129,7 +114,6 @@ def test_without_polytopes_nothing_of_them_is_stored(open_database):
 
     assert "learnt" not in sections
     assert not [name for name in sections if name.startswith("polytope/")]
-    assert row_of(database) == 6
 
 
 def test_statistics_name_the_tables_and_their_bytes(mixed):

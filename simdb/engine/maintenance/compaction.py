@@ -8,7 +8,7 @@ database open.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -42,9 +42,15 @@ from simdb.storage.records.times import read_times, whole_chunks
 from simdb.storage.records.tombstones import live_count, live_ordinals
 from simdb.storage.runs.pieces import pieces_of
 from simdb.storage.runs.rewriting import write_run
-from simdb.storage.runs.run import as_segment
+from simdb.storage.runs.run import Run, as_segment
 from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import (
+    check_written,
+    column_differences,
+    differences,
+    table_differences,
+)
 from simdb.storage.runs.table import Put
 from simdb.storage.salvage import Part
 from simdb.storage.translation import MapFull
@@ -211,6 +217,14 @@ def _write_all(
         put_times(writer, times[_kept(base)])
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, _kept(base), manifest)
+    # Last, since nothing may change what was written before it is committed.
+    written = store.source(inside=writer.transaction)
+    if ahead.rows:
+        check_written(
+            each for row in rows for each in column_differences(Run(row), written, [layout.STATE])
+        )
+    else:
+        check_written(differences(rows, written, table_names(options)))
     manifest = renumbered(manifest, tuple(rows), count)
     if base.calibration is not None:
         covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
@@ -226,7 +240,23 @@ def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> 
         number = ahead.begin(count)
         rows = _merge_runs(ahead.store, base, source, number, ahead.put, threads)
         ahead.flush()
+        _check_ahead(ahead.store, rows)
         ahead.rows = rows
+
+
+def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
+    """Raise CorruptError unless runs written ahead are stored as written; states are still to come.
+
+    They are read in the map of the file, so that they do not stay in memory.
+    """
+    columns = [column for column in layout.COLUMN_KINDS if column != layout.STATE]
+    source = store.source()
+    try:
+        for row in rows:
+            check_written(table_differences(Run(row), source, table_names(store.options)))
+            check_written(column_differences(Run(row), source, columns))
+    finally:
+        source.end()
 
 
 def _merge_runs(

@@ -23,11 +23,11 @@ from simdb.storage.check import (
     check_delta,
     check_idf,
     check_metadata,
-    check_presence,
     check_runs,
     check_strays,
     check_times,
     check_values,
+    check_written_values,
 )
 from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
 from simdb.storage.environment.reading import get_value, statistics_of
@@ -72,11 +72,19 @@ def statistics(store: Store) -> Statistics:
 
 
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:
-    """Yield what is wrong with the stored database; nothing if it is sound.
+    """Yield what is wrong with the stored database, each thing once; nothing if it is sound.
 
-    `deep` reads every byte; without it, only sizes, counts, small values and the IDF table are
-    checked.
+    The tables and columns of runs are read once and compared with their checksums.  `deep` reads
+    every byte and makes every table again to compare it.
     """
+    seen: set[Finding] = set()
+    for finding in _findings(store, deep=deep):
+        if finding not in seen:
+            seen.add(finding)
+            yield finding
+
+
+def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
     with suppress(CorruptError, FormatError):
         store.take_options()
     source = store.source()
@@ -98,7 +106,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
         try:
             contents = load(store.environment, transaction, store.width, store.keying, None)
             tables = table_names(store.options)
-            broken = list(check_presence(contents, source, tables))
+            broken = list(check_written_values(contents, source, tables))
             yield from broken
             if not broken:
                 yield from check_counts(contents, source)

@@ -56,6 +56,7 @@ from simdb.storage.files.new_directory import made_beside
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.transfer.documents import unpack_documents
 from simdb.storage.transfer.frames import END, FrameReader
 from simdb.stored_options import decode_options
@@ -105,6 +106,7 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
         store = _create(lease, head)
         count = _store_all(store, frames, head, reader, progress)
         compact(store)
+        _check_loaded(store, count)
         if head.calibration is not None:
             # Documents may have been deleted before an older version wrote the dump.
             put_calibration(store, {**covering({}, 0), **head.calibration})
@@ -115,6 +117,21 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
         raise
     registry.release(lease)
     return count
+
+
+def _check_loaded(store: Store, count: int) -> None:
+    """Raise CorruptError unless the new database has `count` documents, stored as written."""
+    source = store.source()
+    try:
+        manifest = store.contents(source).manifest
+        check_written(differences(manifest.runs, source, contents.table_names(store.options)))
+    finally:
+        source.end()
+    if manifest.document_count != count:
+        raise CorruptError(
+            f"the dump has {count} documents, but {manifest.document_count} were stored; nothing"
+            " was kept, try again"
+        )
 
 
 @dataclass(slots=True)

@@ -19,7 +19,14 @@ from simdb.storage.records.delta import Keying
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.runs.merge import joined, taken
 from simdb.storage.runs.run import Segment, put_segment
-from simdb.storage.runs.table import Put, directory_bits, make_table, put_table, run_info
+from simdb.storage.runs.table import (
+    Put,
+    directory_bits,
+    entries_of,
+    make_table,
+    put_table,
+    run_info,
+)
 from simdb.storage.salvage import Part, ids_of
 from simdb.storage.transfer.documents import parts_of
 from simdb.values import EMPTY, WEIGHTED
@@ -51,12 +58,12 @@ def write_one_run(
         put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
         columns.add(segment)
     states = np.concatenate(columns.states)
-    counts = {}
+    entries = {}
     for name, keys, ordinals in columns.keyed(states):
+        entries[name] = entries_of(keys, ordinals)
         table = make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
         put_table(name, number, table, put)
-        counts[name] = len(keys)
-    return run_info(number, 0, len(kept), counts, weighted_count), states
+    return run_info(number, 0, len(kept), entries, weighted_count), states
 
 
 def store_polytopes(writer: Writer, manifest: Manifest, options: Options) -> Manifest:

@@ -43,6 +43,7 @@ from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata, sound_times
 from simdb.values import BARE, EMPTY
 
@@ -210,6 +211,9 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
     manifest = _keep_calibration(writer, source, manifest, kept)
     manifest = store_polytopes(writer, manifest, options)
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
+    # Last, since nothing may change what was written before it is committed.
+    written = store.source(inside=writer.transaction)
+    check_written(differences(rows, written, contents.table_names(options)))
     writer.put_manifest(
         replace(
             renumbered(manifest, rows, len(kept)),

@@ -246,7 +246,7 @@ class Staging:
     def merging_of(self, merge: Unfinished) -> Merging:
         """Return what is in memory of an unfinished merge."""
         if self.merging is None or self.merging.number != merge.run.number:
-            self.merging = Merging(merge.run.number)
+            self.merging = Merging(merge.run.number, table_names(self._store.options))
         return self.merging
 
     def _take_merging(self) -> Merging | None:

@@ -4,7 +4,7 @@ It also says how far a merge has come that takes several commits.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simdb.decoding import a_map, a_whole, expecting
@@ -20,6 +20,8 @@ class RunInfo:
     the others are deleted, or have no features and so are in the table of ids only.
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
     `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
+    `sums`: the checksum of the entries of each table, 8 bytes little-endian, of the table of ids
+    first and then of the tables of keys; empty in runs that older versions wrote.
     """
 
     number: int
@@ -29,6 +31,7 @@ class RunInfo:
     id_count: int
     weighted_count: int
     polytope_count: int = 0
+    sums: bytes = field(default=b"", kw_only=True)
 
     def __len__(self) -> int:
         """Number of ordinals covered."""
@@ -180,14 +183,14 @@ def merged_into(run: RunInfo, rows: Iterable[RunInfo]) -> list[RunInfo]:
     return [row for row in rows if run.start <= row.start < run.stop]
 
 
-def _encode_run(run: RunInfo) -> list[int]:
-    """Return the numbers of a run, without a `polytope_count` of 0: it is younger than the rest."""
-    row = [getattr(run, name) for name in RunInfo.__dataclass_fields__]
-    return row if run.polytope_count else row[:-1]
+def _encode_run(run: RunInfo) -> list[Any]:
+    return [getattr(run, name) for name in RunInfo.__dataclass_fields__]
 
 
 def _decode_run(row: Any) -> RunInfo:
-    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in row))
+    """Return a run; `polytope_count` and `sums` are younger than the rest and may be missing."""
+    *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
+    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in numbers), sums=sums)
 
 
 def _decode_unfinished(row: Any) -> Unfinished | None:

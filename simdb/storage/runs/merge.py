@@ -16,7 +16,15 @@ from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.run import Run, Segment
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table, directory_bits, make_table, run_info, table_with_room
+from simdb.storage.runs.table import (
+    Entries,
+    Table,
+    directory_bits,
+    entries_of,
+    make_table,
+    run_info,
+    table_with_room,
+)
 from simdb.threads import mapped
 from simdb.values import offsets_of
 
@@ -51,22 +59,24 @@ def merge_in_memory(
 ) -> Run:
     """Merge runs that follow each other into one run in memory; nothing is left out."""
 
-    def merge(name: bytes) -> Table:
+    def merge(name: bytes) -> tuple[Entries, Table]:
         merged = merge_tables([run.named_table(name, source) for run in runs])
         bits = directory_bits(name, len(merged.keys), source.header_offset)
-        return make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
+        entries = entries_of(merged.keys, merged.ordinals)
+        return entries, make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
 
     names = (*table_names, layout.IDS)
     threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
-    tables = dict(zip(names, mapped(merge, names, threads), strict=True))
+    made = dict(zip(names, mapped(merge, names, threads), strict=True))
     info = run_info(
         runs[-1].info.number,
         runs[0].info.start,
         runs[-1].info.stop,
-        {name: len(table.keys) for name, table in tables.items()},
+        {name: entries for name, (entries, _) in made.items()},
         sum(run.info.weighted_count for run in runs),
     )
     columns = stored_columns(info.weighted_count > 0)
+    tables = {name: table for name, (_, table) in made.items()}
     return Run(info, tables, list(aligned_segments(runs, source, columns)))
 
 

@@ -25,14 +25,16 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merge import aligned_segment
 from simdb.storage.runs.run import Run, Segment, put_segment
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.sums import REMEDY, check_merge, entries_in, written_entries
 from simdb.storage.runs.table import (
     Put,
     Table,
     directory_bits,
+    ends_with,
     entry_count,
     make_table,
     put_table,
-    with_count,
+    with_entries,
 )
 from simdb.storage.runs.table_merge import TableMerge
 
@@ -84,9 +86,10 @@ class Merging:
     committed in between.
     """
 
-    def __init__(self, number: int) -> None:
-        """Begin with nothing; the merge writes run `number`."""
+    def __init__(self, number: int, table_names: Sequence[bytes]) -> None:
+        """Begin with nothing; the merge writes run `number` with these tables of keys."""
         self.number = number
+        self._table_names = table_names
         self._step: Step | None = None
         self._joined: list[Segment] | None = None
         self._table: bytes | None = None
@@ -120,6 +123,15 @@ class Merging:
         self._advance(step, run, runs, source, dead, most=sum(len(each.info) for each in runs))
         assert self._merge is not None
         keys, ordinals, directory = self._merge.merged
+        entries = self._merge.written
+        if layout.ORDINALS in step.columns:
+            written = written_entries(runs, step.table, source, self._table_names)
+            check_merge(runs, step.table, self._merge, written)
+            run = with_entries(run, step.table, entries)
+        elif not ends_with(run, step.table, entries):
+            raise CorruptError(
+                f"{entries_in(runs, step.table)} are not those of the steps before; {REMEDY}"
+            )
         if layout.DIRECTORY in step.columns:
             bits = directory_bits(step.table, len(keys), source.header_offset)
             directory = make_table(keys, ordinals, bits, is_sorted=True).directory
@@ -127,7 +139,7 @@ class Merging:
         put_table(step.table, run.number, Table(keys, ordinals, directory), put, step.columns)
         if step.table == layout.IDS:
             self._kept = ordinals
-        return with_count(run, step.table, len(keys))
+        return run
 
     def note(self, step: Step, runs: Sequence[Run]) -> bool:
         """Take note of the step that comes next; returns whether it was noted before."""

@@ -7,7 +7,6 @@ then its documents get new ordinals without gaps.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,17 @@ from simdb.storage.runs.merge import aligned_segments, joined, slices, stored_co
 from simdb.storage.runs.pieces import Piece
 from simdb.storage.runs.run import Run, Segment, put_segment
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Put, Table, directory_bits, make_table, put_table, run_info
+from simdb.storage.runs.sums import REMEDY, check_merge, check_read, entries_in, written_entries
+from simdb.storage.runs.table import (
+    Entries,
+    Put,
+    Table,
+    directory_bits,
+    entries_of,
+    make_table,
+    put_table,
+    run_info,
+)
 from simdb.storage.runs.table_merge import TableMerge
 from simdb.threads import in_rounds
 from simdb.values import EMPTY, WEIGHTED
@@ -65,15 +74,22 @@ def write_run(
     """
     start, stop = runs[0].info.start, runs[-1].info.stop
     weighted_count = sum(run.info.weighted_count for run in runs)
-    left_out = dead if piece is None else piece.left_out(stop)
+    left_out = dead
+    if piece is not None:
+        is_all = piece.is_whole and (piece.start, piece.stop) == (start, stop)
+        left_out = None if is_all else piece.left_out(stop)
     counts = _counts(runs, source, left_out)
     names = (*table_names, layout.IDS)
     threads = threads if counts.live <= THREADED_MOST else 1
-    merge = partial(_merged, runs, source, left_out, piece, counts)
+    merge = _Tables(runs, source, table_names, left_out, piece, counts).merged
+    entries = {}
     for name, merged in zip(names, in_rounds(merge, names, threads, ahead=1), strict=True):
-        put_table(name, number, merged, put)
+        entries[name], table = merged
+        put_table(name, number, table, put)
     if piece is not None:
-        start, stop, weighted_count = piece.first, piece.first + len(piece), counts.weighted
+        start, stop = piece.first, piece.first + len(piece)
+        if left_out is not None:
+            weighted_count = counts.weighted
     has_vectors = source.width > 0 and weighted_count > 0
     columns = stored_columns(has_vectors)
     segments = (
@@ -83,8 +99,47 @@ def write_run(
     )
     for at, segment in enumerate(segments):
         put_segment(number, at, segment, put, has_vectors=has_vectors)
-    entries = {name: counts.of(name) for name in names}
     return run_info(number, start, stop, entries, weighted_count)
+
+
+class _Tables(NamedTuple):
+    """The tables of `runs`, of which the documents in `left_out` leave; `counts` of those left."""
+
+    runs: Sequence[Run]
+    source: Source
+    table_names: Sequence[bytes]
+    left_out: Bitmap | None
+    piece: Piece | None
+    counts: Counts
+
+    def merged(self, name: bytes) -> tuple[Entries, Table]:
+        """Merge the entries of a table that are not left out, and renumber them.
+
+        CorruptError if they are not those that were written to the runs.
+        """
+        tables = [run.named_table(name, self.source) for run in self.runs]
+        written = written_entries(self.runs, name, self.source, self.table_names)
+        if len(tables) == 1 and self.left_out is None and self.piece is None:
+            check_read(self.runs, name, entries_of(tables[0].keys, tables[0].ordinals), written)
+            return written, tables[0]
+        merge = TableMerge([len(table.keys) for table in tables], self.counts.of(name))
+        while not merge.is_complete:
+            merge.advance(tables, self.source, self.left_out, WINDOW_ENTRIES)
+        check_merge(self.runs, name, merge, written)
+        keys, ordinals, _ = merge.merged
+        if len(keys) != self.counts.of(name):
+            raise CorruptError(
+                f"{entries_in(self.runs, name)} are {len(keys)}, of {self.counts.of(name)}"
+                f" documents; {REMEDY}"
+            )
+        entries = merge.written
+        if self.piece is not None:
+            for at in range(0, len(ordinals), WINDOW_ENTRIES):
+                inside = slice(at, at + WINDOW_ENTRIES)
+                ordinals[inside] = self.piece.renumbered(ordinals[inside])
+            entries = entries_of(keys, ordinals)
+        bits = directory_bits(name, len(keys), self.source.header_offset)
+        return entries, make_table(keys, ordinals, bits, is_sorted=True)
 
 
 def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Counts:
@@ -106,36 +161,6 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Cou
             empty += int(np.count_nonzero(states == EMPTY))
             weighted += int(np.count_nonzero(states == WEIGHTED))
     return Counts(live, live - empty, weighted)
-
-
-def _merged(
-    runs: Sequence[Run],
-    source: Source,
-    left_out: Bitmap | None,
-    piece: Piece | None,
-    counts: Counts,
-    name: bytes,
-) -> Table:
-    """Merge the entries of a table that are not left out, and renumber them."""
-    tables = [run.named_table(name, source) for run in runs]
-    if len(tables) == 1 and left_out is None:
-        return tables[0]
-    merge = TableMerge([len(table.keys) for table in tables], counts.of(name))
-    while not merge.is_complete:
-        merge.advance(tables, source, left_out, WINDOW_ENTRIES)
-    keys, ordinals, _ = merge.merged
-    if len(keys) != counts.of(name):
-        raise CorruptError(
-            f"the runs {runs[0].info.number} to {runs[-1].info.number} of {name.decode()} have"
-            f" {len(keys)} entries of {counts.of(name)} documents; build the tables again from the"
-            " stored columns: rebuild(), simdb rebuild"
-        )
-    if piece is not None:
-        for at in range(0, len(ordinals), WINDOW_ENTRIES):
-            inside = slice(at, at + WINDOW_ENTRIES)
-            ordinals[inside] = piece.renumbered(ordinals[inside])
-    bits = directory_bits(name, len(keys), source.header_offset)
-    return make_table(keys, ordinals, bits, is_sorted=True)
 
 
 def _kept_segments(

@@ -11,7 +11,14 @@ from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.runs.run import Run, Segment, as_segment
-from simdb.storage.runs.table import Table, directory_bits, make_table, run_info
+from simdb.storage.runs.table import (
+    Entries,
+    Table,
+    directory_bits,
+    entries_of,
+    make_table,
+    run_info,
+)
 from simdb.threads import mapped, parts_of
 from simdb.values import WEIGHTED
 
@@ -31,19 +38,20 @@ def seal(
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
     weighted = np.flatnonzero(batch.states == WEIGHTED)
 
-    def make(columns: Making) -> tuple[bytes, Table]:
+    def make(columns: Making) -> tuple[bytes, Entries, Table]:
         name, keys, ordinals = columns()
-        return name, make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
+        entries, bits = entries_of(keys, ordinals), directory_bits(name, len(keys), header_offset)
+        return name, entries, make_table(keys, ordinals, bits)
 
     makings = chain(
         _keyed(delta, keying),
         _keyed_by_weights(batch.vectors[weighted], every[weighted], keying, threads),
         [lambda: (layout.IDS, codec.allocated(batch.hashes), codec.allocated(every))],
     )
-    tables = dict(mapped(make, makings, threads))
-    counts = {name: len(table.keys) for name, table in tables.items()}
-    info = run_info(number, delta.start, delta.stop, counts, len(weighted))
-    return Run(info, tables, list(_cut(delta.start, batch)))
+    made = list(mapped(make, makings, threads))
+    entries = {name: each for name, each, _ in made}
+    info = run_info(number, delta.start, delta.stop, entries, len(weighted))
+    return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
 
 
 def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:

@@ -18,6 +18,8 @@ from simdb.storage import codec, layout
 from simdb.storage.records.manifest import RunInfo
 
 Put = Callable[[bytes, bytes, Any], None]
+SUM_BYTES = 8
+SUM_STOP = 1 << 64
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
 # The header offset of the table of ids, which is probed less often: two to four entries a header.
@@ -39,6 +41,27 @@ class Table(NamedTuple):
     def width(self) -> int:
         """Bits of a header: t, where the directory has 2^t + 1 entries."""
         return (len(self.directory) - 1).bit_length() - 1
+
+
+class Entries(NamedTuple):
+    """The entries of a table: their number, and their checksum, see `entry_sum` of the kernel."""
+
+    length: int
+    checksum: int
+
+
+NO_ENTRIES = Entries(0, 0)
+
+
+def entries_of(keys: npt.NDArray[np.uint64], ordinals: npt.NDArray[np.uint32]) -> Entries:
+    """Count and sum the entries in two columns of a table."""
+    return Entries(len(keys), kernel.entry_sum(keys, ordinals))
+
+
+def joint(parts: Iterable[Entries]) -> Entries:
+    """Return count and sum of the entries of several tables together."""
+    counts, sums = zip(*parts, strict=True)
+    return Entries(sum(counts), sum(sums) % SUM_STOP)
 
 
 def make_table(
@@ -127,26 +150,49 @@ def entry_count(info: RunInfo, name: bytes) -> int:
     return info.polytope_count if layout.is_polytope_name(name) else info.entry_count
 
 
-def with_count(info: RunInfo, name: bytes, count: int) -> RunInfo:
-    """Return the row of a run with another number of entries in the table of a sub-database."""
+def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
+    """Return the row of a run with the entries of one more table, which follows the others.
+
+    The order is that of `sums_of`.
+    """
+    sums = info.sums + entries.checksum.to_bytes(SUM_BYTES, "little")
     if name == layout.IDS:
-        return replace(info, id_count=count)
-    if layout.is_polytope_name(name):
-        return replace(info, polytope_count=count)
-    return replace(info, entry_count=count)
+        return replace(info, id_count=entries.length, sums=sums)
+    if not layout.is_polytope_name(name):
+        return replace(info, entry_count=entries.length, sums=sums)
+    return replace(info, polytope_count=entries.length, sums=sums) if entries.length else info
+
+
+def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
+    """Whether these can be the entries of the table that `with_entries` added last to a row.
+
+    A row without sums does not tell, and a table without entries may have no sum.
+    """
+    if not entries.length or not info.sums:
+        return entries.length == entry_count(info, name)
+    last = info.sums[-SUM_BYTES:]
+    return entries == (entry_count(info, name), int.from_bytes(last, "little"))
 
 
 def run_info(
-    number: int, start: int, stop: int, counts: Mapping[bytes, int], weighted_count: int
+    number: int, start: int, stop: int, tables: Mapping[bytes, Entries], weighted_count: int
 ) -> RunInfo:
-    """Return the row of a run in the manifest; `counts`: the entries of each of its tables."""
-    first, first_polytope = layout.table_name(0), layout.polytope_name(0)
-    return RunInfo(
-        number,
-        start,
-        stop,
-        counts[first],
-        counts[layout.IDS],
-        weighted_count,
-        counts.get(first_polytope, 0),
-    )
+    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order."""
+    info = RunInfo(number, start, stop, 0, 0, weighted_count)
+    for name in sorted(tables, key=layout.IDS.__ne__):  # the ids come first
+        info = with_entries(info, name, tables[name])
+    return info
+
+
+def sums_of(info: RunInfo, table_names: Iterable[bytes]) -> dict[bytes, int]:
+    """Return the sum of each table of a run; nothing if not all are known.
+
+    `table_names`: all tables of keys, in order.  The table of ids comes before them, and
+    cross-polytope tables without entries have no sum.
+    """
+    has_polytopes = info.polytope_count > 0
+    keyed = [name for name in table_names if has_polytopes or not layout.is_polytope_name(name)]
+    names = [layout.IDS, *keyed]
+    if len(info.sums) != SUM_BYTES * len(names):
+        return {}
+    return dict(zip(names, np.frombuffer(info.sums, "<u8").tolist(), strict=True))

@@ -12,11 +12,15 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.merge import merge_tables, without
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table, table_with_room
+from simdb.storage.runs.table import NO_ENTRIES, Entries, Table, entries_of, joint, table_with_room
 
 
 class TableMerge:
-    """One table of several runs, as far as it is merged."""
+    """One table of several runs, as far as it is merged.
+
+    `read`: the entries that were read, `kept`: those among them that were not left out, and
+    `written`: the entries of the merged table.
+    """
 
     def __init__(self, lengths: Sequence[int], count: int | None = None) -> None:
         """Allocate memory for tables of these lengths; nothing is merged yet.
@@ -27,6 +31,7 @@ class TableMerge:
         self._positions = [0] * len(lengths)
         self._merged = table_with_room(sum(lengths) if count is None else count)
         self._count = 0
+        self.read = self.kept = self.written = NO_ENTRIES
 
     @property
     def is_complete(self) -> bool:
@@ -56,7 +61,9 @@ class TableMerge:
             if pages is not None:
                 page_cache.fetch(pages)
         if dead is not None:
+            self.read = joint([self.read, *map(_entries, parts)])
             parts = [without(part, dead) for part in parts]
+            self.kept = joint([self.kept, *map(_entries, parts)])
         count = sum(len(part.keys) for part in parts)
         if self._count + count > len(self._merged.keys):
             self._reserve(self._count + count)
@@ -66,6 +73,9 @@ class TableMerge:
         merged = merge_tables(parts, room)
         if len(parts) == 1:
             room.keys[:], room.ordinals[:] = merged.keys, merged.ordinals
+        self.written = joint([self.written, _entries(room)])
+        if dead is None:
+            self.read = self.kept = self.written
         self._positions = stops
         self._count += count
         if self.is_complete and self._count < len(keys):
@@ -95,3 +105,7 @@ class TableMerge:
         # Keys that damage has put out of order must not keep the window from moving on.
         stops[longest] = max(stops[longest], last + 1)
         return stops
+
+
+def _entries(table: Table) -> Entries:
+    return entries_of(table.keys, table.ordinals)

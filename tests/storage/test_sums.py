@@ -1,0 +1,183 @@
+"""The manifest knows the sums of all entries, so that damage is neither missed nor merged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from soundness import everything
+
+import simdb
+from simdb import kernel
+from simdb.engine.maintenance import compaction, rebuild
+from simdb.errors import CorruptError
+from simdb.storage import codec, layout
+from simdb.storage.contents import table_names
+from simdb.storage.records.manifest import decode_manifest, encode_manifest
+from simdb.storage.runs.table import Entries, joint, sums_of
+
+OPTIONS = simdb.Options(delta_documents=8, growth=2, polytopes=2, sketch=simdb.Simhash(shingle=1))
+WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
+TEXTS = [" ".join(WORDS[at % 3 : 3 + at % 6]) + f" {at}" for at in range(100)]
+
+
+@pytest.fixture
+def database(open_database):
+    """A database with several runs, tombstones, documents without features and without weights."""
+    database = open_database(options=OPTIONS)
+    for at in range(0, 90, 9):
+        database.insert_many(range(at, at + 9), TEXTS[at : at + 9])
+    database.insert_many(["a", "b", "c"], ["", 5, 7])
+    database.delete_many([3, 40, "b"])
+    database.insert_many(range(90, 100), TEXTS[90:])
+    assert len(database.stats().runs) > 1
+    return database
+
+
+def zero(database, name, column):
+    """Put zeros in the place of the entries of the newest run of a table, with a right checksum."""
+    environment = database._store.environment
+    key = layout.table_key(database.stats().runs[-1].run, column)
+    kind = layout.TABLE_KINDS[column]
+
+    def write(transaction):
+        handle = environment.subdatabase(name)
+        dtype = "<u8" if column == layout.KEYS else "<u4"
+        found = codec.decode_array(kind, key, transaction.get(key, db=handle), dtype)
+        transaction.put(key, codec.encode_array(kind, key, np.zeros_like(found)), db=handle)
+
+    environment.write(write)
+
+
+def sums_by_definition(database):
+    """Return the sums of the tables of each run, made of what is stored, and of the manifest."""
+    store = database._store
+    names = table_names(store.options)
+    with store.state() as state:
+        runs = store.contents(state.source).runs
+        found = [
+            {
+                name: kernel.entry_sum(*run.named_table(name, state.source)[:2])
+                for name in (layout.IDS, *names)
+                if run.info.polytope_count or not layout.is_polytope_name(name)
+            }
+            for run in runs
+        ]
+        return found, [sums_of(run.info, names) for run in runs]
+
+
+@pytest.mark.parametrize("verb", [None, "compact", "rebuild", "calibrate"])
+def test_the_manifest_has_the_sums_of_all_tables(database, verb):
+    if verb:
+        getattr(database, verb)()
+
+    stored, said = sums_by_definition(database)
+
+    assert stored == said
+    assert all(len(sums) == len(table_names(OPTIONS)) + 1 for sums in stored[:1])
+
+
+@pytest.mark.parametrize("column", [layout.KEYS, layout.ORDINALS])
+@pytest.mark.parametrize(
+    "name", [layout.table_name(0), layout.table_name(3), layout.polytope_name(1), layout.IDS]
+)
+def test_entries_that_are_not_those_written_are_neither_missed_nor_merged(database, name, column):
+    before = everything(database)
+    zero(database, name, column)
+    place = name.decode()
+
+    assert [each.place for each in database.check()] == [place]
+    with pytest.raises(CorruptError, match=rf"{place} in the runs .* not those that were written"):
+        database.compact()
+    database.rebuild()
+
+    assert everything(database) == before
+    assert list(database.check(deep=True)) == []
+
+
+def insert_much(database):
+    for at in range(1000, 1180, 9):
+        database.insert_many(range(at, at + 9), TEXTS[:9])
+
+
+def test_damage_is_not_merged_by_an_insertion(database):
+    zero(database, layout.table_name(2), layout.KEYS)
+    count = len(database)
+
+    with pytest.raises(CorruptError, match=r"table/02 in the runs .* not those that were written"):
+        insert_much(database)
+
+    assert len(database) % 9 == count % 9
+    database.rebuild()
+
+
+@pytest.mark.parametrize("verb", ["rebuild", "compact"])
+def test_what_changes_between_writing_and_the_commit_is_not_committed(database, verb, monkeypatch):
+    """LMDB's pages are plain memory of the process until the commit."""
+    before = everything(database)
+    module = {"rebuild": rebuild, "compact": compaction}[verb]
+    learn = module.learn
+
+    def spoil(writer, info, *rest, **options):
+        learn(writer, info, *rest, **options)
+        key = layout.table_key(info.number, layout.ORDINALS)
+        handle = writer.store.environment.subdatabase(layout.table_name(1))
+        value = bytearray(writer.transaction.get(key, db=handle))
+        value[-4:] = b"\0\0\0\0"
+        writer.transaction.put(key, bytes(value), db=handle)
+
+    monkeypatch.setattr(module, "learn", spoil)
+    with pytest.raises(CorruptError, match="table/01 was not stored as it was written"):
+        getattr(database, verb)()
+
+    assert everything(database) == before
+    assert list(database.check(deep=True)) == []
+
+
+def forget_sums(database):
+    """Take the sums out of the manifest, which older versions wrote without them."""
+    environment = database._store.environment
+
+    def write(transaction):
+        handle = environment.subdatabase(layout.MANIFEST)
+        manifest = decode_manifest(transaction.get(layout.MANIFEST_KEY, db=handle))
+        runs = tuple(replace(run, sums=b"") for run in manifest.runs)
+        value = encode_manifest(replace(manifest, runs=runs, unfinished=None))
+        transaction.put(layout.MANIFEST_KEY, value, db=handle)
+
+    environment.write(write)
+
+
+def test_runs_without_sums_are_merged_if_their_checksums_are_right(database):
+    before = everything(database)
+    forget_sums(database)
+
+    assert list(database.check(deep=True)) == []
+    database.compact()
+
+    stored, said = sums_by_definition(database)
+    assert stored == said
+    assert everything(database) == before
+
+
+def test_runs_without_sums_are_not_merged_if_a_checksum_is_wrong(database):
+    forget_sums(database)
+    environment = database._store.environment
+    name, key = layout.table_name(1), layout.table_key(database.stats().runs[-1].run, layout.KEYS)
+
+    def write(transaction):
+        value = bytearray(transaction.get(key, db=environment.subdatabase(name)))
+        value[-8:] = bytes(8)
+        transaction.put(key, bytes(value), db=environment.subdatabase(name))
+
+    environment.write(write)
+
+    assert [each.place for each in database.check()] == [name.decode()]
+    with pytest.raises(CorruptError, match="its checksum differs"):
+        database.compact()
+    database.rebuild()
+
+
+def test_sums_add_up():
+    parts = [Entries(2, 2**63), Entries(3, 2**63 + 5)]
+
+    assert joint(parts) == Entries(5, 5)
