@@ -1,13 +1,12 @@
 """The imports follow the map of docs/ARCHITECTURE.md."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
-import pytest
+from source_trees import FUNCTIONS, PACKAGE, name_of, nodes_of
 
 from simdb.options import AUTO, METHODS, MINHASH_METHODS
-
-ROOT = Path(__file__).parent.parent / "simdb"
 
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
@@ -176,54 +175,55 @@ DOORS = {
     "itemadapter": ["integrations"],
 }
 MODULES = sorted(
-    path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")
+    path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")
 )
 
 
-def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
+@cache
 def imported(path: Path) -> list[str]:
     """Return the names that a module imports, and the modules of cold folders that it names."""
     names = []
     folders = {}
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import in line {node.lineno}"
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                if own(name) and ROOT.joinpath(*own(name).split(".")).is_dir():
+                if own(name) and PACKAGE.joinpath(*own(name).split(".")).is_dir():
                     folders[alias.asname or alias.name] = name
                 else:
                     names.append(name)
     for local, name in folders.items():
-        used = [f"{name}.{attribute}" for attribute in attributes_of(tree, local)]
+        used = [f"{name}.{attribute}" for attribute in attributes_of(path, local)]
         names += [each for each in used if own(each) != own(name)] or [name]
     return names
 
 
-def attributes_of(tree: ast.AST, local: str) -> set[str]:
+def attributes_of(path: Path, local: str) -> set[str]:
     """Return the names that follow `local` and a dot."""
     return {
         node.attr
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == local
     }
 
 
+@cache
 def own(name: str) -> str:
     """Return the module of simdb that an imported name lies in; "" for other packages."""
     parts = name.split(".")
     if parts[0] != "simdb":
         return ""
     for length in range(len(parts), 1, -1):
-        path = ROOT.joinpath(*parts[1:length])
+        path = PACKAGE.joinpath(*parts[1:length])
         if path.with_suffix(".py").exists() or path.is_dir():
             return ".".join(parts[1:length])
     return ""
@@ -248,49 +248,55 @@ def last_position(order: list[str], name: str) -> int:
     return order.index(inside[-1])
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_imports_only_from_below(path: Path) -> None:
-    module = name_of(path)
+def test_modules_import_only_from_below():
+    wrong = [each for path in MODULES for each in wrong_imports(path)]
 
+    assert wrong == []
+
+
+def wrong_imports(path):
+    """Yield a message for each import of a module from above, or from a neighbour after it."""
+    module = module_of(path)
     floor, position = place(module)
     folder = module.partition(".")[0] if "." in module else ""
     order = FOLDERS.get(folder)
-    if order is not None:
-        assert module.partition(".")[2] in order, f"add {module} to FOLDERS in {__file__}"
-    for name in imported(path):
-        target = own(name)
-        if not target or target == folder:
+    if order is not None and module.partition(".")[2] not in order:
+        yield f"add {module} to FOLDERS in {__file__}"
+        return
+    for target in filter(None, map(own, imported(path))):
+        if target == folder:
             continue
         target_floor, target_position = place(target)
-        assert target_floor <= floor, f"{module} imports {target} from above"
-        if target_floor < floor:
+        if target_floor > floor:
+            yield f"{module} imports {target} from above"
+        elif target_floor < floor:
             continue
-        if folder and target.startswith(folder + "."):
-            if order is not None:
-                last = last_position(order, target.partition(".")[2])
-                own_position = order.index(module.partition(".")[2])
-                assert last < own_position, f"{module} imports {target}, which comes after it"
-        else:
-            assert target_position < position, f"{module} imports its neighbour {target}"
+        elif not folder or not target.startswith(folder + "."):
+            if target_position >= position:
+                yield f"{module} imports its neighbour {target}"
+        elif order is not None:
+            last = last_position(order, target.partition(".")[2])
+            if last >= order.index(module.partition(".")[2]):
+                yield f"{module} imports {target}, which comes after it"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_each_library_has_one_door(path: Path) -> None:
-    room = name_of(path).partition(".")[0]
+def test_each_library_has_one_door():
+    wrong = [
+        f"{module_of(path)} imports {library}"
+        for path in MODULES
+        for library in {name.partition(".")[0] for name in imported(path)} & set(DOORS)
+        if module_of(path).partition(".")[0] not in DOORS[library]
+    ]
 
-    used = {name.partition(".")[0] for name in imported(path)} & set(DOORS)
-
-    assert all(room in DOORS[library] for library in used)
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_import_stands_inside_a_function(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-
+def test_no_import_stands_inside_a_function():
     inside = [
-        node.lineno
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for function in nodes_of(path)
+        if isinstance(function, FUNCTIONS)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
@@ -305,32 +311,32 @@ KINDS = {
     "Population", "SignatureKind", "Simhash", "Sketcher",
 }  # fmt: skip
 METHOD_NAMES = {*METHODS, *MINHASH_METHODS} - {AUTO}
-CHOOSING = [path for path in MODULES if name_of(path).partition(".")[0] in ("engine", "plan")]
+CHOOSING = [path for path in MODULES if module_of(path).partition(".")[0] in ("engine", "plan")]
 
 
-@pytest.mark.parametrize("path", CHOOSING, ids=name_of)
-def test_the_engine_and_the_planner_ask_no_object_for_its_class(path: Path) -> None:
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-
+def test_the_engine_and_the_planner_ask_no_object_for_its_class():
     asked = [
-        name.id
-        for call in calls
-        if isinstance(call.func, ast.Name) and call.func.id == "isinstance"
+        f"{name_of(path)}:{call.lineno}: {name.id}"
+        for path in CHOOSING
+        for call in nodes_of(path)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "isinstance"
         for name in ast.walk(call.args[1])
-        if isinstance(name, ast.Name)
+        if isinstance(name, ast.Name) and name.id in KINDS
     ]
 
-    assert not KINDS & set(asked)
+    assert asked == []
 
 
-@pytest.mark.parametrize("path", CHOOSING, ids=name_of)
-def test_the_engine_and_the_planner_compare_no_names_of_methods(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_the_engine_and_the_planner_compare_no_names_of_methods():
+    named = [
+        f"{name_of(path)}:{node.lineno}: {node.value}"
+        for path in CHOOSING
+        for node in nodes_of(path)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value in METHOD_NAMES
+    ]
 
-    named = {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-
-    assert not METHOD_NAMES & named
+    assert named == []
