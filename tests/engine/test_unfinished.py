@@ -114,6 +114,47 @@ def test_steps_are_prepared_by_commits_of_single_documents(open_database, monkey
     ]
 
 
+def tables_begun(database, monkeypatch, between):
+    """Insert single documents while a merge is unfinished; return how often a table was begun."""
+    begun = []
+    made = merging.TableMerge
+
+    def note(*given):
+        begun.append(given)
+        return made(*given)
+
+    monkeypatch.setattr(merging, "TableMerge", note)
+    for at in range(50, 80):
+        database.insert(at, int(BITS[at]))
+        between(database)
+    return len(begun)
+
+
+def claim_a_duplicate(database):
+    assert database.add_if_new("again", int(BITS[3]), distance=0).id in (2, 3)
+
+
+def stage_and_abort(database):
+    transaction = database.write()
+    transaction.insert("x", 5)
+    transaction.abort()
+
+
+@pytest.mark.parametrize("between", [claim_a_duplicate, stage_and_abort])
+def test_a_transaction_that_writes_nothing_leaves_a_merge_in_memory(
+    open_database, tmp_path, monkeypatch, between
+):
+    databases = [open_database(tmp_path / name, options=TINY) for name in ("alone", "between")]
+    for database in databases:
+        insert(database, 0, 50)
+
+    alone = tables_begun(databases[0], monkeypatch, lambda database: None)
+    begun = tables_begun(databases[1], monkeypatch, between)
+
+    assert 0 < alone == begun
+    assert_right(databases[1], range(80))
+
+
 @pytest.mark.parametrize("count", COUNTS)
 def test_documents_deleted_during_a_merge_stay_deleted(open_database, count):
     database = open_database(options=TINY)

@@ -249,11 +249,23 @@ class Staging:
             self.merging = Merging(merge.run.number, table_names(self._store.options))
         return self.merging
 
+    def give_back(self) -> None:
+        """Leave what is in memory to the next transaction, if this one ends without a commit."""
+        if self.merging is not None:
+            self._store.merging = self._stamp, self.merging
+        known = self._base.manifest.next_ordinal
+        if self.maintainer is not None and not self.maintainer.is_past(known, 0):
+            self._store.membership = self._stamp, self.maintainer.membership
+
+    @property
+    def _stamp(self) -> tuple[int, int]:
+        """What tells whether another process has written since, or the map has moved."""
+        return self._base.transaction_number, self._base.generation
+
     def _take_merging(self) -> Merging | None:
         """Return what the last transaction left in memory of a merge; None if it is of no use."""
         known, self._store.merging = self._store.merging, None
-        stamp = (self._base.transaction_number, self._base.generation)
-        return known[1] if known is not None and known[0] == stamp else None
+        return known[1] if known is not None and known[0] == self._stamp else None
 
     def _make_maintainer(self) -> Maintainer | None:
         """Return the maintainer of the clusters; None if the database maintains none.
@@ -262,9 +274,8 @@ class Staging:
         """
         if not self._store.options.keeps_clusters:
             return None
-        stamp = (self._base.transaction_number, self._base.generation)
         known, self._store.membership = self._store.membership, None
-        if known is not None and known[0] == stamp:
+        if known is not None and known[0] == self._stamp:
             membership = known[1]
             membership.rebase(self._source)
         else:

@@ -38,6 +38,7 @@ class WriteState:
         self._gate = Gate("verbs of this transaction", timeout=store.timeout)
         self._preparing = threading.RLock()  # reading prepares what is staged for the kernel
         self._is_torn = False
+        self._has_written = False  # or has tried to
         self._right = store.begin_write()
         try:
             self._begin_from(store.state())
@@ -138,6 +139,8 @@ class WriteState:
 
     def end(self) -> None:
         """Release the state and the write lock; no verb is running."""
+        if not (self._is_torn or self._has_written):
+            self.staging.give_back()
         self.source.end()
         self._right.end()
         self.is_ended = True
@@ -183,6 +186,7 @@ class WriteState:
 
     def _write(self) -> None:
         """Commit, again after each growth of the map that the commit needs."""
+        self._has_written = True
         environment = self._store.environment
         while True:
             base = self._base
