@@ -10,8 +10,8 @@ import simdb
 from simdb.choices import MatchName
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.door import begin_write, open_or_create
 from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity

@@ -13,9 +13,9 @@ from simdb.cli.duplicates.read_again import TextsAgain
 from simdb.cli.duplicates.repeat import Repeat
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
-from simdb.cli.options.door import begin_write, open_or_create
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
+from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.render import Row, match_row
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.short_hint import is_default
