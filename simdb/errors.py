@@ -33,6 +33,10 @@ class ExistsError(Error, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class ForbiddenError(Error, PermissionError):
+    """The system does not let this user read the database."""
+
+
 class ReadOnlyError(Error):
     """A database that was opened for reading was asked to write."""
 

@@ -4,7 +4,7 @@ They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are a
 documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -267,10 +267,38 @@ def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[n
     return array
 
 
-def is_many(value: object) -> bool:
-    """Tell whether `value` can be iterated; an array without dimensions cannot, but claims to."""
-    has_length = isinstance(value, Iterable) or hasattr(value, "__getitem__")
-    return has_length and getattr(value, "ndim", 1) > 0
+def check_many(values: Any, what: str) -> None:
+    """Raise InputError unless `values`, which the message calls `what`, are many and not a table.
+
+    A text, a table and a mapping can be iterated, too: they would give their characters, columns or
+    keys, which nobody means.  An array without dimensions claims that it can be.
+    """
+    wanted = f"{what} must be a list, array or iterator, got"
+    if isinstance(values, str | bytes | int):
+        raise InputError(
+            f"{wanted} {class_of(values)} {shown(values)}; put a single one into a list"
+        )
+    if isinstance(values, Mapping):
+        remedy = "give its values, list(mapping.values()), or its keys, list(mapping)"
+        raise InputError(f"{wanted} the mapping {class_of(values)}; {remedy}")
+    if is_table(values):
+        remedy = "give one of its columns, such as table['text'] or table['id']"
+        raise InputError(f"{wanted} the table {class_of(values)}; {remedy}")
+    is_iterable = isinstance(values, Iterable) or hasattr(values, "__getitem__")
+    if not is_iterable or not getattr(values, "ndim", 1):
+        raise InputError(f"{wanted} {describe(values)}")
+
+
+def is_table(value: object) -> bool:
+    """Tell whether `value` has named columns: a frame, a table, a relation, a stream of batches."""
+    return any(hasattr(type(value), name) for name in ("columns", "column_names", "schema"))
+
+
+def class_of(value: object) -> str:
+    """Name the class of `value` with its package, such as pandas.DataFrame."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
 
 
 def aligned(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
+from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, is_table, print_one, print_rows, time_in_words
@@ -50,7 +51,7 @@ def calibrate(
     reading = arguments.make_reading(encoding, errors, "id", text_field)
     if documents:
         check_sources(documents, text_field)
-    with simdb.open(db, "w", allow=allow or ()) as database:
+    with open_idle(db, allow or ()) as database:
         skipped, given = 0, None
         if documents:
             with Progress("reading") as progress:

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 
-import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.writing import open_idle
 from simdb.cli.output.render import print_one
 
 
 def compact(db: Database, json: Json = False) -> None:
     """Merge all runs of a database into one, drop deleted documents, and shrink the file."""
-    with simdb.open(db, "w") as database:
+    with open_idle(db) as database:
         print_one(asdict(database.compact()), as_json=json)

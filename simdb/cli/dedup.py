@@ -55,6 +55,7 @@ class Job:
     sketch: Given
     db: str | None
     run: str | None
+    must_exist: bool
     allow: list[str] | None
     duplicates: DuplicateOptions
     results: ResultOptions
@@ -72,6 +73,7 @@ def dedup(
     *,
     db: arguments.EarlierRuns = None,
     run: arguments.Run = None,
+    existing: arguments.Existing = False,
     duplicates: DuplicateOptions,
     results: ResultOptions,
     listing: ListingOptions,
@@ -90,18 +92,22 @@ def dedup(
     With --keep, every document that is left out matches the one that is kept for it, and not only
     another document of its group (--policy star).
 
-    Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates.
+    Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates; 2
+    if all were skipped: then nothing is written.
     """
     sources = expanded(sources)
     check_sources([*sources, *(duplicates.texts or [])], inputs.text_field)
     duplicates.check(has_database=db is not None)
     if run is not None and db is None:
         raise OptionError("--run names a run for --db; give both, or neither")
+    if existing and db is None:
+        raise OptionError("--existing says that the database of --db exists; give both, or neither")
     keep, groups = results.keep, results.groups
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if keep is None else keep_format(keep, kinds)
     job = Job(
-        sources=sources, sketch=sketch, db=db, run=run, allow=allow, duplicates=duplicates,
+        sources=sources, sketch=sketch, db=db, run=run, must_exist=existing, allow=allow,
+        duplicates=duplicates,
         results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates.keep_by),
         keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
@@ -179,7 +185,7 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
     given = job.duplicates
     if job.db is None:
         return find_groups(work, job.sketch, given.kept_policy(has_keep=work.survivors is not None))
-    with open_against(job.db, job.sketch, job.allow) as database:
+    with open_against(job.db, job.sketch, job.allow, work, must_exist=job.must_exist) as database:
         if older is not None:
             found = read_sources(given.texts or [], job.reading)
             older.read(found, database.options.sketch, work.progress)

@@ -7,6 +7,7 @@ import simdb
 from simdb.cli.options.arguments import Database, IntIds, Json, Where, given_ids
 from simdb.cli.options.condition import given_age, given_condition
 from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
 from simdb.cli.reading.id_lines import read_ids
@@ -50,7 +51,7 @@ def delete(
     if conditions is None:
         _delete_ids(db, ids, ids_file, int_ids, json)
         return
-    with simdb.open(db, "w") as database:
+    with open_idle(db) as database:
         if before is not None:
             deleted = database.expire(before, where=is_meant)
         elif is_meant is not None:
@@ -64,7 +65,7 @@ def _delete_ids(
     """Delete the documents with the given ids; exit code 3 if some are unknown."""
     given = read_ids(ids_file) if ids_file is not None else ids or []
     wanted = list(dict.fromkeys(given_ids(given, int_ids)))
-    with simdb.open(db, "w") as database, database.write() as transaction:
+    with open_idle(db) as database, database.write() as transaction:
         is_known = transaction.contains_many(wanted).tolist()
         deleted = transaction.delete_many(wanted)
     print_one({"deleted": deleted}, as_json=json)

@@ -7,9 +7,11 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
+from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
+from simdb.cli.output.target import check_place
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
 
@@ -42,6 +44,8 @@ def idf(
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
     check_sources(sources, text_field)
+    if output is not None:
+        check_place(output)
     reading = arguments.make_reading(encoding, errors, id_field, text_field)
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:
@@ -51,7 +55,7 @@ def idf(
             table = simdb.fit_idf(_texts(intake, made), made, features_max=features)
             simdb.save_idf(table, output or "")
         else:
-            with simdb.open(db, "w", allow=allowed(sketch, allow)) as database:
+            with open_idle(db, allowed(sketch, allow)) as database:
                 wanted = database.options.sketch
                 check_given(sketch, wanted, db)
                 table = database.fit_idf(_texts(intake, wanted), features_max=features)

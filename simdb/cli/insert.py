@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import simdb
@@ -10,6 +11,7 @@ from simdb.choices import MatchName
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity
@@ -56,6 +58,7 @@ def insert(
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     int_ids: arguments.IntIds = False,
+    existing: arguments.Existing = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
     allow: arguments.Allow = None,
@@ -65,7 +68,8 @@ def insert(
 
     With --match, look up all documents before they are inserted, and show what each one matches.
 
-    Exit code 1 if files or records were skipped, 3 if an id is taken; then nothing is inserted.
+    Exit code 1 if files or records were skipped, 2 if all were skipped, 3 if an id is taken; after
+    2 and 3 nothing is inserted.
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
@@ -78,21 +82,37 @@ def insert(
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
         found = iter([arguments.given_batch(id, text, int_ids)])
-    with Progress("inserting") as progress, simdb.open(db, allow=allow or []) as database:
+    with Progress("inserting") as progress:
         intake = Intake(found, progress)
-        if matching is None:
-            with database.write() as transaction:
-                notes_short = is_default(database.options, None, None)
-                for batch in intake.batches(database.options.sketch, notes_short=notes_short):
-                    _insert_batch(transaction, batch, replace)
-            print_one(_inserted_row(intake, len(database)), as_json=json)
-        else:
-            rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
-            progress.finish()
-            print_rows(rows, MATCHED_COLUMNS, as_json=json)
-            progress.note(_inserted_note(intake))
+        with open_or_create(
+            db, make_options=simdb.Options, try_out=partial(_try_out, matching), intake=intake,
+            progress=progress, allow=allow or [], must_exist=existing,
+        ) as database:  # fmt: skip
+            if matching is None:
+                print_one(_insert_all(database, intake, progress, replace=replace), as_json=json)
+            else:
+                rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
+                print_rows(rows, MATCHED_COLUMNS, as_json=json)
+                progress.note(_inserted_note(intake))
     if intake.skipped:
         raise Exit(FINDINGS)
+
+
+def _try_out(matching: Matching | None, database: simdb.Database) -> None:
+    """Match no documents, so that wrong options are found before anything is read."""
+    if matching is not None:
+        database.query_many([], **asdict(matching.options))
+
+
+def _insert_all(
+    database: simdb.Database, intake: Intake, progress: Progress, *, replace: bool
+) -> Row:
+    """Insert all records in one transaction; return the counts as a result row."""
+    with begin_write(database, progress) as transaction:
+        notes_short = is_default(database.options, None, None)
+        for batch in intake.batches(database.options.sketch, notes_short=notes_short):
+            _insert_batch(transaction, batch, replace)
+    return {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
 
 
 def _insert_batch(transaction: simdb.WriteTransaction, batch: Batch, replace: bool) -> None:
@@ -132,7 +152,7 @@ def _insert_matched(
     options = matching.options
     ids: dict[Id, None] = {}
     fields: list[Any] = []
-    with Spool() as texts, database.write() as transaction:
+    with Spool() as texts, begin_write(database, progress) as transaction:
         notes_short = is_default(database.options, options.similarity, options.distance)
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             for at, id in enumerate(batch.ids):
@@ -151,16 +171,12 @@ def _insert_matched(
             similarity=options.similarity, distance=options.distance, recall=options.recall,
             method=options.method, memory_limit=matching.memory_bytes, progress=show,
         )  # fmt: skip
+    progress.finish()
     return (
         {"id": id, **match_row(match, "match")}
         for id, row in zip(listed, found, strict=True)
         for match in row
     )
-
-
-def _inserted_row(intake: Intake, stored: int) -> Row:
-    """Return the counts of the insertion as a result row."""
-    return {"inserted": intake.documents, "skipped": intake.skipped, "stored": stored}
 
 
 def _inserted_note(intake: Intake) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -67,12 +67,12 @@ class LookupOptions:
                     " similarity; leave out one of the two"
                 )
 
-    def found(self, snapshot: simdb.Snapshot, batch: Batch) -> simdb.Matches:
-        """Return what a snapshot has for each document of a batch."""
+    def found(self, snapshot: simdb.Snapshot, texts: Sequence[Any]) -> simdb.Matches:
+        """Return what a snapshot has for each of some texts."""
         if self.nearest is not None:
-            return snapshot.nearest_many(batch.texts, self.nearest, recall=self.recall)
+            return snapshot.nearest_many(texts, self.nearest, recall=self.recall)
         return snapshot.query_many(
-            batch.texts, similarity=self.similarity, distance=self.distance, recall=self.recall,
+            texts, similarity=self.similarity, distance=self.distance, recall=self.recall,
             method=self.method, limit=None if self.every else 1,
         )  # fmt: skip
 
@@ -103,7 +103,8 @@ def lookup(
     of the sources are not compared with each other.  --nearest shows the nearest stored documents,
     whether they match or not.
 
-    Exit code 1 if files or records were skipped and, with --exit-code, if something is found.
+    Exit code 1 if files or records were skipped and, with --exit-code, if something is found; 2 if
+    all were skipped.
     """
     wanted.check()
     check_sources([*sources, *(texts or [])], inputs.text_field)
@@ -119,12 +120,14 @@ def lookup(
         Spool() as rows,
         texts_by_id(is_needed=texts is not None) as earlier,
     ):
-        if earlier is not None:
-            earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-        intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
-        count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
         columns = COLUMNS if show is None else SHOWN_COLUMNS
         with written(output, form) as target:
+            with database.read() as snapshot:
+                wanted.found(snapshot, [])  # finds wrong options before anything is read
+            if earlier is not None:
+                earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
+            intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+            count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
             write_results(rows, target, columns)
         progress.finish()
         has_rows = listing.show(rows, columns)
@@ -146,7 +149,7 @@ def _look_up(
     )
     with database.read() as snapshot:
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
-            matches = wanted.found(snapshot, batch)
+            matches = wanted.found(snapshot, batch.texts)
             count += int(np.count_nonzero(np.diff(matches.offsets)))
             found = [(at, match) for at, row in enumerate(matches) for match in row]
             shown = texts.beside(batch, found)

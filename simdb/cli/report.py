@@ -11,7 +11,7 @@ from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.formats import PAGE, Format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
-from simdb.cli.output.target import written
+from simdb.cli.output.target import check_place, written
 from simdb.cli.reading.chosen_texts import chosen_texts
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
@@ -98,6 +98,8 @@ def _check(output: str) -> None:
     check_libraries()
     if output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise simdb.OptionError("a page would flood the terminal; use -o report.html, or a pipe")
+    if output != STANDARD_OUTPUT:
+        check_place(output)
 
 
 def _write(page: bytes, output: str) -> None:

@@ -19,6 +19,7 @@ from simdb.arrow_texts import text_column
 from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.text_column import TextColumn, joined
+from simdb.values import class_of, is_table
 
 Bools = npt.NDArray[np.bool_]
 
@@ -75,8 +76,8 @@ def rows_of(data: Any) -> Rows:
         return Values(data)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise InputError(f"{REMEDY}; got {type(data).__name__} {shown(data)}")
-    if hasattr(data, "columns"):  # iterating would give the names of the columns
-        raise InputError(f"{REMEDY}; convert the {_class_of(data)} to one of these")
+    if is_table(data):
+        raise InputError(f"{REMEDY}; convert the {class_of(data)} to one of these")
     values = data if isinstance(data, list | tuple) else list(data)
     if any(isinstance(each, Mapping) for each in values):
         return Records(values)
@@ -322,10 +323,6 @@ class HubSplits:
 def _is_of(data: Any, module: str, name: str) -> bool:
     """Tell whether `data` is of a class of a package that the program has loaded."""
     return isinstance(data, getattr(sys.modules.get(module), name, ()))
-
-
-def _class_of(data: Any) -> str:
-    return f"{type(data).__module__.partition('.')[0]}.{type(data).__qualname__}"
 
 
 def _text_values(values: Any) -> TextColumn | Sequence[Any]:

@@ -14,7 +14,7 @@ from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.text_sketch import TextSketch
-from simdb.values import describe, is_many
+from simdb.values import check_many, describe
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
@@ -33,9 +33,8 @@ def exact_similarities(
     """
     sketch = Simhash() if sketch is None else sketch
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+    check_many(texts, "texts")
     column = text_column(texts)
-    if column is None and not is_many(texts):
-        raise InputError(f"texts must be a list or a column of Arrow, got {describe(texts)}")
     given = list(texts) if column is None else column
     both = [_positions(side, name, len(given)) for side, name in ((left, "left"), (right, "right"))]
     if len(both[0]) != len(both[1]):

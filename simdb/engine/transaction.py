@@ -25,6 +25,7 @@ from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
+from simdb.values import check_many
 
 if TYPE_CHECKING:
     from simdb.document_like import DocumentLike
@@ -156,7 +157,7 @@ class WriteTransaction(Changing[IdT]):
     def add_many_if_new(
         self,
         ids: Iterable[IdT],
-        documents: Any,
+        documents: Any = None,
         metadata: Any = None,
         *,
         similarity: float | None = None,
@@ -174,7 +175,7 @@ class WriteTransaction(Changing[IdT]):
 
         A document is also compared with the documents of this call that were stored before it.  Row
         i of the result is empty if document i was stored; otherwise it holds the best match.  See
-        `query` for the criterion and `insert_many` for `documents`.
+        `query` for the criterion and `insert_many` for `ids` and `documents`.
 
         verify="exact": the exact similarity of the texts decides what matches, as in `find_all`.
         `texts` gives the texts of stored documents, as `documents=` does there; where it has None,
@@ -192,6 +193,7 @@ class WriteTransaction(Changing[IdT]):
         question = Question(similarity, distance, recall, method)
         if not is_one_of(verify, (ESTIMATE,)) or texts is not None:
             search.judge.check_verification(verify, texts, "texts")
+        ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(
                 ids, documents, metadata, question, rule=rule, errors=errors, progress=progress,
@@ -201,7 +203,7 @@ class WriteTransaction(Changing[IdT]):
     def insert_batch(
         self,
         ids: Iterable[IdT],
-        documents: Any,
+        documents: Any = None,
         metadata: Any = None,
         *,
         match: MatchName = "all",
@@ -233,6 +235,7 @@ class WriteTransaction(Changing[IdT]):
         """
         many.check_match(match)
         room, count = many.room_of(memory_limit), thread_count(threads)
+        ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             state, sketcher = self._writing.current(), self._store.sketcher
             encoded, packed, _ = conflicts.arriving(state, ids, metadata, conflicts.ERROR)
@@ -353,6 +356,7 @@ class WriteTransaction(Changing[IdT]):
         self._writing.staging.threads = threads
         given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
         if texts is not None:
+            check_many(documents, "documents")
             column = text_column(documents)
             documents = incoming.as_list(documents, "documents") if column is None else column
         sketches = incoming.sketch_all(

@@ -91,7 +91,7 @@ class Writing(Protocol[IdT]):
     def add_many_if_new(
         self,
         ids: Iterable[IdT],
-        documents: Any,
+        documents: Any = None,
         metadata: Any = None,
         *,
         similarity: float | None = None,
@@ -116,7 +116,7 @@ class Writing(Protocol[IdT]):
     def insert_batch(
         self,
         ids: Iterable[IdT],
-        documents: Any,
+        documents: Any = None,
         metadata: Any = None,
         *,
         match: MatchName = "all",

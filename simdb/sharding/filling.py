@@ -22,7 +22,7 @@ from simdb.storage.environment import registry
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.shards_file import shard_name
 from simdb.storage.records.batch import Batch, concatenate
-from simdb.values import is_many
+from simdb.values import check_many
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.
 BUFFERED_DOCUMENTS = 1 << 20
@@ -72,11 +72,7 @@ class Filling:
     def add_all(self, batches: Iterable[Any], progress: Callable[[int], None] | None) -> None:
         """Store the documents of all batches; see `write_sharded`."""
         called("progress", progress)
-        if not is_many(batches):
-            raise InputError(
-                "batches must be a list or an iterator of tuples (ids, documents), got"
-                f" {type(batches).__name__}"
-            )
+        check_many(batches, "batches of tuples (ids, documents)")
         for at, batch in enumerate(batches):
             is_batch = isinstance(batch, tuple | list) and len(batch) in PARTS
             if not is_batch:

@@ -19,6 +19,7 @@ from simdb.checks import called, shown
 from simdb.errors import InputError, OptionError
 from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
+from simdb.values import check_many
 
 BATCH_DOCUMENTS = 4096
 BATCH_LENGTH = 1 << 24  # characters or bytes; a token of a list counts as TOKEN_LENGTH of them
@@ -149,16 +150,12 @@ def make_table(
 
 def batches(documents: Iterable[Any]) -> Iterator[Sequence[Any]]:
     """Yield the documents of an iterable or an Arrow column in parts that need little memory."""
+    check_many(documents, "documents")
     column = text_column(documents)
     if column is not None:
         for first in range(0, len(column), BATCH_DOCUMENTS):
             yield column[first : first + BATCH_DOCUMENTS]
         return
-    is_many = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
-    if not is_many or getattr(documents, "ndim", 1) == 0:
-        raise InputError(
-            f"documents must be a list, array or iterator, not {type(documents).__name__}"
-        )
     batch: list[Any] = []
     length = 0
     for document in getattr(documents, "to_pylist", lambda: documents)():

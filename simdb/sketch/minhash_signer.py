@@ -31,7 +31,7 @@ from simdb.sketch.pipeline import Pipeline
 from simdb.text_column import TextColumn
 from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of
-from simdb.values import describe, is_many, offsets_of
+from simdb.values import check_many, describe, offsets_of
 from simdb.vector_form import minimum_type
 
 ERRORS = ("strict", "replace")
@@ -90,11 +90,7 @@ class MinHashSigner:
         for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid characters.
         """
         _check_errors(errors)
-        if isinstance(documents, str | bytes) or not is_many(documents):
-            raise InputError(
-                f"documents must be a list, array or iterator, not {describe(documents)};"
-                " simdb.signature takes one document"
-            )
+        check_many(documents, "documents")
         if isinstance(documents, Signatures):
             check_comparable(documents.sketch, self._options)
             return documents

@@ -7,6 +7,7 @@ A step that needs an optional package loads it with the first text.  So a databa
 without the package and can answer whatever needs no new text.
 """
 
+import warnings
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb import sketch as room
+from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.features import NamedFeatures
 from simdb.numpy_kernel.text import code_points, contents_of, cut
@@ -230,7 +232,22 @@ class Pipeline:
     ) -> tuple[Sequence[Any], str]:
         """Return the documents after the steps in Python, and their kind then."""
         if kind == "tokens":
+            _warn_of_text(documents[0], start)
             return documents, kind
         for step in self._steps:
             documents = step.apply(documents, replace=replace, start=start)
         return documents, "tokens" if self._options.tokeniser else "text"
+
+
+def _warn_of_text(tokens: Sequence[Any], position: int) -> None:
+    """Issue a RuntimeWarning if a list of tokens is a whole text in a list, such as `[text]`."""
+    if len(tokens) != 1 or not isinstance(tokens[0], str | bytes):
+        return
+    if len(tokens[0].split(None, 1)) > 1:
+        warnings.warn(
+            f"document {position} is a list with one token, {shown(tokens[0])}, which has spaces in"
+            " it: a list or tuple is one document, and this text counts as one word. Give the text"
+            " itself; many texts go into one list, to a verb for many such as query_many",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -36,8 +36,8 @@ from simdb.values import (
     Fingerprint,
     Fingerprints,
     Sketches,
+    check_many,
     describe,
-    is_many,
     offsets_of,
 )
 from simdb.vector_form import projected, width
@@ -136,11 +136,8 @@ class Sketcher:
         """Return fingerprints with weights and vectors of documents of one kind; see `weigh`."""
         _check_errors(errors)
         rows = as_vectors(documents)
-        if isinstance(documents, str | bytes) or (rows is None and not is_many(documents)):
-            raise InputError(
-                f"documents must be a list, array or iterator, not {describe(documents)};"
-                " simdb.fingerprint takes one document"
-            )
+        if rows is None:
+            check_many(documents, "documents")
         listed: Any = text_column(documents) if rows is None else rows
         listed = list(documents) if listed is None else listed
         kind = kind_of_all(listed, rows)

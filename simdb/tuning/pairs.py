@@ -11,7 +11,7 @@ from simdb.errors import InputError
 from simdb.previews import counted
 from simdb.tuning.judged import Flags
 from simdb.tuning.sample import as_text
-from simdb.values import describe, is_many
+from simdb.values import check_many, describe
 
 # More judged pairs than these do not change the choice.
 JUDGED_MAX = 2000
@@ -61,8 +61,7 @@ def checked_pairs(
 
 
 def _listed(name: str, values: Any) -> Sequence[Any]:
-    if isinstance(values, str | bytes) or not is_many(values):
-        raise InputError(f"{name} must be a list, array or iterator, not {describe(values)}")
+    check_many(values, name)
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 

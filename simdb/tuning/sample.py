@@ -10,7 +10,7 @@ import numpy as np
 from simdb.arrow_texts import text_column
 from simdb.errors import InputError
 from simdb.tuning.lengths import count_words
-from simdb.values import describe, is_many
+from simdb.values import check_many, describe
 
 SAMPLED_TEXTS = 2000
 # Texts are cut after so many characters: the advice does not change beyond.
@@ -51,11 +51,7 @@ def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:
     column = text_column(texts)
     if column is not None:
         return column, None
-    if isinstance(texts, str | bytes) or not is_many(texts):
-        raise InputError(
-            "texts must be a list, an array, an iterator, or a dict of texts by id, not"
-            f" {describe(texts)}"
-        )
+    check_many(texts, "texts")
     return texts if isinstance(texts, list | tuple) else list(texts), None
 
 

@@ -124,7 +124,7 @@ def test_a_signal_ends_a_run_and_nothing_is_stored(tmp_path, number, code, defau
     record = json.dumps({"text": FOX}) + "\n"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     program = start("insert", "db", "-", **pipes)
-    program.stdin.write(record.encode() * 9000)
+    program.stdin.write(record.encode() * 20_000)
     program.stdin.flush()
     wait_for(lambda: (tmp_path / "db" / "data.mdb").exists())
 

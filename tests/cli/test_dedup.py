@@ -90,8 +90,9 @@ def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
 
 def test_skipped_files_are_exit_code_1(simdb_run, tmp_path):
     (tmp_path / "bad.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "good.txt").write_bytes(b"cafe")
 
-    assert simdb_run("dedup", "bad.txt").code == 1
+    assert simdb_run("dedup", "bad.txt", "good.txt").code == 1
     assert simdb_run("dedup", "bad.txt", "--errors", "replace").code == 0
     assert simdb_run("dedup", "bad.txt", "--encoding", "latin-1").code == 0
 
@@ -103,7 +104,7 @@ def test_many_bad_records_do_not_flood(simdb_run, write_lines):
 
     assert ran.notes.count("no field 'text'") == 3
     assert "a.jsonl: 147 more like a.jsonl:1\n" in ran.notes
-    assert "150 files or records skipped" in ran.notes
+    assert "all 150 files or records had to be skipped" in ran.notes
 
 
 def test_many_binary_files_of_a_folder_do_not_flood_and_hide_no_other_problem(simdb_run, tmp_path):

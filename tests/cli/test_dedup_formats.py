@@ -57,6 +57,20 @@ def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
     assert unpacked(name) == parts[0] + parts[1] + parts[3] + b"\n"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-le"])
+@pytest.mark.parametrize("verify", ["exact", "estimate"])
+def test_json_lines_of_wide_characters_survive_in_utf8(simdb_run, tmp_path, encoding, verify):
+    (tmp_path / "a.jsonl").write_bytes(LINES.decode().encode(encoding))
+
+    ran = simdb_run(
+        "dedup", "a.jsonl", "--encoding", encoding, "--verify", verify, "--keep", "k.jsonl"
+    )
+
+    assert ran.code == 0
+    parts = LINES.splitlines(keepends=True)
+    assert Path("k.jsonl").read_bytes() == parts[0] + parts[1] + parts[3] + b"\n"
+
+
 @pytest.mark.parametrize("options", DB)
 @pytest.mark.parametrize("name", ["k.csv", "k.tsv", "k.csv.gz", "k.tsv.zst"])
 def test_rows_of_a_table_survive_with_all_their_cells(simdb_run, tmp_path, name, options):

@@ -99,7 +99,9 @@ def test_calibrate_shows_counts_and_the_cost_of_queries(simdb_run, filled):
 
 def test_calibrate_takes_the_documents_of_a_source(simdb_run, filled, write_lines):
     ran = simdb_run("calibrate", "db", "--documents", filled)
-    bad = simdb_run("calibrate", "db", "--documents", write_lines("bad.jsonl", {"no": "text"}))
+    bad = simdb_run(
+        "calibrate", "db", "--documents", write_lines("bad.jsonl", {"no": "text"}, {"text": "a"})
+    )
 
     assert (ran.code, ran.rows[0]["queries"]) == (0, 300 + 150)
     assert bad.code == 1

@@ -203,7 +203,7 @@ def test_kinds_that_make_no_sense_are_named():
         simdb.InputError, match=r"document 1 is NoneType \(a null\); leave nulls out"
     ):
         simdb.signatures(["a", None])
-    with pytest.raises(simdb.InputError, match=r"simdb\.signature takes one"):
+    with pytest.raises(simdb.InputError, match="put a single one into a list"):
         simdb.signatures("text")
 
 

@@ -54,18 +54,23 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         ids = UniqueIds(work.progress, database.sketcher)
         preference = Preference(work.keep_by)
         notes_short = is_default(options, matching.similarity, matching.distance)
+        # The texts are added in the order in which the documents are stored.
+        documents = None if texts is None else ByOrdinal(texts.texts, remembered=Remembered())
+
+        def find_clusters() -> simdb.Clusters:
+            return database.find_clusters(
+                similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
+                method=matching.method, policy=policy, verify=EXACT if is_exact else ESTIMATE,
+                representative=preference.representative(), documents=documents,
+            )  # fmt: skip
+
+        find_clusters()  # of nothing, so that wrong options are found before anything is read
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
         while _store_some(work, database, batches, ids, lines, texts, preference):
             pass
         work.progress.begin("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
-        # The texts were added in the order in which the documents are stored.
-        documents = None if texts is None else ByOrdinal(texts.texts, remembered=Remembered())
-        clusters = database.find_clusters(
-            similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
-            method=matching.method, policy=policy, verify=EXACT if is_exact else ESTIMATE,
-            representative=preference.representative(), documents=documents,
-        )  # fmt: skip
+        clusters = find_clusters()
         outcome.add_verification(clusters.verification)
         for cluster in clusters:
             outcome.add_group(len(cluster), cluster.representative)

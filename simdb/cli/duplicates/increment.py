@@ -15,29 +15,37 @@ from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
+from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.render import Row, match_row
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
 
+NOTHING = Batch(ids=[], texts=[], sources=[], positions=[], sizes=[])
 
-def open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb.Database:
+
+def open_against(
+    path: str, given: Given, allow: Sequence[str] | None, work: Work, *, must_exist: bool
+) -> simdb.Database:
     """Open the database of earlier runs, or create it with the options `given`.
 
-    Raises OptionError if the database exists with other options.
+    Raises OptionError if the database exists with other options, and NotFoundError if there is none
+    and it `must_exist`.
     """
-    try:
-        database = simdb.open(path, "w", allow=allowed(given, allow))
-    except (simdb.NotFoundError, simdb.FormatError):
-        # A run that was killed while it created the database leaves a directory without contents.
-        return simdb.open(path, "c", options=simdb.Options(sketch=make_sketch(given)))
-    try:
-        check_given(given, database.options.sketch, path)
-    except simdb.OptionError:
-        database.close()
-        raise
-    return database
+
+    def try_out(database: simdb.Database) -> None:
+        sketch = database.options.sketch
+        check_given(given, sketch, path)
+        with begin_write(database, work.progress) as transaction:
+            documents = ByOrdinal(list) if work.is_exact(sketch) else None
+            _claiming(transaction, work.matching, documents)(NOTHING)
+
+    return open_or_create(
+        path, make_options=lambda: simdb.Options(sketch=make_sketch(given)), try_out=try_out,
+        intake=work.intake, progress=work.progress, allow=allowed(given, allow),
+        must_exist=must_exist,
+    )  # fmt: skip
 
 
 def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> Outcome:
@@ -53,7 +61,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
     empty = database.stats().empty_count
     with (
         TextsAgain(work.origins) if is_exact else nullcontext() as texts,
-        database.write() as transaction,
+        begin_write(database, work.progress) as transaction,
         database.read() as before,
         ExitStack() as stack,
     ):
@@ -62,6 +70,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
             known = None if older is None else older.texts
             documents = ByOrdinal(texts.texts, transaction.next_ordinal, known)
         rule = [getattr(matching, each.name) for each in fields(matching)]
+        claim = _claiming(transaction, matching, documents)
         repeat = Repeat(work.run, [*rule, EXACT if is_exact else ESTIMATE], before)
         ids = UniqueIds(work.progress, database.sketcher, before, repeat)
         first_new = transaction.next_ordinal
@@ -69,9 +78,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
         read = work.intake.batches(sketch, notes_short=notes_short)
         arrangement = stack.enter_context(arranged(work, read))
         for batch in arrangement:
-            settled, matches = ids.store(
-                batch, transaction, _claiming(transaction, matching, documents)
-            )
+            settled, matches = ids.store(batch, transaction, claim)
             outcome.add_verification(matches.verification)
             outcome.earlier += int(np.count_nonzero(matches.ordinals < first_new))
             new, rows = _decided(settled, matches)

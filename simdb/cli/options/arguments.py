@@ -128,6 +128,7 @@ Policy = Annotated[
 EarlierRuns = Annotated[
     str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
 ]
+Existing = Annotated[bool, Option("--existing", help="Do not create the database; it must exist.")]
 Run = Annotated[
     str | None,
     Option(

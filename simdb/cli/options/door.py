@@ -1,4 +1,4 @@
-"""Door: opens the database that a command was given, which may be sharded."""
+"""Door: opens the database that a command was given for reading, which may be sharded."""
 
 import os
 from collections.abc import Collection

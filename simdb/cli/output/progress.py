@@ -1,7 +1,10 @@
 """Progress: a line on standard error that shows how far a command is, and the notes."""
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -57,6 +60,17 @@ class Progress:
             self._line.note(shown)
         else:
             print(shown, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Note `text` if the body of the `with` statement takes longer than a second."""
+        timer = threading.Timer(PATIENCE_SECONDS, self.note, [text])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def finish(self) -> None:
         """Remove the progress line, before results are printed."""

@@ -27,7 +27,7 @@ from simdb.cli.output.remote import is_remote
 from simdb.cli.output.render import Row
 from simdb.cli.output.spool import Temporary
 from simdb.cli.output.table_file import write_separated
-from simdb.cli.output.target import Target, written
+from simdb.cli.output.target import BEFORE, Target, written
 from simdb.errors import OptionError
 
 # Marks a line feed in a path, which cannot contain this character.
@@ -241,6 +241,7 @@ def _check_shards(keep: str, sources: Sequence[str]) -> None:
     if os.path.lexists(keep.rstrip("/")) and not os.path.isdir(keep):
         raise OptionError(f"--keep {keep}: it is a file; name a new folder")
     names: dict[str, str] = {}
+    others = set(os.listdir(keep)) if os.path.isdir(keep) else set()
     for source in sources:
         if source == "-":
             raise OptionError(
@@ -257,6 +258,13 @@ def _check_shards(keep: str, sources: Sequence[str]) -> None:
         if os.path.realpath(place) == os.path.realpath(source):
             raise OptionError(f"--keep {keep}: it is the folder of {source}; name another one")
         output_format(place, f"--keep {keep}: the name of each source")
+    # What earlier runs of these sources left, complete or not, may be replaced; what else is there
+    # beside a whole result of theirs came later, and stays.
+    others -= {name + end for name in names for end in ("", BEFORE)}
+    if others and not all(os.path.lexists(os.path.join(keep, name)) for name in names):
+        raise OptionError(
+            f"--keep {keep}: the folder holds other files, such as {min(others)}; name a new one"
+        )
 
 
 def _check_folder(keep: str, sources: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from typing import IO
 from simdb.cli.output.formats import FOLDER, GZIP, SHARDS, ZSTD, Format
 from simdb.cli.output.remote import is_remote, put_remote
 from simdb.cli.output.zstd import ZstdWriter
+from simdb.errors import OptionError
 
 PARTIAL = ".partial"
 BEFORE = ".before"
@@ -76,14 +77,16 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
     """Yield a target, which gets its name `path` at the end; None if `path` is None."""
     if path is None or form is None:
         yield None
-    elif form.kind in (FOLDER, SHARDS):
+        return
+    check_place(path, is_folder=form.kind in (FOLDER, SHARDS))
+    if form.kind in (FOLDER, SHARDS):
         with _written_folder(path, form) as target:
             yield target
     elif is_remote(path):
         with _written_remote(path, form) as target:
             yield target
-    elif os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:  # a pipe or a device
+    elif _is_special(path):
+        with _made(path, path) as file:  # a pipe or a device
             target = Target(path, form, file, "")
             yield target
             target.finish()
@@ -92,12 +95,48 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
             yield target
 
 
+def check_place(path: str, *, is_folder: bool = False) -> None:
+    """Raise OptionError unless an output can be made at `path`, which may exist.
+
+    A folder is made with all that are missing above it; a file needs its folder.
+    """
+    if is_remote(path):
+        return
+    place = os.path.realpath(path)
+    above = os.path.dirname(place)
+    while is_folder and not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise _unwritable(path, f"there is no folder {above}")
+    if not is_folder and os.path.isdir(place):
+        raise _unwritable(path, "it is a folder")
+    if not os.access(above, os.W_OK | os.X_OK) and (is_folder or not _is_special(place)):
+        raise _unwritable(path, f"this user may not write into the folder {above}")
+
+
+def _is_special(place: str) -> bool:
+    """Return whether something that is no regular file, such as a pipe, is at this place."""
+    return os.path.exists(place) and not os.path.isfile(place)
+
+
+def _made(partial: str, path: str) -> IO[bytes]:
+    """Open the file in which the output `path` is written."""
+    try:
+        return open(partial, "wb")
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+def _unwritable(path: str, reason: str) -> OptionError:
+    return OptionError(f"{path} cannot be written: {reason}; name another place for the output")
+
+
 @contextmanager
 def _written_file(path: str, form: Format) -> Iterator[Target]:
     place = os.path.realpath(path)
     partial = place + PARTIAL
     try:
-        with open(partial, "wb") as file:
+        with _made(partial, path) as file:
             target = Target(path, form, file, partial)
             try:
                 yield target

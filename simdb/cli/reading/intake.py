@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
@@ -12,6 +13,7 @@ from simdb.cli.reading.encoding_guess import GUESSED, guessed_note
 from simdb.cli.reading.markup_hint import markup_hint, page_position
 from simdb.cli.reading.records import NO_FIELD, Problem
 from simdb.cli.reading.short_hint import ShortHint
+from simdb.errors import InputError
 from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
@@ -51,6 +53,15 @@ class Intake:
         self.size_bytes = 0
         self.skipped = 0
 
+    def begin(self) -> None:
+        """Read up to the first document, which `batches` then yields with the others.
+
+        Raises InputError if there is none, because all input was skipped.
+        """
+        first = next(self._found_some(), None)
+        self._found = chain([] if first is None else [first], self._found)
+        self._check_any(has_some=first is not None)
+
     def batches(self, sketch: TextSketch, *, notes_short: bool = False) -> Iterator[Batch]:
         """Yield all documents in batches of bounded size.
 
@@ -60,10 +71,7 @@ class Intake:
         self._short_hint = ShortHint() if notes_short else None
         held: list[Batch] = []
         count = size = 0
-        for each in self._found:
-            if isinstance(each, Problem):
-                self._report(each)
-                continue
+        for each in self._found_some():
             self._look_at(each, sketch)
             held.append(each)
             count += len(each)
@@ -82,6 +90,7 @@ class Intake:
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
                 self._progress.note(f"{source}: {more:,} more like {alike.first}")
+        self._check_any(has_some=self.documents > 0)
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (short, guessed_note())):
             self._progress.note(note)
@@ -92,6 +101,23 @@ class Intake:
             return ""
         what = "file or record" if self.skipped == 1 else "files or records"
         return f"; {self.skipped:,} {what} skipped, reported above"
+
+    def _found_some(self) -> Iterator[Batch]:
+        """Yield what is no problem, and report the problems."""
+        for each in self._found:
+            if isinstance(each, Problem):
+                self._report(each)
+            else:
+                yield each
+
+    def _check_any(self, *, has_some: bool) -> None:
+        """Raise InputError if all input was skipped: a wrong option is likely, and no success."""
+        if self.skipped and not has_some:
+            what = "the only file or record" if self.skipped == 1 else f"all {self.skipped:,}"
+            what += "" if self.skipped == 1 else " files or records"
+            raise InputError(
+                f"{what} had to be skipped, as reported above, so nothing was done or written"
+            )
 
     def _counted(self, batch: Batch) -> Batch:
         self.documents += len(batch)

@@ -38,13 +38,13 @@ class Pieces(Protocol):
 def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
     """Yield the records of a stream of JSON lines."""
     pieces: Pieces = stream
-    encoding = reading.encoding
+    encoding, origins = reading.encoding, reading.origins
     if is_wide(encoding):
         pieces = _Narrow(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
-        encoding = "utf-8"
+        # What is parsed are not the bytes of the file, so its places are not places in the file.
+        encoding, origins = "utf-8", None
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
     parser = line_parser(reading) if is_utf8 and not reading.has_fields else None
-    origins = reading.origins
     if parser is None or origins is None or not origins.begin(stream, parser.parse):
         origins = None
     lines = _Lines(name, reading, encoding, origins)

@@ -3,13 +3,15 @@
 What a run needs of its input a second time would otherwise wait in a temporary file as large as the
 input.  All files form one row of bytes, and the origin of a line is its start in that row.
 
-A file that was changed in between is recognised by its size and times.  Then each block of it that
-is needed is compared with the checksum of what was read first.
+A file that may have been changed in between is recognised by its size and times.  The time of its
+last change of any kind counts, too, which no program can put back.  Then each block of it that is
+needed is compared with the checksum of what was read first.
 """
 
 import io
 import os
 import stat
+import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,9 @@ NOWHERE = -1
 # So many files stay open; the others are opened again.
 OPEN_FILES = 64
 LINE_FEED = b"\n"
+# Two changes within one tick of the system's clock leave equal times, and a tick is up to 10 ms; so
+# equal times prove nothing of a file that was changed so shortly before it was opened.
+TICKS_NS = 20_000_000
 
 # From lines to objects with a `text`; fewer of them if a line is refused.
 Parse: TypeAlias = Callable[[Iterator[bytes]], list[Any]]
@@ -34,7 +39,7 @@ class _File:
     """One file: its `start` in the row, its descriptor if it is open, and how to parse its lines.
 
     `identity` is that when it was opened; `is_same`: whether it was the same when it was read
-    again, None before that.
+    again, None before that, and False if equal times would not prove it.
     """
 
     path: str
@@ -80,7 +85,9 @@ class Origins:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return False
         own = os.dup(descriptor) if len(self._files) < OPEN_FILES else None
-        file = _File(raw.name, self._size, _identity(descriptor), parse, own)
+        identity = _identity(descriptor)
+        is_fresh = abs(time.time_ns() - identity[-1]) < TICKS_NS
+        file = _File(raw.name, self._size, identity, parse, own, False if is_fresh else None)
         self._files.append(file)
         self._starts.append(self._size)
         return True
@@ -172,7 +179,7 @@ class Origins:
 
 def _identity(descriptor: int) -> tuple[int, ...]:
     found = os.fstat(descriptor)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _ended(content: bytes, size: int) -> bytes:

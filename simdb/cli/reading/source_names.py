@@ -75,7 +75,7 @@ def check_source(source: str, text_field: str | None = None) -> None:
         if not matching_files(source):
             raise InputError(f"there is no file {valid_name(source)}")
     # A dangling link exists, and is later reported like any unreadable file.
-    elif not os.path.lexists(source):
+    elif not _exists(source):
         name = valid_name(source)
         if glob.has_magic(source):
             raise InputError(f"there is no file or folder {name}, and none matches it as a pattern")
@@ -98,6 +98,19 @@ def check_source(source: str, text_field: str | None = None) -> None:
             f"{valid_name(source)} holds JSON lines, but by its name it is one document; let the"
             " name end in .jsonl, or read it as standard input: - < FILE"
         )
+
+
+def _exists(source: str) -> bool:
+    """Return whether something has this name; InputError if this user may not know."""
+    try:
+        os.lstat(source)
+    except PermissionError as error:
+        raise InputError(
+            f"{valid_name(source)} may not be read by this user: a folder above it is closed"
+        ) from error
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _unknown(source: str) -> InputError:

@@ -4,7 +4,7 @@ One table is sorted and swept at a time, in the same arrays, so the search needs
 table.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from simdb.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_tables
 from simdb.positions import ArrayClusters, PairPositions
 from simdb.storage.runs.table import Table
-from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, describe
+from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, check_many, describe
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -71,11 +71,7 @@ def as_bits(fingerprints: Any) -> U64:
         return fingerprints.bits
     if isinstance(fingerprints, np.ndarray):
         return _checked_array(fingerprints)
-    if isinstance(fingerprints, str | bytes) or not isinstance(fingerprints, Iterable):
-        raise InputError(
-            "fingerprints must be a uint64 array of one dimension or many whole numbers,"
-            f" got {describe(fingerprints)}"
-        )
+    check_many(fingerprints, "fingerprints")
     return np.array([_one(each, at) for at, each in enumerate(fingerprints)], np.uint64)
 
 

@@ -20,7 +20,7 @@ from simdb.storage.records.batch import Batch
 from simdb.storage.records.metadata import pack_every
 from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of, thread_count
-from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, offsets_of
+from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, check_many, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
@@ -36,29 +36,26 @@ def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
         return list(ids.keys()), list(ids.values())
     raise InputError(
         "documents are missing; give ids and documents, or a mapping from ids to documents; of a"
-        " table give both columns: insert_many(table['id'], table['text'])"
+        " table give both columns: table['id'], table['text']"
     )
 
 
 def as_list(values: Any, what: str) -> list[Any]:
-    """Return an iterable, array or Arrow column as a list; InputError for one value or None."""
+    """Return an iterable, array or Arrow column as a list; InputError for one value or a table.
+
+    A mapping gives its keys: where ids are wanted, those of documents by id.
+    """
     if isinstance(values, list):
         return values
-    if values is None or isinstance(values, str | bytes | int):
-        raise InputError(
-            f"{what} must be a list, array or iterator, got {type(values).__name__} {shown(values)}"
-        )
+    if isinstance(values, Mapping):
+        return list(values)
+    check_many(values, what)
     if isinstance(values, np.ndarray) and values.ndim:
         return list(values.tolist())
     objects = listed(values)
     if objects is not None:
         return objects
-    try:
-        return list(values)
-    except TypeError as error:
-        raise InputError(
-            f"{what} must be a list, array or iterator, got {type(values).__name__}"
-        ) from error
+    return list(values)
 
 
 class EncodedIds:
@@ -304,6 +301,7 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
         for first in range(0, len(vectors), few):
             yield vectors[first : first + few]
         return
+    check_many(documents, "documents")
     column = text_column(documents)
     if column is not None:
         for first in range(0, len(column), few):
@@ -320,10 +318,6 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
                 "documents must be texts, ready fingerprints uint64[n] or vectors float[n, d], got"
                 f" an array of {documents.dtype} with shape {documents.shape}"
             )
-    if isinstance(documents, str | bytes | int) or not isinstance(documents, Iterable):
-        raise InputError(
-            f"documents must be a list, array or iterator, got {type(documents).__name__}"
-        )
     if hasattr(documents, "to_pylist"):
         documents = documents.to_pylist()
     iterator = iter(documents)

@@ -10,6 +10,7 @@ from typing import BinaryIO, TypeVar
 from simdb.checks import one_of
 from simdb.errors import (
     ExistsError,
+    ForbiddenError,
     FormatError,
     FullError,
     InputError,
@@ -48,7 +49,7 @@ def prepare(path: str, mode: str) -> None:
     if mode == "x" and exists:
         raise ExistsError(f"there is a database at {path} already; mode 'w' opens it")
     if not exists:
-        _check_name(path)
+        check_name(path)
         _make(path)
     kind = file_system(path)
     if kind in NETWORK_TYPES:
@@ -58,7 +59,7 @@ def prepare(path: str, mode: str) -> None:
         )
 
 
-def _check_name(path: str) -> None:
+def check_name(path: str) -> None:
     """Raise an error for the name of a new database that surely means something else."""
     if path == ":memory:":
         raise OptionError("a database without a place on the disk is simdb.open(None)")
@@ -83,8 +84,16 @@ def _has_data_file(path: str, mode: str) -> bool:
     try:
         check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
         found = check_regular(data_file, is_alone=mode != "r")
+        may_read = found is None or os.access(data_file, os.R_OK)
+    except PermissionError:
+        may_read, found = False, None
     except (OSError, ValueError):
         return False  # making the directory then raises an error with the reason
+    if not may_read:
+        raise ForbiddenError(
+            f"{path} may not be read by this user; its owner can let others read the directory and"
+            " its files"
+        )
     if found is not None and not found.st_size:
         raise FormatError(
             f"{data_file} is empty, which a data file never is: its content was cut off.  Restore"

@@ -24,6 +24,8 @@ ONLY_IN_PROGRAMS = re.compile(
     "|".join(
         (
             "the Arrow array is not valid",
+            "list\\(mapping\\)",
+            "is a list with one token",
             "must be a simdb\\.",
             "^<?simdb\\.[A-Z]",
             "must be a datetime",

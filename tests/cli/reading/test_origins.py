@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import time
 
 import pytest
 
@@ -88,6 +89,11 @@ def test_what_is_no_plain_file_of_utf8_has_no_origin(tmp_path, monkeypatch):
         with open_counted(str(tmp_path / "pipe")) as stream:
             assert not row.begin(stream, list)
         os.close(both)
+        (tmp_path / "wide").write_bytes(content.decode().encode("utf-16-le"))
+        reading = Reading(origins=row, has_fields=False, encoding="utf-16-le")
+        wide = places(batches_of(tmp_path / "wide", reading))
+        assert [place[1] for place in wide] == LINES
+        assert {place[2] for place in wide} == {NOWHERE}
         for other in ({"encoding": "latin-1"}, {"has_fields": True}):
             reading = Reading(**{"origins": row, "has_fields": False, **other})
             assert {place[2] for place in places(batches_of(tmp_path / "a", reading))} == {NOWHERE}
@@ -146,6 +152,42 @@ def test_a_file_may_change_only_where_no_line_is_read(tmp_path, small, monkeypat
         for read in (row.texts, row.lines):
             with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
                 read(starts, sizes)
+
+
+def overwritten(path):
+    """Change a word in place, leave the size as it is, and put the time of the change back."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(LINES[2].replace(b"word", b"work"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_change_whose_time_was_put_back_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(origins, "TICKS_NS", 0)
+    path = tmp_path / "a"
+    path.write_bytes(LINES[2] + b"\n")
+    with Origins() as row:
+        ((_, _, start, size),) = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        time.sleep(0.05)  # longer than a tick of the clock, by which times of files are set
+        overwritten(path)
+
+        with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
+            row.texts([start], [size])
+
+
+def test_a_change_within_a_tick_of_the_clock_is_noticed(tmp_path, monkeypatch):
+    equal = (0, time.time_ns())
+    monkeypatch.setattr(origins, "_identity", lambda descriptor: equal)
+    monkeypatch.setattr(origins, "TICKS_NS", 60_000_000_000)
+    path = tmp_path / "a"
+    path.write_bytes(LINES[2] + b"\n")
+    with Origins() as row:
+        ((_, _, start, size),) = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        overwritten(path)
+
+        with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
+            row.texts([start], [size])
 
 
 def test_a_file_that_was_replaced_or_removed_is_read_while_it_is_open(tmp_path, monkeypatch):

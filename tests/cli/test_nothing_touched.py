@@ -1,0 +1,203 @@
+"""What is wrong is said before anything is read, and a run without input leaves nothing behind."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import simdb
+from simdb.cli.output import progress
+from simdb.cli.reading import content, source_names
+
+TEXT = "the quick brown fox jumps over the lazy dog and then it runs home to sleep"
+
+
+@pytest.fixture
+def run(simdb_run, write_lines):
+    """Runs a command beside a.jsonl, bad.jsonl without texts, and the database d."""
+    write_lines("a.jsonl", {"id": 1, "text": TEXT}, {"id": 2, "text": TEXT})
+    write_lines("bad.jsonl", {"id": 1, "body": TEXT}, {"id": 2, "body": TEXT})
+    simdb_run("insert", "d", "a.jsonl")
+    return simdb_run
+
+
+def contents():
+    """Return the content of each file below the folder, by its path."""
+    files = (Path(folder, name) for folder, _, names in os.walk(".") for name in names)
+    return {str(path): path.read_bytes() for path in files if path.suffix == ".jsonl"}
+
+
+@pytest.mark.parametrize("verb", [
+    ["dedup", "a.jsonl"], ["dedup", "a.jsonl", "--db", "new"], ["dedup", "a.jsonl", "--db", "d"],
+    ["lookup", "d", "a.jsonl"], ["insert", "new", "a.jsonl", "--match", "first"],
+    ["insert", "d", "a.jsonl", "--match", "all"],
+])  # fmt: skip
+def test_wrong_options_are_refused_before_anything_is_read(run, monkeypatch, verb):
+    monkeypatch.setattr(content, "open_counted", lambda path: pytest.fail(f"{path} was read"))
+
+    for name, value in (
+        ("similarity", 80), ("similarity", 0), ("distance", 65), ("recall", 2), ("method", "fast"),
+    ):  # fmt: skip
+        ran = run(*verb, f"--{name}", value)
+
+        assert ran.code == 2
+        assert f"{name} must be" in ran.notes
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("verb", [
+    ["dedup", "a.jsonl", "--keep"], ["dedup", "a.jsonl", "--groups"],
+    ["dedup", "a.jsonl", "--db", "new", "--keep"], ["lookup", "d", "a.jsonl", "--output"],
+    ["idf", "a.jsonl", "--output"],
+])  # fmt: skip
+def test_an_output_that_cannot_be_is_named_before_anything_is_read(run, monkeypatch, verb):
+    os.mkdir("closed")
+    may = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not str(path).endswith("closed") and may(path, mode)
+    )
+    monkeypatch.setattr(content, "open_counted", lambda path: pytest.fail(f"{path} was read"))
+
+    for place, reason in (
+        ("no/such/o.jsonl", "there is no folder "),
+        ("a.jsonl/o.jsonl", "there is no folder "),
+        ("closed/o.jsonl", "this user may not write into the folder "),
+    ):
+        ran = run(*verb, place)
+
+        assert ran.code == 2
+        assert f"{place} cannot be written: {reason}" in ran.notes
+        assert ".partial" not in ran.notes
+    assert not Path("new").exists()
+
+
+def test_an_output_with_an_impossible_name_is_named_as_it_was_given(run):
+    place = "o" * 300 + ".jsonl"
+
+    ran = run("dedup", "a.jsonl", "--keep", place)
+
+    assert ran.code == 2
+    assert f"{place} cannot be written: File name too long" in ran.notes
+
+
+@pytest.mark.parametrize("verb", [
+    ["dedup"], ["dedup", "--db", "new"], ["dedup", "--db", "d"],
+])  # fmt: skip
+@pytest.mark.parametrize("place", ["k.jsonl", "k/"])
+def test_a_run_in_which_all_was_skipped_touches_nothing(run, verb, place):
+    run("dedup", "a.jsonl", "--keep", place)
+    Path("k/bad.jsonl" if place == "k/" else "k.jsonl").write_text("good\n")
+    before = contents()
+
+    ran = run(*verb, "bad.jsonl", "--keep", place, "--groups", "g.jsonl")
+
+    assert ran.code == 2
+    assert "bad.jsonl:1: no field 'text'; use --text-field" in ran.notes
+    assert "all 2 files or records had to be skipped" in ran.notes
+    assert contents() == before
+    assert not Path("new").exists()
+
+
+def test_an_insertion_of_which_all_was_skipped_makes_no_database(run):
+    made = run("insert", "new", "bad.jsonl")
+    filled = run("insert", "d", "bad.jsonl")
+
+    assert (made.code, filled.code, made.output, filled.output) == (2, 2, "", "")
+    assert not Path("new").exists()
+    with simdb.open("d") as database:
+        assert len(database) == 2
+
+
+@pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
+def test_a_new_database_is_announced(run, verb):
+    end = ["a.jsonl", "--replace"] if verb == ["insert"] else []
+    first, second = (run(*verb, "new", *end) for _ in range(2))
+
+    assert (first.code, second.code) == (0, 0)
+    assert "created the database new\n" in first.notes
+    assert "created" not in second.notes
+
+
+@pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
+def test_with_existing_no_database_is_made(run, verb):
+    end = ["a.jsonl", "--replace", "--existing"] if verb == ["insert"] else ["--existing"]
+    typo, right = (run(*verb, name, *end) for name in ("dd", "d"))
+
+    assert (typo.code, right.code) == (3, 0)
+    assert "there is no database at dd" in typo.notes
+    assert not Path("dd").exists()
+
+
+def test_existing_needs_a_database(run):
+    assert run("dedup", "a.jsonl", "--existing").code == 2
+
+
+def test_a_database_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
+    def closed(path, **named):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("simdb.storage.files.location.check_regular", closed)
+
+    for verb in (["lookup", "d", "a.jsonl"], ["insert", "d", "a.jsonl"], ["stats", "d"]):
+        ran = run(*verb)
+
+        assert ran.code == 3
+        assert "d may not be read by this user" in ran.notes
+
+
+def test_a_source_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
+    look = os.lstat
+
+    def closed(path, **named):
+        if str(path).startswith("theirs"):
+            raise PermissionError(13, "Permission denied")
+        return look(path, **named)
+
+    monkeypatch.setattr(source_names.os, "lstat", closed)
+
+    ran = run("dedup", "theirs/a.jsonl")
+
+    assert ran.code == 2
+    assert "theirs/a.jsonl may not be read by this user" in ran.notes
+
+
+@pytest.mark.parametrize("verb", [
+    ["dedup", "a.jsonl", "--db", "d"], ["insert", "d", "a.jsonl", "--replace"],
+    ["delete", "d", "1"], ["compact", "d"],
+])  # fmt: skip
+def test_who_waits_for_another_writer_says_so(run, monkeypatch, verb):
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.01)
+    begun, ended = threading.Event(), threading.Event()
+
+    def write():
+        with simdb.open("d") as database, database.write():
+            begun.set()
+            time.sleep(0.2)
+        ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait()
+    ran = run(*verb)
+    writer.join()
+
+    assert ended.is_set()
+    assert "waiting until another process has written to d" in ran.notes
+
+
+def test_who_need_not_wait_says_nothing(run):
+    assert "waiting" not in run("dedup", "a.jsonl", "--db", "d").notes
+
+
+def test_survivors_are_not_written_among_other_files(run):
+    os.mkdir("full")
+    Path("full/notes.txt").write_text("mine")
+    before = sorted(os.listdir("full"))
+
+    ran = run("dedup", "a.jsonl", "--keep", "full/")
+
+    assert ran.code == 2
+    assert "full/: the folder holds other files, such as notes.txt; name a new one" in ran.notes
+    assert sorted(os.listdir("full")) == before
