@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS, bitmap
+from simdb.bits import bitmap
+from simdb.engine.state.id_tables import find_ordinals
 from simdb.engine.state.staged import Counts, Staged
 from simdb.engine.state.view import Kind, View
 from simdb.errors import CorruptError
@@ -27,14 +27,14 @@ from simdb.storage import codec, layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.notes import read_note, unpacked_note
-from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
+from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values import WEIGHTED, offsets_of
+from simdb.values import WEIGHTED
 
 U32 = npt.NDArray[np.uint32]
 
@@ -243,17 +243,7 @@ class State:
         hashes: npt.NDArray[np.uint64],
     ) -> npt.NDArray[np.int64]:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
-        tables = self._id_tables()
-        if len(hashes) == 1:
-            return self._find_one(tables, content, hashes)
-        starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
-        found = np.full(len(hashes), -1, np.int64)
-        if len(ordinals):
-            queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
-            first, last = offsets[queries], offsets[queries + 1]
-            same = self._equal_ids(ordinals, first, last, content)
-            found[queries[same]] = ordinals[same]
-        return found
+        return find_ordinals(self.view, self.source, offsets, content, hashes)
 
     def check_known(self, ordinals: U32) -> None:
         """Raise CorruptError if an ordinal from a stored table belongs to no document."""
@@ -350,43 +340,3 @@ class State:
         if view.delta.weighted_count < len(view.delta.batch):
             found.append(np.flatnonzero(view.delta.batch.states != WEIGHTED) + view.delta.start)
         return np.concatenate([np.empty(0, np.int64), *found])
-
-    def _id_tables(self) -> Any:
-        """Return the hashes of all ids, ready for look-up."""
-        view = self.view
-        if view.id_tables is None:
-            sealed = view.sealed
-            if sealed.id_tables is None:
-                parts = [run.id_table(self.source) for run in sealed.runs]
-                rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
-                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
-            delta = view.delta
-            view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
-        return view.id_tables
-
-    def _find_one(
-        self, tables: Any, content: npt.NDArray[np.uint8], hashes: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.int64]:
-        """Return what `find` returns for a single id."""
-        found = -1
-        for ordinal, _ in tables.lookup_one(int(hashes[0]), 0, 0, False):
-            ordinals = np.array([ordinal], np.uint32)
-            offsets = np.array([0, len(content)], np.int64)
-            if self.identifiers(ordinals).equal(ordinals, offsets, content)[0]:
-                found = ordinal
-        return np.array([found], np.int64)
-
-    def _equal_ids(
-        self,
-        ordinals: U32,
-        first: npt.NDArray[np.int64],
-        last: npt.NDArray[np.int64],
-        content: npt.NDArray[np.uint8],
-    ) -> npt.NDArray[np.bool_]:
-        """Return whether content[first:last] is the id of each ordinal, not only its hash."""
-        lengths = last - first
-        offsets = offsets_of(lengths)
-        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
-        wanted = np.ascontiguousarray(content[positions])
-        same = self.identifiers(ordinals).equal(ordinals, offsets, wanted)
-        return np.asarray(same, np.bool_)
