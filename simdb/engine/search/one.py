@@ -56,7 +56,10 @@ def find(
     if id is not None:
         return _find_stored(state, document, id, given, 1 if first else limit)
     if type(document) is int and state.store.takes_bits:
-        return _find_bits(state, document, given, limit, first)
+        prepared = prepare(state, given, ANY_BITS, BARE)
+        if not 0 <= document <= ALL_BITS:
+            check_bits(document)
+        return _search_bits(state, document, prepared, first, limit)
     if document is None:
         raise InputError("query needs a document, or the id= of a stored document")
     sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
@@ -106,19 +109,10 @@ def prepare(state: State, given: Given, sketches: Sketches, document_state: int)
     return known
 
 
-def _find_bits(
-    state: State, bits: int, given: Given, limit: int | None, first: bool
-) -> list[Match]:
-    """Return the matches of one ready fingerprint, best first, at most `limit`."""
-    prepared = prepare(state, given, ANY_BITS, BARE)
-    if not 0 <= bits <= ALL_BITS:
-        check_bits(bits)
-    return _search_bits(state, bits, prepared, first, limit)
-
-
 def _search_bits(
     state: State, bits: int, prepared: Prepared, first: bool, limit: int | None
 ) -> list[Match]:
+    """Return the matches of one ready fingerprint, best first, at most `limit`."""
     search_bits = prepared.method.search_bits
     found = None if search_bits is None else search_bits(state, bits, prepared.plan, first)
     if isinstance(found, list):

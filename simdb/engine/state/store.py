@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
 # Options are replaced by compacting or rebuilding, so no reader can meet this many in a row.
-TAKEN_MAX = 20
+TAKEN_TRIES = range(20)
 
 Result = TypeVar("Result")
 # Transaction number and generation of the map; the contents stored then; the view of them.
@@ -159,7 +159,7 @@ class Store:
         if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
         environment = self.environment
-        for _ in range(TAKEN_MAX):
+        for _ in TAKEN_TRIES:
             holder = environment.begin()
             try:
                 transaction, latest = holder.transaction, self._latest
