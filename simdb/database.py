@@ -282,7 +282,7 @@ class Database(Reading[IdT], Writing[IdT]):
         self._handle.check_may_write()
 
     def _state(self) -> State:
-        return self._store.state()
+        return self._handle.store.state()
 
     def _hold(self) -> State:
         return self._store.state()

@@ -17,7 +17,7 @@ from simdb.verification import Verification
 PREVIEWED_IDS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Match(Record, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
@@ -27,6 +27,18 @@ class Match(Record, Generic[IdT_co]):
     id: IdT_co
     distance: int
     similarity: float | None = None
+
+    def __init__(self, id: IdT_co, distance: int, similarity: float | None = None) -> None:
+        """Hold the values."""
+        # The generated method takes as long as a look-up in a small database.
+        _set_id(self, id)
+        _set_distance(self, distance)
+        _set_similarity(self, similarity)
+
+
+_set_id, _set_distance, _set_similarity = (
+    vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
+)
 
 
 class Matches(Generic[IdT]):

@@ -98,7 +98,7 @@ FOLDERS = {
         "state.signature_vectors", "state.band_tables", "state.kept_plans", "state.sealed",
         "state.view", "state.polytope_tables", "state.fingerprint_kind",
         "state.signature_kind", "state.kinds",
-        "state.staged_metadata", "state.staged_times", "state.staged",
+        "state.id_tables", "state.staged_metadata", "state.staged_times", "state.staged",
         "state.state", "state.store", "state.opening", "state.handle",
         "state.documents", "state.incoming",
         "search.rows", "search.couples", "search.remembered", "search.judge", "search.crowds",

@@ -86,7 +86,7 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         check_optional(where)
         search.verify.check_verify(verify)
         with self._state() as state:
-            every = one.find(self._store, state, document, id, given, None, errors, first=False)
+            every = one.find(state, document, id, given, None, errors, first=False)
             if where is not None:
                 every = kept_matches(state, every, where, limit if verify is None else None)
         if verify is None:
@@ -363,4 +363,4 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         if limit is not None:
             check_limit(limit)
         with self._state() as state:
-            return one.find(self._store, state, document, id, given, limit, errors, first=first)
+            return one.find(state, document, id, given, limit, errors, first=first)

@@ -30,6 +30,7 @@ class Snapshot(Reading[IdT]):
         self._outer: set[Holder] = set()
         self._is_closed = False
         self._base = store.state()
+        self._source = self._base.source
 
     def close(self) -> None:
         """End the snapshot; closing it again does nothing.
@@ -41,7 +42,7 @@ class Snapshot(Reading[IdT]):
             return
         if not self._store.environment.is_foreign:
             with self._gate.alone("the snapshot must be idle to close"):
-                self._base.source.end()
+                self._source.end()
         self._is_closed = True
 
     def __enter__(self) -> "Snapshot[IdT]":
@@ -66,7 +67,7 @@ class Snapshot(Reading[IdT]):
         state = previews.counted(self._base.counts.document_count, "document")
         if environment.is_foreign:
             state = "of another process"
-        elif self._is_closed or self._base.source.holder is None:
+        elif self._is_closed or self._source.holder is None:
             state = "closed"
         return f"<simdb.Snapshot of {environment.path!r}, {state}>"
 
@@ -76,11 +77,10 @@ class Snapshot(Reading[IdT]):
         self.close()
 
     def _state(self) -> State:
-        base, gate = self._base, self._gate
-        state = State(
-            base.view, base.source, base.counts, gate=gate, holder=gate.enter(get_ident())
-        )
-        holder = base.source.holder
+        base, source, gate = self._base, self._source, self._gate
+        inside = gate.enter(get_ident())
+        state = State(base.store, base.view, source, base.counts, inside, gate=gate)
+        holder = source.holder
         if holder is None or holder.transaction is None:
             state.__exit__(None, None, None)
             self._refuse()

@@ -203,14 +203,13 @@ def _find(
     shard: OpenShard,
     threads: int,
 ) -> list[Match]:
-    store = shard.store
-    with store.state() as state:
+    with shard.store.state() as state:
         state.threads = threads
         if query.document is not None:
-            return one.find(store, state, query.document, None, given, limit, "strict", first=first)
+            return one.find(state, query.document, None, given, limit, "strict", first=first)
         left_out = query.ordinal if shard.number == query.shard else None
         return one.find_sketched(
-            store, state, query.sketches, given, limit, first=first, left_out=left_out
+            state, query.sketches, given, limit, first=first, left_out=left_out
         )
 
 

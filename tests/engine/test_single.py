@@ -1,9 +1,13 @@
 """A single query finds the matches that a batch finds, though it is searched differently."""
 
+import sys
+from functools import partial
+
 import numpy as np
 import pytest
 
 import simdb
+from simdb import kernel
 from simdb.engine.search import lookup, measure, one
 from simdb.engine.search.methods import bands, exhaustive, permuted, probing
 
@@ -245,3 +249,48 @@ def test_a_database_without_runs_is_searched_alike(open_database, monkeypatch, a
     assert [database.query(each, limit=1, **asked) for each in stored] == [
         row[:1] for row in expected
     ]
+
+
+def count_calls(ask):
+    """Count the Python functions that a call enters."""
+    entered = []
+
+    def note(frame, event, _):
+        if event == "call":
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        ask()
+    finally:
+        sys.setprofile(None)
+    return len(entered)
+
+
+@pytest.mark.skipif(not kernel.IS_COMPILED, reason="the kernel is in Python, and its calls count")
+def test_a_query_of_a_fingerprint_enters_few_functions(open_database):
+    # The kernel takes a fraction of a microsecond, so each function entered around it is felt.
+    database = open_database()
+    database.insert_many(range(1000), np.arange(1000, dtype=np.uint64) << np.uint64(40))
+    ask = partial(database.query, 7 << 40, distance=0)
+    with database.read() as snapshot:
+        ask_snapshot = partial(snapshot.query, 7 << 40, distance=0)
+
+        warm = [ask(), ask_snapshot()]
+        calls, snapshot_calls = count_calls(ask), count_calls(ask_snapshot)
+
+    assert [[match.id for match in found] for found in warm] == [[7], [7]]
+    assert calls <= 22
+    assert snapshot_calls <= 17
+
+
+def test_a_state_makes_one_source_and_no_living_one_after_its_end(open_database):
+    database = open_database()
+    with database._state() as used:
+        sources = [used.source, used.source]
+    with database._state() as unused:
+        pass
+
+    assert sources[0] is sources[1]
+    assert used.source.transaction is None
+    assert unused.source.transaction is None

@@ -24,6 +24,12 @@ def main() -> None:
         "--distances", type=int, nargs="+", default=[DISTANCE], help="peers answer only 3"
     )
     parser.add_argument("--tables", type=int, nargs="+", choices=LAYOUTS, default=[4, 10])
+    parser.add_argument(
+        "--as-inserted",
+        type=number,
+        metavar="N",
+        help="insert N documents a call, and do not compact",
+    )
     parser.add_argument("--ids", choices=("str", "int"), default="str")
     parser.add_argument("--peers", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument(
@@ -38,9 +44,7 @@ def main() -> None:
         with scratch(arguments.directory) as directory:
             truth = planted(count, arguments.queries, arguments.seed)
             databases = {
-                f"simdb, {tables} tables": build(
-                    directory / str(tables), truth, tables, arguments.ids
-                )
+                f"simdb, {tables} tables": build(directory / str(tables), truth, tables, arguments)
                 for tables in arguments.tables
             }
             for distance in arguments.distances:
@@ -105,19 +109,32 @@ def compare_singles(
         latencies(record, what, peer.one, asked[: peer.query_limit], arguments.repeats)
 
 
-def build(directory: Path, truth: Planted, tables: int, kind: str) -> simdb.Database:
-    """Make a compacted database of the stored fingerprints and open it for reading."""
+def build(
+    directory: Path, truth: Planted, tables: int, arguments: argparse.Namespace
+) -> simdb.Database:
+    """Make a database of the stored fingerprints, compacted or not, and open it for reading."""
+    kind, step = arguments.ids, arguments.as_inserted
     blocks, leading = LAYOUTS[tables]
     chosen = simdb.Options(
         sketch=simdb.Simhash(store_volatility=False), blocks=blocks, leading=leading
     )
     with simdb.open(directory, "x", options=chosen, durability="none") as database:
-        with database.write() as transaction:
-            for start in range(0, len(truth.stored), INSERTED):
-                part = truth.stored[start : start + INSERTED]
-                transaction.insert_many(ids(kind, start, start + len(part)), part)
-        database.compact()
+        if step is not None:
+            insert(database, truth, kind, step)
+        else:
+            with database.write() as transaction:
+                insert(transaction, truth, kind, INSERTED)
+            database.compact()
     return simdb.open(directory, "r")
+
+
+def insert(
+    target: simdb.Database | simdb.WriteTransaction, truth: Planted, kind: str, step: int
+) -> None:
+    """Insert the stored fingerprints, `step` documents a call."""
+    for start in range(0, len(truth.stored), step):
+        part = truth.stored[start : start + step]
+        target.insert_many(ids(kind, start, start + len(part)), part)
 
 
 def check_answers(database: simdb.Database, truth: Planted, kind: str) -> None:

@@ -117,7 +117,7 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
                 store.environment.path, idf_checksum(store.environment, transaction)
             )
             if store.options.keeps_clusters and not broken:
-                state = State(store.view_of(contents), source, contents.manifest)
+                state = State(store, store.view_of(contents), source, contents.manifest)
                 yield from check_clusters(
                     state, contents.manifest, of_maintained(store.options), deep=deep
                 )

@@ -5,10 +5,12 @@ fast form of each method (`Method.search_one`, `Method.search_bits`) makes an ob
 so a query with many matches is searched like a batch instead.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from simdb.bits import ALL_BITS
 from simdb.engine import search
 from simdb.engine.search.lookup import as_list
 from simdb.engine.search.method import Method
@@ -17,10 +19,9 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.errors import InputError
 from simdb.matches import Match
-from simdb.options import EXHAUSTIVE, Options
+from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
@@ -29,7 +30,8 @@ from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_b
 Given = tuple[float | None, int | None, float | None, str | None]
 
 
-class Prepared(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Prepared:
     """What is remembered for a question: its criterion, the plan, and the method of the plan."""
 
     criterion: Criterion
@@ -38,7 +40,6 @@ class Prepared(NamedTuple):
 
 
 def find(
-    store: Store,
     state: State,
     document: Any,
     id: Id | None,
@@ -53,17 +54,19 @@ def find(
     The best match comes first; at most `limit` are returned.  `first`: any one match.
     """
     if id is not None:
-        return _find_stored(store, state, document, id, given, 1 if first else limit)
-    if type(document) is int and store.takes_bits:
-        return _find_bits(store, state, document, given, limit, first)
+        return _find_stored(state, document, id, given, 1 if first else limit)
+    if type(document) is int and state.store.takes_bits:
+        prepared = prepare(state, given, ANY_BITS, BARE)
+        if not 0 <= document <= ALL_BITS:
+            check_bits(document)
+        return _search_bits(state, document, prepared, first, limit)
     if document is None:
         raise InputError("query needs a document, or the id= of a stored document")
-    sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
-    return _search(store, state, sketches, given, first, 1 if first else limit)
+    sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
+    return _search(state, sketches, given, first, 1 if first else limit)
 
 
 def find_sketched(
-    store: Store,
     state: State,
     sketches: Sketches,
     given: Given,
@@ -78,12 +81,10 @@ def find_sketched(
     """
     most = 1 if first else limit
     # Any one match of a stored document could be the document itself.
-    return _search(store, state, sketches, given, first and left_out is None, most, left_out)
+    return _search(state, sketches, given, first and left_out is None, most, left_out)
 
 
-def prepare(
-    state: State, options: Options, given: Given, sketches: Sketches, document_state: int
-) -> Prepared:
+def prepare(state: State, given: Given, sketches: Sketches, document_state: int) -> Prepared:
     """Return what a question about one document needs; made once for equal questions.
 
     `document_state`: the state in `sketches`, as an int.
@@ -103,31 +104,27 @@ def prepare(
     except TypeError:
         known = None  # a value that cannot be a key is refused below
     if known is None:
-        known = _prepared(state, criterion_of(options, sketches, Question(*given)))
+        known = _prepared(state, criterion_of(state.store.options, sketches, Question(*given)))
         plans.prepare(key, known)
     return known
-
-
-def _find_bits(
-    store: Store, state: State, bits: int, given: Given, limit: int | None, first: bool
-) -> list[Match]:
-    """Return the matches of one ready fingerprint, best first, at most `limit`."""
-    prepared = prepare(state, store.options, given, ANY_BITS, BARE)
-    check_bits(bits)
-    return _search_bits(state, bits, prepared, first, limit)
 
 
 def _search_bits(
     state: State, bits: int, prepared: Prepared, first: bool, limit: int | None
 ) -> list[Match]:
-    criterion, plan, method = prepared
-    if method.search_bits is not None:
-        found = method.search_bits(state, bits, plan, first)
-        if isinstance(found, Rows):
-            return as_list(state, found if limit is None else found.limited(limit))
-        if found is not None:
-            return [Match(state.id_of(at), distance) for at, distance in found[:limit]]
-    return as_list(state, _as_batch(state, _bare(bits), criterion, first, limit))
+    """Return the matches of one ready fingerprint, best first, at most `limit`."""
+    search_bits = prepared.method.search_bits
+    found = None if search_bits is None else search_bits(state, bits, prepared.plan, first)
+    if isinstance(found, list):
+        if limit is not None:
+            found = found[:limit]
+        matches = []
+        for ordinal, distance in found:  # for one match, faster than a comprehension
+            matches.append(Match(state.id_of(ordinal), distance))
+        return matches
+    if found is None:
+        found = _as_batch(state, _bare(bits), prepared.criterion, first, limit)
+    return as_list(state, found if limit is None else found.limited(limit))
 
 
 def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match | None:
@@ -144,18 +141,17 @@ def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match 
 
 
 def _find_stored(
-    store: Store, state: State, document: Any, id: Id, given: Given, limit: int | None
+    state: State, document: Any, id: Id, given: Given, limit: int | None
 ) -> list[Match]:
     """Return the matches of a stored document without itself, best first, at most `limit`."""
     if document is not None:
         raise InputError("query takes a document or the id= of a stored document, not both")
     ordinals = known_ordinals(state, [id])
     sketches = stored_sketches(state, ordinals)
-    return _search(store, state, sketches, given, False, limit, int(ordinals[0]))
+    return _search(state, sketches, given, False, limit, int(ordinals[0]))
 
 
 def _search(
-    store: Store,
     state: State,
     sketches: Sketches,
     given: Given,
@@ -168,7 +164,7 @@ def _search(
     `left_out`: the ordinal of the document itself, if it is stored.
     """
     document_state = int(sketches.states[0])
-    prepared = prepare(state, store.options, given, sketches, document_state)
+    prepared = prepare(state, given, sketches, document_state)
     if document_state == EMPTY:
         return []
     return _carry_out(state, sketches, document_state, prepared, first, limit, left_out)
@@ -184,7 +180,7 @@ def _carry_out(
     left_out: int | None = None,
 ) -> list[Match]:
     """Return the matches of a document with features; see `_search`."""
-    criterion, plan, method = prepared
+    criterion, plan, method = prepared.criterion, prepared.plan, prepared.method
     # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
     rows: Rows | None = None

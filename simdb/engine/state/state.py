@@ -1,71 +1,97 @@
 """State: everything that a verb reads, as of one commit or inside one transaction.
 
 A state is a view under a transaction.  The view (`view.py`) is shared by all readers of one commit
-and holds the kernel's objects.  The transaction (`source`) protects the pages that these objects
-point into.  A verb uses one state in a `with` block; after the block no part of it may be used.
+and holds the kernel's objects.  The transaction protects the pages that these objects point into,
+and `source` fetches more through it.  A verb uses one state in a `with` block; after the block no
+part of it may be used.
+
+A query of one fingerprint takes a microsecond or two, so a state makes its source when something
+is first fetched: most queries find all that they need in the view.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS, bitmap
+from simdb.bits import bitmap
+from simdb.engine.state.id_tables import find_ordinals
 from simdb.engine.state.staged import Counts, Staged
 from simdb.engine.state.view import Kind, View
 from simdb.errors import CorruptError
+from simdb.options import Options
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.paging import Paging
 from simdb.plan.planner import choose
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
 from simdb.storage import codec, layout
+from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.notes import read_note, unpacked_note
-from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
+from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values import WEIGHTED, offsets_of
+from simdb.values import WEIGHTED
+
+if TYPE_CHECKING:
+    from simdb.sketch.kinds import AnySketcher
 
 U32 = npt.NDArray[np.uint32]
+
+
+class Origin(Protocol):
+    """What a state needs of the store that it belongs to."""
+
+    options: Options
+    environment: Environment
+    takes_bits: bool
+
+    @property
+    def sketcher(self) -> "AnySketcher":
+        """The sketcher, which makes sketches of documents."""
+
+    def source_of(self, holder: Holder | None) -> Source:
+        """Return a source over the transaction of `holder`; None if it has ended."""
 
 
 class State:
     """A consistent state: a view and the transaction that sees it, for a `with` statement."""
 
-    __slots__ = ("_gate", "_holder", "_staged", "counts", "source", "threads", "view")
+    __slots__ = ("_gate", "_holder", "_source", "_staged", "counts", "store", "threads", "view")
 
     def __init__(
         self,
+        store: Origin,
         view: View,
-        source: Source,
+        source: Source | None,
         counts: Counts,
-        *,
-        gate: Gate | None = None,
         holder: Holder | None = None,
+        gate: Gate | None = None,
         staged: Staged | None = None,
     ) -> None:
         """`source` sees the runs of `view` and ends with the `with` statement.
 
-        If a snapshot or write transaction owns the source, the state only leaves its `gate`, which
-        it has entered as `holder`.
+        Without a source, the transaction of `holder` sees them, and ends with the statement.  If a
+        snapshot or write transaction owns the source, the state only leaves its `gate`, which it
+        has entered as `holder`.
         """
+        self.store = store
         self.view = view
-        self.source = source
         self.counts = counts
         # How many threads the verb that uses this state may spread its work over.
         self.threads = 1
-        self._gate = gate
+        self._source = source
         self._holder = holder
+        self._gate = gate
         self._staged = staged
 
     def __enter__(self) -> "State":
@@ -79,14 +105,24 @@ class State:
         trace: TracebackType | None,
     ) -> None:
         """End the source if the state owns it, or leave the gate of the owner."""
-        if self._holder is None:
-            self.source.end()
-        elif self._gate is not None:
-            self._gate.leave(self._holder)
+        holder, self._holder = self._holder, None
+        if self._gate is None:
+            if self._source is None and holder is not None:
+                self.store.environment.end(holder)
+            else:
+                self.source.end()
+        elif holder is not None:
+            self._gate.leave(holder)
+
+    @property
+    def source(self) -> Source:
+        """The read transaction, from which stored values are fetched."""
+        source = self._source
+        return self._made_source() if source is None else source
 
     def over(self, view: View) -> "State":
         """Return a state of another view under the same transaction; it ends with this state."""
-        other = State(view, self.source, self.counts)
+        other = State(self.store, view, self.source, self.counts)
         other.threads = self.threads
         return other
 
@@ -234,7 +270,11 @@ class State:
 
     def id_of(self, ordinal: int) -> Any:
         """Return the id of one document."""
-        return self.view.identifiers.over_one(self.source, ordinal).decode_one(ordinal)
+        identifiers = self.view.identifiers
+        known = identifiers.whole
+        if known is None:
+            known = identifiers.over(self.source, np.array([ordinal], np.uint32))
+        return known.decode_one(ordinal)
 
     def find(
         self,
@@ -243,17 +283,7 @@ class State:
         hashes: npt.NDArray[np.uint64],
     ) -> npt.NDArray[np.int64]:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
-        tables = self._id_tables()
-        if len(hashes) == 1:
-            return self._find_one(tables, content, hashes)
-        starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
-        found = np.full(len(hashes), -1, np.int64)
-        if len(ordinals):
-            queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
-            first, last = offsets[queries], offsets[queries + 1]
-            same = self._equal_ids(ordinals, first, last, content)
-            found[queries[same]] = ordinals[same]
-        return found
+        return find_ordinals(self.view, self.source, offsets, content, hashes)
 
     def check_known(self, ordinals: U32) -> None:
         """Raise CorruptError if an ordinal from a stored table belongs to no document."""
@@ -344,49 +374,18 @@ class State:
         runs = sealed.entry_count / max(sealed.largest, 1)
         return Paging(source.data_bytes, source.memory_bytes, runs)
 
+    def _made_source(self) -> Source:
+        holder = self._holder
+        if holder is None:
+            return self.store.source_of(None)
+        with holder.reading:  # the threads of a verb share one source
+            if self._source is None:
+                self._source = self.store.source_of(self._holder)
+            return self._source
+
     def _unweighted_positions(self) -> npt.NDArray[np.int64]:
         view = self.view
         found = [run.unweighted(self.source) for run in view.runs]
         if view.delta.weighted_count < len(view.delta.batch):
             found.append(np.flatnonzero(view.delta.batch.states != WEIGHTED) + view.delta.start)
         return np.concatenate([np.empty(0, np.int64), *found])
-
-    def _id_tables(self) -> Any:
-        """Return the hashes of all ids, ready for look-up."""
-        view = self.view
-        if view.id_tables is None:
-            sealed = view.sealed
-            if sealed.id_tables is None:
-                parts = [run.id_table(self.source) for run in sealed.runs]
-                rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
-                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
-            delta = view.delta
-            view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
-        return view.id_tables
-
-    def _find_one(
-        self, tables: Any, content: npt.NDArray[np.uint8], hashes: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.int64]:
-        """Return what `find` returns for a single id."""
-        found = -1
-        for ordinal, _ in tables.lookup_one(int(hashes[0]), 0, 0, False):
-            ordinals = np.array([ordinal], np.uint32)
-            offsets = np.array([0, len(content)], np.int64)
-            if self.identifiers(ordinals).equal(ordinals, offsets, content)[0]:
-                found = ordinal
-        return np.array([found], np.int64)
-
-    def _equal_ids(
-        self,
-        ordinals: U32,
-        first: npt.NDArray[np.int64],
-        last: npt.NDArray[np.int64],
-        content: npt.NDArray[np.uint8],
-    ) -> npt.NDArray[np.bool_]:
-        """Return whether content[first:last] is the id of each ordinal, not only its hash."""
-        lengths = last - first
-        offsets = offsets_of(lengths)
-        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
-        wanted = np.ascontiguousarray(content[positions])
-        same = self.identifiers(ordinals).equal(ordinals, offsets, wanted)
-        return np.asarray(same, np.bool_)

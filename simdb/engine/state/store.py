@@ -25,6 +25,7 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
+from simdb.storage.environment.gate import Holder
 from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.temporary import TemporaryFolder
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
 # Options are replaced by compacting or rebuilding, so no reader can meet this many in a row.
-TAKEN_MAX = 20
+TAKEN_TRIES = range(20)
 
 Result = TypeVar("Result")
 # Transaction number and generation of the map; the contents stored then; the view of them.
@@ -157,21 +158,21 @@ class Store:
         """Return the state of the last commit, for a `with` statement."""
         if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
-        for _ in range(TAKEN_MAX):
-            source = Source(self.environment, self.width, self.options.header_offset)
+        environment = self.environment
+        for _ in TAKEN_TRIES:
+            holder = environment.begin()
             try:
-                transaction, latest = source.transaction, self._latest
-                stamp = (transaction.id(), self.environment.generation)
-                if latest is None or latest[0] != stamp:
+                transaction, latest = holder.transaction, self._latest
+                if latest is None or latest[0] != (transaction.id(), environment.generation):
                     latest = self._refreshed(transaction)
                 manifest, view = latest[1].manifest, latest[2]
                 if manifest.options_version == self._options_version and view.kind is self.kind:
-                    return State(view, source, manifest)
+                    return State(self, view, None, manifest, holder)
             except BaseException:
-                source.end()
+                environment.end(holder)
                 raise
             # A transaction cannot see sub-databases that are opened after it began.
-            source.end()
+            environment.end(holder)
             self.take_options()
         raise CorruptError(
             f"{self.environment.path} has a manifest that is older than its options;"
@@ -203,7 +204,16 @@ class Store:
 
         The caller ends the source.
         """
-        return Source(self.environment, self.width, self.options.header_offset, inside=inside)
+        if inside is None:
+            return self.source_of(self.environment.begin())
+        holder = Holder()
+        holder.transaction = inside
+        return self.source_of(holder, is_lent=True)
+
+    def source_of(self, holder: Holder | None, *, is_lent: bool = False) -> Source:
+        """Return a source over the transaction of `holder`; see `Source`."""
+        offset = self.options.header_offset
+        return Source(self.environment, self.width, offset, holder, is_lent=is_lent)
 
     def contents(self, source: Source) -> Contents:
         """Return the stored contents that `source` sees."""

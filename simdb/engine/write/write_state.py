@@ -80,7 +80,7 @@ class WriteState:
 
     def current(self) -> State:
         """Return the state with all staged changes, for a verb that has entered already."""
-        return State(self._view(), self.source, self.staging, staged=self)
+        return State(self._store, self._view(), self.source, self.staging, staged=self)
 
     def metadata(self) -> StagedMetadata:
         """Return the staged changes of metadata."""
@@ -165,7 +165,9 @@ class WriteState:
         holder = gate.enter(get_ident())
         try:
             self.check_open()
-            return State(view(), self.source, self.staging, gate=gate, holder=holder, staged=self)
+            return State(
+                self._store, view(), self.source, self.staging, holder, gate=gate, staged=self
+            )
         except BaseException:
             gate.leave(holder)
             raise

@@ -29,14 +29,18 @@ LONGEST_PAUSE_SECONDS = 0.005
 
 
 class Holder:
-    """A place inside a gate: its LMDB `transaction` if any, and its `thread`, 0 if not known."""
+    """A place inside a gate: its LMDB `transaction` if any, and its `thread`, 0 if not known.
 
-    __slots__ = ("__weakref__", "thread", "transaction")
+    Threads that share the transaction take turns with the lock `reading`.
+    """
+
+    __slots__ = ("__weakref__", "reading", "thread", "transaction")
 
     def __init__(self) -> None:
         """Start without a transaction."""
         self.transaction: Any = None
         self.thread = 0
+        self.reading = threading.Lock()  # held for moments only, and always with `with`
 
 
 class Turn:

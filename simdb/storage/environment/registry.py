@@ -151,6 +151,7 @@ def _forget_in_child() -> None:
     """After a fork, forget all environments: the child has none open."""
     global _lock
     _lock = threading.RLock()
+    Environment.process = os.getpid()
     for shared in _open.values():
         shared.environment.leave_to_parent()
     _open.clear()

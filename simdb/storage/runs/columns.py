@@ -173,9 +173,12 @@ class FollowedKernel:
         self._delta = delta
         self._follow = follow
         self._held: tuple[Any, Any] = (None, None)
+        self.whole: Any = None  # the object once it is over all segments and the delta
 
     def over(self, source: Source, ordinals: U32 | None) -> Any:
         """Return the object, over at least the segments of these ordinals; None means all."""
+        if self.whole is not None:
+            return self.whole
         before = self._sealed.over(source, ordinals, self._delta.start)
         known, followed = self._held
         if known is not before:
@@ -183,11 +186,6 @@ class FollowedKernel:
             if len(self._delta.batch):
                 followed = self._follow(before, self._delta)
             self._held = (before, followed)
+        if before is self._sealed.whole:
+            self.whole = followed
         return followed
-
-    def over_one(self, source: Source, ordinal: int) -> Any:
-        """Return the object, over at least the segment of one ordinal."""
-        known, followed = self._held
-        if known is not None and known is self._sealed.whole:
-            return followed
-        return self.over(source, np.array([ordinal], np.uint32))

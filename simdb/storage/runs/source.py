@@ -23,26 +23,28 @@ class Source:
     )  # fmt: skip
 
     def __init__(
-        self, environment: Environment, width: int, header_offset: int, *, inside: Any = None
+        self,
+        environment: Environment,
+        width: int,
+        header_offset: int,
+        holder: Holder | None,
+        *,
+        is_lent: bool = False,
     ) -> None:
-        """Begin a read transaction; `width` is the bytes of a volatility vector.
+        """Read in the transaction of `holder`, which ends with the source; None if it has ended.
 
-        `header_offset`: sets the width of the directories of tables of keys, see `header_bits`.
-        `inside`: a write transaction whose own changes are read; its owner ends it, and must write
-        nothing while fetched arrays are in use.
+        `width`: the bytes of a volatility vector.  `header_offset`: sets the width of the
+        directories of tables of keys, see `header_bits`.  `is_lent`: it is a write transaction
+        whose own changes are read; its owner ends it, and must write nothing while fetched arrays
+        are in use.
         """
         self._environment = environment
         self.width = width
         self.header_offset = header_offset
-        self.holder: Holder | None = None
-        self._reading = Lock()
-        self._is_lent = inside is not None
+        self.holder = holder
+        self._reading = Lock() if holder is None else holder.reading
+        self._is_lent = is_lent
         self._file_map: FileMap | None = None  # once it is known
-        if inside is None:
-            self.holder = environment.begin()
-        else:
-            self.holder = Holder()
-            self.holder.transaction = inside
 
     @property
     def transaction(self) -> Any:
