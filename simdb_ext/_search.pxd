@@ -83,7 +83,7 @@ cdef extern from "lookup.h" nogil:
         const uint32_t *after
         unsigned distance
         const int8_t *flips
-        int first
+        uint8_t enough
 
     struct search_scratch:
         uint64_t *keys
@@ -263,7 +263,7 @@ cdef extern from "polytopes.h" nogil:
         float similarity
         unsigned distance
         unsigned delta_distance
-        bint first
+        uint8_t enough
 
     size_t search_polytopes_scratch()
     bint search_polytopes(const search_polytopes_type *tables, const polytope_request *request,

@@ -83,7 +83,7 @@ class Tables:
         *,
         distance: int,
         flips: int | Sequence[int],
-        first: bool,
+        first: int,
         after: U32 | None,
     ) -> Found:
         """Return stored fingerprints within `distance` whose header is reached in some table.
@@ -92,12 +92,13 @@ class Tables:
         t reaches a fingerprint that differs from the query in at most flips[t] of the bits
         masks[t].  (With flips = 0 and distance <= blocks - leading the result is exact: BPHS.)  The
         delta is always reached.  Each match is returned once, however many tables reach it.
-        `first`: at most one match for each query, any of its matches, found as fast as possible.
+        `first`: so many matches of each query are enough, any of them, found as fast as possible;
+        0 for all, at most 255.  More may be returned.
         `after`: for query i only ordinals greater than after[i].
         """
 
     def lookup_one(
-        self, query: int, distance: int, flips: int | Sequence[int], first: bool, most: int = ...
+        self, query: int, distance: int, flips: int | Sequence[int], first: int, most: int = ...
     ) -> list[tuple[int, int]] | None:
         """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
 
@@ -174,7 +175,7 @@ class Tables:
         The number is the sum over the first `tables` tables, whatever the window; 0 without a run.
         """
 
-    def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
+    def scan(self, queries: U64, *, distance: int, first: int, after: U32 | None) -> Found:
         """Return every stored fingerprint within `distance`; all of them are compared."""
 
     def nearest(self, queries: U64, k: int) -> Found:
@@ -361,7 +362,7 @@ class Polytopes:
         similarity: float,
         distance: int,
         delta_distance: int,
-        first: bool,
+        first: int,
         after: U32 | None,
         forest: tuple[U32, U32] | None = None,
     ) -> tuple[I64, U32, U8, F32]:
@@ -380,15 +381,16 @@ class Polytopes:
         Entries with these headers are candidates if the 42 lowest bits of their keys differ from
         the query's in at most `distance` bits.  Documents of the delta are candidates if their
         fingerprints differ in at most `delta_distance` bits of 64.
-        `first`: at most one match for each query, any of its matches; near headers are looked up
-        before the others.  `after`: for query i only ordinals greater than after[i].
+        `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
+        Then near headers are looked up before the others.  `after`: for query i only ordinals
+        greater than after[i].
         `forest`: the parents of a `Forest` over ordinals, and each query's ordinal.  What is in
         the component of the query is no match.  CorruptError: a candidate has no vector.
         """
 
     def search_one(
         self, vector: U8 | bytes, thresholds: F32, similarity: float, distance: int,
-        delta_distance: int, first: bool, room: int,
+        delta_distance: int, first: int, room: int,
     ) -> list[tuple[int, int, float]] | None:  # fmt: skip
         """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
 

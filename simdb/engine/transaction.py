@@ -129,7 +129,8 @@ class WriteTransaction(Changing[IdT]):
     ) -> Match[IdT] | None:
         """Store a document, unless a stored document matches it.
 
-        Returns None if it was stored, otherwise its best match.  See `query` for the criterion.
+        Returns None if it was stored, otherwise its best match; of a flood of matches, the best of
+        some 255.  See `query` for the criterion.
 
         `on_conflict`: what to do if the id is stored already.  "same" returns a match with the
         stored document if it has the same sketch, so the same claim can be made again; otherwise it
@@ -174,8 +175,8 @@ class WriteTransaction(Changing[IdT]):
         """Store each of many documents, in order, unless a document stored before it matches it.
 
         A document is also compared with the documents of this call that were stored before it.  Row
-        i of the result is empty if document i was stored; otherwise it holds the best match.  See
-        `query` for the criterion and `insert_many` for `ids` and `documents`.
+        i of the result is empty if document i was stored; otherwise it holds the best match, as
+        `add_if_new` does.  See `query` for the criterion and `insert_many` for `ids` and `documents`.
 
         verify="exact": the exact similarity of the texts decides what matches, as in `find_all`.
         `texts` gives the texts of stored documents, as `documents=` does there; where it has None,

@@ -190,7 +190,7 @@ class Polytopes:
         distances = bit_counts(stored ^ queries[numbers])
         kept = np.flatnonzero(similarities >= similarity)
         kept = kept[np.lexsort((ordinals[kept], -similarities[kept], numbers[kept]))]
-        if first:
+        if first == 1:
             kept = kept[np.unique(numbers[kept], return_index=True)[1]]
         offsets = np.searchsorted(numbers[kept], np.arange(len(vectors) + 1)).astype(np.int64)
         return offsets, ordinals[kept], distances[kept], similarities[kept]

@@ -300,7 +300,7 @@ class Tables:
             is_found &= ordinals > after[numbers]
         numbers, ordinals, distances = numbers[is_found], ordinals[is_found], distances[is_found]
         order = np.lexsort((ordinals, distances, numbers))
-        if first:
+        if first == 1:
             order = order[is_first(numbers[order])]
         return _offsets(numbers[order], count), ordinals[order], distances[order]
 

@@ -49,7 +49,7 @@ struct search_request {
     const uint32_t *after; /* NULL: any ordinal */
     unsigned distance;
     const int8_t *flips; /* leading bits that may differ in each table; -1: it is not read */
-    int first;
+    uint8_t enough; /* so many matches of a query, if the scratch memory has `done` */
 };
 
 /* Room for all queries; a single query needs only `keys`. */
@@ -58,7 +58,7 @@ struct search_scratch {
     uint64_t *sorted;
     uint32_t *numbers;
     uint32_t *places; /* 2**PARTITION_BITS of them */
-    uint8_t *done;        /* NULL unless only the first match is wanted */
+    uint8_t *done;        /* matches of each query; NULL if all are wanted */
 };
 
 /* Write which bit of a fingerprint each of the 64 bits of a key is, the highest bit first. */

@@ -27,7 +27,7 @@ struct group {
     double deviations[GROUP];
     uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
-    uint8_t done[GROUP];
+    uint8_t done[GROUP]; /* matches that were found, if they are counted */
     int8_t unpacked[GROUP][2 * POLYTOPE_WIDTH_MAX];
 };
 
@@ -93,6 +93,14 @@ static void begin_group(struct searching *searching, size_t first)
     scratch->generation += scratch->generation == 0 ? 1 : GROUP;
 }
 
+/* Return whether enough matches of a query are found. */
+static int is_done(const struct searching *searching, unsigned query)
+{
+    uint8_t enough = searching->request->enough;
+
+    return enough > 0 && searching->scratch->group.done[query] >= enough;
+}
+
 /* Return whether a query has met this ordinal already; remember it. */
 static int is_seen(struct scratch *scratch, unsigned query, uint32_t ordinal)
 {
@@ -128,9 +136,9 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
         float similarity = scratch->similarities[i];
         if (!(similarity >= searching->request->similarity))
             continue;
-        if (searching->request->first && group->done[query])
+        if (is_done(searching, query))
             return;
-        group->done[query] = 1;
+        group->done[query] += searching->request->enough > 0;
         search_add(searching->found, (uint32_t)(group->first + query),
                    search_far_of(similarity), scratch->ordinals[start + i]);
     }
@@ -149,7 +157,7 @@ static size_t gather_candidates(struct searching *searching)
         const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
         unsigned query = sifted->place % GROUP;
         uint32_t ordinal = column->ordinals[sifted->key - column->keys];
-        if ((request->first && scratch->group.done[query])
+        if (is_done(searching, query)
             || (request->after != NULL && ordinal <= request->after[scratch->group.first + query])
             || search_marked(tables->dead, tables->dead_bytes, ordinal)
             || is_seen(scratch, query, ordinal) || is_joined(searching, query, ordinal))
@@ -206,6 +214,11 @@ static void sift_stretches(struct searching *searching, size_t count)
         count -= finished;
         if (count > 0)
             weigh_sifted(searching);
+        /* The keys of a crowd need not all be sifted for a query that has found enough of them. */
+        while (count > 0 && is_done(searching, stretches->place % GROUP)) {
+            stretches++;
+            count--;
+        }
     }
 }
 
@@ -249,7 +262,7 @@ static void add_probes(struct searching *searching, size_t run, size_t table, un
             continue;
         if (searching->probe_count == HELD) {
             look_up(searching);
-            if (searching->is_missing || (searching->request->first && scratch->group.done[query]))
+            if (searching->is_missing || is_done(searching, query))
                 return;
         }
         __builtin_prefetch(directory + headers[i]);
@@ -333,11 +346,11 @@ static void search_group_of(struct searching *searching)
 
     if (tables->columns[tables->run_count * tables->table_count].count > 0)
         scan_delta(searching);
-    if (searching->request->first)
+    if (searching->request->enough > 0)
         probe_own(searching);
     for (unsigned query = 0; query < group->count; query++)
         for (size_t table = 0; table < tables->table_count; table++)
-            if (!(searching->request->first && group->done[query]) && !searching->is_missing)
+            if (!is_done(searching, query) && !searching->is_missing)
                 probe_table(searching, table, query);
     look_up(searching);
 }

@@ -45,7 +45,7 @@ struct polytope_request {
     float similarity;
     unsigned distance;       /* of the tag bits of keys in runs */
     unsigned delta_distance; /* of all bits of fingerprints in the delta */
-    int first;
+    uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
 };
 
 /* Scratch memory of one search at a time: this many bytes, zeroed before the first search, aligned
@@ -59,8 +59,8 @@ int search_polytopes(const struct search_polytopes *tables, const struct polytop
                      void *scratch, struct search_found *found, uint32_t *missing);
 
 /* Drop repeated matches from sorted ranks, and move the ends of the queries, offsets[1] ..
-   offsets[count], accordingly; `offsets` count from offsets[0].  With `first`, keep one match of
-   each query.  Return the number of matches left. */
+   offsets[count], accordingly; `offsets` count from offsets[0].  With `first`, keep only the best
+   match of each query.  Return the number of matches left. */
 size_t search_drop_repeated(uint64_t *ranks, size_t count, int64_t *offsets, int first);
 
 /* Write the distances of the fingerprints of queries and their matches, which have vectors. */

@@ -177,7 +177,7 @@ cdef class Polytopes:
 
     cdef int take_request(self, polytope_request *request, const float *thresholds,
                           size_t threshold_count, float similarity, object distance,
-                          object delta_distance, bint first) except -1:
+                          object delta_distance, uint8_t first) except -1:
         """Fill in what all queries of a search share."""
         cdef size_t i
         if threshold_count != self.tables.run_count:
@@ -191,11 +191,11 @@ cdef class Polytopes:
             )
         request.thresholds, request.similarity = thresholds, similarity
         request.distance, request.delta_distance = distance, delta_distance
-        request.first = first
+        request.enough = first
         return 0
 
     def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
-               bint first, after, forest=None):
+               uint8_t first, after, forest=None):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
         cdef Views views = Views(6)
         cdef polytope_request request
@@ -214,7 +214,7 @@ cdef class Polytopes:
         members = take_forest(views, forest, total, &request)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
         matches = Matches(total, group, True)
-        matches.is_repeating, matches.is_first = True, first
+        matches.is_repeating, matches.is_first = True, first == 1
         size = group
         while start < total:
             request.queries = <const uint8_t *> query.buf + start * width
@@ -246,7 +246,7 @@ cdef class Polytopes:
         return result
 
     def search_one(self, vector, thresholds, float similarity, distance, delta_distance,
-                   bint first, Py_ssize_t room):
+                   uint8_t first, Py_ssize_t room):
         """Return (ordinal, distance, similarity) of each match of one query, or None."""
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
@@ -280,7 +280,7 @@ cdef class Polytopes:
             grow(&found, memory.start)
         search_sort(found.ranks, found.ranks + found.capacity, found.count)
         offsets[0], offsets[1] = 0, found.count
-        search_drop_repeated(found.ranks, 1, offsets, first)
+        search_drop_repeated(found.ranks, 1, offsets, first == 1)
         if offsets[1] > room:
             return None
         return self.rows(query.start, &found, offsets)

@@ -32,7 +32,7 @@ static void accept(struct search_probing *probing, const struct search_pending *
     if (search_marked(tables->dead, tables->dead_bytes, ordinal) || search_is_done(probing, query))
         return;
     if (probing->done != NULL)
-        probing->done[query] = 1;
+        probing->done[query]++;
     search_add(probing->found, query, pending->distance, ordinal);
 }
 
@@ -69,7 +69,7 @@ void search_measure_buckets(struct search_probing *probing, struct search_bucket
 {
     struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
 
-    /* If one match is enough, measure few keys before asking whether one of them was a match.
+    /* If some matches are enough, measure few keys before asking whether one of them was a match.
         Ordinals are not waited for: they are read when the next buckets are measured. */
     if (probing->done != NULL) {
         hits.capacity = 2 * SEARCH_HITS_MIN;

@@ -61,7 +61,7 @@ struct search_range {
 
 static inline int search_is_done(const struct search_probing *probing, uint32_t query)
 {
-    return probing->done != NULL && probing->done[query];
+    return probing->done != NULL && probing->done[query] >= probing->request->enough;
 }
 
 void search_begin(struct search_probing *probing, const struct search_tables *tables,

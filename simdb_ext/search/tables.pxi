@@ -135,7 +135,7 @@ cdef class Tables:
         search_prepare_window(column, 0, 0, 1)
         return 0
 
-    def lookup(self, queries, *, distance, flips, bint first, after):
+    def lookup(self, queries, *, distance, flips, uint8_t first, after):
         """Return stored fingerprints within `distance` whose header is reached in some table."""
         return self.run(queries, distance, flips, first, after, False)
 
@@ -152,7 +152,7 @@ cdef class Tables:
         cdef size_t total, start = 0, size, group, limits
         cdef Memory headers, ordered
         request.distance = checked_distance(distance, "distance")
-        request.first = first
+        request.enough = 1
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
         all_levels = self.take_levels(views, levels, total)
@@ -246,7 +246,7 @@ cdef class Tables:
         self.take_flips(&volatility, cost_bytes.start, theta, cap, tables, header_bits)
         volatility.levels = level_bytes.start
         request.queries, request.count, request.after = &query, 1, NULL
-        request.distance, request.first = distance, first
+        request.distance, request.enough = distance, 1
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         scratch.keys, scratch.done = &key, &done if first else NULL
         scratch.gathered = NULL
@@ -291,7 +291,7 @@ cdef class Tables:
                                 counts)
         return result
 
-    def scan(self, queries, *, distance, bint first, after):
+    def scan(self, queries, *, distance, uint8_t first, after):
         """Return every stored fingerprint within `distance`; all of them are compared."""
         return self.run(queries, distance, 0, first, after, True)
 
@@ -315,7 +315,7 @@ cdef class Tables:
             start += size
         return best.result()
 
-    cdef tuple run(self, queries, distance, flips, bint first, after, bint is_scan):
+    cdef tuple run(self, queries, distance, flips, uint8_t first, after, bint is_scan):
         cdef Views views = Views(2)
         cdef search_request request
         cdef search_scratch scratch
@@ -327,7 +327,7 @@ cdef class Tables:
         table_flips = Memory(self.tables.table_count)
         take_flips_of_tables(flips, <int8_t *> table_flips.start, self.tables.table_count)
         request.flips = <const int8_t *> table_flips.start
-        request.first = first
+        request.enough = first
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
         group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
@@ -354,7 +354,7 @@ cdef class Tables:
             size = search_group_size(&matches.found, request.count, group)
         return matches.result()
 
-    def lookup_one(self, uint64_t query, unsigned distance, flips, bint first,
+    def lookup_one(self, uint64_t query, unsigned distance, flips, uint8_t first,
                    Py_ssize_t most=PY_SSIZE_T_MAX):
         """Return (ordinal, distance) of each match of one query, sorted.  Fast to call."""
         cdef uint64_t key
@@ -375,7 +375,7 @@ cdef class Tables:
             own = <int8_t *> flip_memory.start
         most_flips = take_flips_of_tables(flips, own, self.tables.table_count)
         request.queries, request.count, request.after = &query, 1, NULL
-        request.distance, request.flips, request.first = distance, own, first
+        request.distance, request.flips, request.enough = distance, own, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         scratch.keys = &key
         scratch.done = &done if first else NULL

@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracle import Oracle, Stored
 
 import simdb
+from simdb import kernel
+from simdb.engine.search import lookup
 from simdb.engine.write import claim
 
 
@@ -116,3 +120,31 @@ def test_a_claim_whose_progress_raises_leaves_nothing_in_the_transaction(open_da
     assert list(database) == ["before", "staged", 7]
     assert database.get(7).metadata is None
     assert list(database.check(deep=True)) == []
+
+
+@pytest.mark.skipif(not kernel.IS_COMPILED, reason="the numpy kernel finds all matches")
+@pytest.mark.parametrize("document", [5, "one page that is copied again and again"])
+def test_a_claim_against_many_copies_looks_at_few_of_them(open_database, monkeypatch, document):
+    database = open_database()
+    database.insert_many(range(20_000), [document] * 20_000)
+    counts = []
+    method_of = lookup.method_of
+
+    def noted(state, plan):
+        method = method_of(state, plan)
+
+        def search(*given):
+            rows = method.search(*given)
+            counts.append(len(rows.ordinals))
+            return rows
+
+        return replace(method, search=search)
+
+    monkeypatch.setattr(lookup, "method_of", noted)
+
+    found = database.add_many_if_new(["a", "b"], [document] * 2)
+
+    assert found.distances.tolist() == [0, 0]
+    assert len(database) == 20_000
+    assert 2 <= max(counts) <= 2 * 4 * claim.MATCHES_ENOUGH
+    assert database.add_if_new("c", document).distance == 0

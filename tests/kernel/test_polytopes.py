@@ -150,6 +150,21 @@ def test_more_matches_than_room_are_no_answer(search):
 
 
 @pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_enough_matches_are_some_of_all(search, widths):
+    arguments, thresholds, queries, *_ = search_case(widths)
+    tables = search.Polytopes(*arguments, None)
+    every = oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
+
+    found = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=2)))
+
+    assert max(map(len, every)) > 2
+    for row, others in zip(found, every, strict=True):
+        # A match that two tables find may count twice.
+        assert min(1, len(others)) <= len(row) <= len(others)
+        assert set(row) <= set(others)
+
+
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
 def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
     arguments, thresholds, queries, *_ = search_case(widths)
     tables = search.Polytopes(*arguments, None)

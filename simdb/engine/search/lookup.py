@@ -35,20 +35,21 @@ def search(
     criterion: Criterion,
     *,
     limit: int | None = None,
-    first: bool = False,
+    first: int = 0,
     after: U32 | None = None,
     plan: Plan | None = None,
 ) -> Rows:
     """Return the matches of every sketch, best first; documents without features match nothing.
 
-    `first`: any one match of each query is enough.  `after`: only ordinals greater than after[i]
-    for query i.  `plan`: the plan to follow, None to let the planner choose.
+    `first`: so many matches of each query are enough, any of them; 0 for all.  `after`: only
+    ordinals greater than after[i] for query i.  `plan`: the plan to follow, None to let the planner
+    choose.
     """
     plan = plan or state.plan(criterion)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
     # The kernel stops at the first candidate only if candidates are not measured.
-    most = 1 if first and is_measured else None if first else limit
+    most = limit if first != 1 else 1 if is_measured else None
     parts = parts_of(len(sketches), state.threads, most=size)
 
     def search_one_part(part: slice) -> Rows:
@@ -94,7 +95,7 @@ def _search_part(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     after: U32 | None,
     most: int | None,
 ) -> Rows:
@@ -122,7 +123,7 @@ def _without_empty(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     after: U32 | None,
     most: int | None,
     empty: npt.NDArray[np.bool_],

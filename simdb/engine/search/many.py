@@ -160,7 +160,7 @@ def match_stored(
     criterion: Criterion,
     *,
     limit: int | None,
-    first: bool,
+    first: int,
     room: Room | None,
     progress: Progress | None = None,
 ) -> Rows:
@@ -209,7 +209,7 @@ def _report(progress: Progress, before: int, done: int) -> None:
 class _Found:
     """The matches of a batch so far, and the positions of its `pending` queries."""
 
-    def __init__(self, sketches: Sketches, first: bool) -> None:
+    def __init__(self, sketches: Sketches, first: int) -> None:
         self._all = sketches
         self._first = first
         self._parts: list[tuple[I64, Rows]] = []
@@ -220,7 +220,7 @@ class _Found:
     def add(self, rows: Rows) -> None:
         """Add the matches of the pending queries in one chunk."""
         self._parts.append((self.pending, rows))
-        if self._first and len(rows.ordinals):
+        if self._first == 1 and len(rows.ordinals):
             self.pending = self.pending[np.diff(rows.offsets) == 0]
             self.queries = self._pending_queries()
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.search.method import Search
-from simdb.engine.search.rows import Rows
+from simdb.engine.search.rows import Rows, gathered
 from simdb.engine.state.state import State
 from simdb.matches import Match
 from simdb.plan.problem import Criterion
@@ -20,7 +20,10 @@ U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 # Offsets of each query's candidates, their ordinals and distances.
 Candidates = tuple[I64, U32, U8]
-FindCandidates = Callable[[State, Sketches, Plan, bool, U32 | None], Candidates]
+# If so many matches of a query are enough, one in this many of the first candidates must match;
+# otherwise all candidates are looked at.
+SURE_SHARE = 4
+FindCandidates = Callable[[State, Sketches, Plan, int, U32 | None], Candidates]
 
 
 def by_candidates(find: FindCandidates) -> Search:
@@ -34,14 +37,25 @@ def by_candidates(find: FindCandidates) -> Search:
         sketches: Sketches,
         criterion: Criterion,
         plan: Plan,
-        first: bool,
+        first: int,
         after: U32 | None,
     ) -> Rows:
         is_measured = criterion.similarity is not None
-        offsets, ordinals, distances = find(state, sketches, plan, first and not is_measured, after)
-        unknown = np.empty(len(ordinals), np.float32)
-        rows = Rows(offsets, ordinals, distances, unknown)
-        return measured_rows(state, sketches, criterion, rows) if is_measured else rows
+        # The first candidate need not match, but of very many candidates some usually do.
+        enough = 0 if is_measured and first == 1 else first
+        offsets, ordinals, distances = find(state, sketches, plan, enough, after)
+        found = Rows(offsets, ordinals, distances, np.empty(len(ordinals), np.float32))
+        if not is_measured:
+            return found
+        rows = measured_rows(state, sketches, criterion, found)
+        is_unsure = (np.diff(offsets) >= enough) & (np.diff(rows.offsets) < enough // SURE_SHARE)
+        unsure = np.flatnonzero(is_unsure)
+        if not len(unsure):
+            return rows
+        later = None if after is None else after[unsure]
+        every = search(state, sketches.taken(unsure), criterion, plan, 0, later)
+        sure = rows.chosen(np.flatnonzero(~is_unsure[rows.queries]))
+        return gathered(len(sketches), [(np.arange(len(sketches)), sure), (unsure, every)])
 
     return search
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
-Search = Callable[[State, Sketches, Criterion, Plan, bool, U32 | None], Rows]
+Search = Callable[[State, Sketches, Criterion, Plan, int, U32 | None], Rows]
 OneFound = list[Match] | Rows | None
-SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], OneFound]
-SearchBits = Callable[[State, int, Plan, bool], list[tuple[int, int]] | Rows | None]
+SearchOne = Callable[[State, Sketches, Criterion, Plan, int, int | None], OneFound]
+SearchBits = Callable[[State, int, Plan, int], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], "Iterator[Couples] | None"]
 Joining = Callable[[State, Criterion, Plan, kernel.Forest], "Iterator[Couples]"]
 Nearest = Callable[[State, Sketches, int, bool], Rows]
@@ -83,7 +83,8 @@ class Method:
     """The functions that carry out the plans of one method.
 
     `search(state, sketches, criterion, plan, first, after)` returns the matches of every sketch,
-    best first.  All sketches have features.  `first`: any one match of each query is enough.
+    best first.  All sketches have features.  `first`: so many matches of each query are enough,
+    any of them, and more may be returned; 0 for all, at most 255.
     `after`: only ordinals greater than after[i] for query i.  A method without `search` can only
     find all pairs.
     `search_one` is the fast form for one query with weights.  It takes a limit in place of `after`.

@@ -110,7 +110,7 @@ def prepare(state: State, given: Given, sketches: Sketches, document_state: int)
 
 
 def _search_bits(
-    state: State, bits: int, prepared: Prepared, first: bool, limit: int | None
+    state: State, bits: int, prepared: Prepared, first: int, limit: int | None
 ) -> list[Match]:
     """Return the matches of one ready fingerprint, best first, at most `limit`."""
     search_bits = prepared.method.search_bits
@@ -127,16 +127,21 @@ def _search_bits(
     return as_list(state, found if limit is None else found.limited(limit))
 
 
-def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match | None:
-    """Return the best match of the single document in `sketches`; None if nothing matches."""
+def best_match(
+    state: State, sketches: Sketches, criterion: Criterion, *, among: int
+) -> Match | None:
+    """Return the best match of the single document in `sketches`; None if nothing matches.
+
+    If it has more than `among` matches, return the best of so many of them.
+    """
     document_state = int(sketches.states[0])
     if document_state == EMPTY:
         return None
     prepared = _prepared(state, criterion)
     if document_state == BARE and criterion.similarity is None:
-        found = _search_bits(state, int(sketches.bits[0]), prepared, False, 1)
+        found = _search_bits(state, int(sketches.bits[0]), prepared, among, 1)
     else:
-        found = _carry_out(state, sketches, document_state, prepared, False, 1)
+        found = _carry_out(state, sketches, document_state, prepared, among, 1)
     return found[0] if found else None
 
 
@@ -175,7 +180,7 @@ def _carry_out(
     sketches: Sketches,
     document_state: int,
     prepared: Prepared,
-    first: bool,
+    first: int,
     limit: int | None,
     left_out: int | None = None,
 ) -> list[Match]:
@@ -208,7 +213,7 @@ def _prepared(state: State, criterion: Criterion) -> Prepared:
 
 
 def _as_batch(
-    state: State, sketches: Sketches, criterion: Criterion, first: bool, limit: int | None
+    state: State, sketches: Sketches, criterion: Criterion, first: int, limit: int | None
 ) -> Rows:
     """Return what a batch of a single document finds."""
     return search.many.match_stored(state, sketches, criterion, limit=limit, first=first, room=None)

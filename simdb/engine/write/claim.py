@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 GROUP_DOCUMENTS = 1024
 # So many candidates of a document, the most similar ones, are judged by their texts.
 CANDIDATES_MOST = 64
+# So many matches of a document are enough: of a flood of copies, not all are looked at.
+MATCHES_ENOUGH = 255
 
 # How far a match is, for comparing, and its ordinal, distance and similarity.
 Best = tuple[float, tuple[int, int, float]]
@@ -67,7 +69,7 @@ def add_new(
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
         state = current()
         state.threads = staging.threads
-        rows = lookup.search(state, sketches, criterion, limit=most)
+        rows = lookup.search(state, sketches, criterion, limit=most, first=MATCHES_ENOUGH)
         among = _among(current(), part, sketches, criterion)
         among = among.chosen(np.flatnonzero(among.ordinals < among.queries))
         if referee is not None:
@@ -106,7 +108,7 @@ def add_one(
 ) -> Match | None:
     """Stage the only document of `batch` if it is new; otherwise return its best match."""
     sketches = Sketches(batch.fingerprints, batch.vectors, batch.states)
-    found = one.best_match(state, sketches, criterion)
+    found = one.best_match(state, sketches, criterion, among=MATCHES_ENOUGH)
     if found is None:
         staging.insert(batch, metadata)
     else:

@@ -31,7 +31,7 @@ def search(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     after: U32 | None,
 ) -> Rows:
     """Return the matches that share a band with a query; see `Method`."""
@@ -39,7 +39,7 @@ def search(
         sketches.vectors,
         state.known_vectors,
         similarity=criterion.least,
-        first=first,
+        first=first == 1,
         after=after,
     )
     distances = state.vectors(ordinals).distances(similarities)
@@ -51,7 +51,7 @@ def search_one(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one signature, best first; None if there are many."""
@@ -67,7 +67,7 @@ def search_one(
     found = state.vectors(ordinals).measure_one(sketches.vectors, ordinals, criterion.least)
     return [
         Match(state.id_of(ordinal), min(differing, COUNTED_MAX), similarity)
-        for ordinal, differing, similarity in found[: 1 if first else limit]
+        for ordinal, differing, similarity in found[: 1 if first == 1 else limit]
     ]
 
 
@@ -121,7 +121,7 @@ def measure_all(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     after: U32 | None,
 ) -> Rows:
     """Return the matches of each query by measuring every stored signature; see `Method`."""

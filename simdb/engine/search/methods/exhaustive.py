@@ -43,7 +43,7 @@ def search(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     after: U32 | None,
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
@@ -69,7 +69,7 @@ def search_one(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     limit: int | None,
 ) -> list[Match] | Rows | None:
     """Return the matches of one document with weights, best first; None if vectors are scanned.
@@ -78,8 +78,12 @@ def search_one(
     """
     if scans_vectors(plan):
         return None  # it takes so long that nothing else counts
-    is_measured, most = criterion.similarity is not None, 1 if first else limit
-    found = search_bits(state, int(sketches.bits[0]), plan, first and not is_measured)
+    is_measured, most = criterion.similarity is not None, 1 if first == 1 else limit
+    enough = 0 if is_measured and first == 1 else first
+    found = search_bits(state, int(sketches.bits[0]), plan, enough)
+    count = len(found.ordinals) if isinstance(found, Rows) else len(found)
+    if is_measured and 0 < enough <= count:
+        return None  # so many candidates need not all be measured
     if not isinstance(found, Rows):
         return matches_of_one(state, sketches, criterion, found, most)
     if is_measured:
@@ -90,7 +94,7 @@ def search_one(
     return found
 
 
-def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | Rows:
+def search_bits(state: State, bits: int, plan: Plan, first: int) -> list[tuple[int, int]] | Rows:
     """Return ordinals and distances of the matches of one fingerprint, as `Rows` if many."""
     if not state.runs:
         # A look-up compares the whole delta.
@@ -149,7 +153,7 @@ def _with_distances(
 
 
 def _candidates(
-    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
 ) -> Candidates:
     found: Candidates = state.tables().scan(
         sketches.bits, distance=plan.distance, first=first, after=after

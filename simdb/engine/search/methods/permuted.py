@@ -34,18 +34,18 @@ def search_one(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
     is_measured = criterion.similarity is not None
-    found = search_bits(state, int(sketches.bits[0]), plan, first and not is_measured)
+    found = search_bits(state, int(sketches.bits[0]), plan, 0 if is_measured else first)
     if found is None:
         return None
-    return matches_of_one(state, sketches, criterion, found, 1 if first else limit)
+    return matches_of_one(state, sketches, criterion, found, 1 if first == 1 else limit)
 
 
-def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
+def search_bits(state: State, bits: int, plan: Plan, first: int) -> list[tuple[int, int]] | None:
     """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
     found: list[tuple[int, int]] | None = state.tables().lookup_one(
         bits, plan.distance, plan.table_flips, first, MANY
@@ -99,7 +99,7 @@ def probe_of(plan: Plan, query: int, stored: int, masks: Sequence[int]) -> Probe
 
 
 def _candidates(
-    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
 ) -> Candidates:
     found: Candidates = state.tables().lookup(
         sketches.bits, distance=plan.distance, flips=plan.table_flips, first=first, after=after

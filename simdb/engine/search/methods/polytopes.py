@@ -54,7 +54,7 @@ def search(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     after: U32 | None,
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
@@ -67,7 +67,7 @@ def search_one(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
@@ -83,7 +83,7 @@ def search_one(
         least,
         sign_limit,
         plan.distance,
-        first and criterion.distance is None,
+        first if criterion.distance is None else 0,
         MANY,
     )
     if found is None:
@@ -92,7 +92,7 @@ def search_one(
         found = [match for match in found if match[1] <= criterion.distance]
     return [
         Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
-        for ordinal, distance, similarity in found[: 1 if first else limit]
+        for ordinal, distance, similarity in found[: 1 if first == 1 else limit]
     ]
 
 
@@ -184,7 +184,7 @@ def _differing_vertices(own: int, probed: int, width: int) -> int:
 
 def _search(
     state: State, vectors: U8, criterion: Criterion, plan: Plan, *, either: bool,
-    first: bool = False, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
+    first: int = 0, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
 ) -> Rows:  # fmt: skip
     assert criterion.similarity is not None
     assert criterion.least is not None
@@ -203,7 +203,7 @@ def _search(
         similarity=criterion.least,
         distance=limit,
         delta_distance=plan.distance,
-        first=first and criterion.distance is None,
+        first=first if criterion.distance is None else 0,
         after=after,
         forest=forest,
     )

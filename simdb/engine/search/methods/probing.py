@@ -34,7 +34,7 @@ def search_one(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
-    first: bool,
+    first: int,
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
@@ -48,7 +48,7 @@ def search_one(
         probing.theta,
         probing.cap,
         plan.distance,
-        first and not is_measured,
+        first == 1 and not is_measured,
         probing.tables,
         probing.header_bits,
         MANY,
@@ -57,7 +57,7 @@ def search_one(
         return None
     if plan.compared:
         found = list(dict.fromkeys(found))  # a document can be both probed and compared
-    return matches_of_one(state, sketches, criterion, found, 1 if first else limit)
+    return matches_of_one(state, sketches, criterion, found, 1 if first == 1 else limit)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -103,15 +103,15 @@ def probe_of(
 
 
 def _candidates(
-    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
 ) -> Candidates:
     if plan.compared:
-        return _covered_candidates(state, sketches, plan, first, after)
-    return _probed(state.tables(), sketches, plan, first, after)
+        return _covered_candidates(state, sketches, plan, first == 1, after)
+    return _probed(state.tables(), sketches, plan, first == 1, after)
 
 
 def _covered_candidates(
-    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
 ) -> Candidates:
     """Return each candidate once, of tables that compare what the calibration does not cover."""
     tables = state.covered_tables()
@@ -126,7 +126,7 @@ def _covered_candidates(
 
 
 def _probed(
-    tables: Any, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+    tables: Any, sketches: Sketches, plan: Plan, first: int, after: U32 | None
 ) -> Candidates:
     probing = plan.probing
     assert probing is not None
