@@ -14,6 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.search.couples import (
     LOOKUP_QUERIES,
+    LOOKUP_QUERIES_FIRST,
     Batches,
     Couples,
     couples_of,
@@ -231,7 +232,8 @@ def _looked_up(
     out, too.  `crowds`: puts off the documents that are in crowds.  `as_couples` makes pairs of
     documents and their matches.
     """
-    batches = Batches(ordinals, state.threads)
+    first = LOOKUP_QUERIES_FIRST if crowds is None else 1
+    batches = Batches(ordinals, state.threads, first)
     for batch in batches:
         queries = batch if crowds is None else crowds.put_off(batch)
 
