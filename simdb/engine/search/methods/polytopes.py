@@ -131,6 +131,10 @@ def joining(
     recent = searched(rest, is_measured=True).ordinals
     for ordinals, either in ((stored, True), (recent, False)):
         crowds = Crowds(forest)
+        if not either:
+            # Recent documents that match each other come first: if they also match a crowd, the
+            # pairs of one of them connect all.
+            yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
         yield from _looked_up(
             state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
         )
@@ -139,7 +143,6 @@ def joining(
             yield from _looked_up(
                 state, among, criterion, plan, members, either=either, forest=forest
             )
-    yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
