@@ -71,15 +71,16 @@ def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
 
 @pytest.mark.parametrize("least", [2, 20, 200])
 @pytest.mark.parametrize("delta", [0, 60])
-def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, least, delta):
+@pytest.mark.parametrize("method", ["polytope", "exhaustive"])
+def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, least, delta, method):
     weights = grouped_weights(HEAVY, seed=7)
     database = made(weights, delta=delta)
-    pairs = database.find_all(method="polytope")
+    pairs = database.find_all(method=method)
     monkeypatch.setattr(crowds, "CROWD_MIN", least)
     monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
     monkeypatch.setattr(crowds, "COUNTED_PAIRS", 1)
 
-    clusters = database.find_clusters(method="polytope")
+    clusters = database.find_clusters(method=method)
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
@@ -121,3 +122,44 @@ def test_kept_clusters_of_a_large_group_are_those_that_are_found(open_database, 
 
     sizes = sorted(map(len, database.find_clusters()))
     assert sizes[-1] >= 390
+
+
+@pytest.mark.parametrize("asked", [{"distance": 6}, {"distance": 14, "similarity": 0.9}])
+def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeypatch, asked):
+    centres = grouped_weights([1] * 4, seed=8)
+    chain = [centres[at] * (1 - step) + centres[at + 1] * step
+             for at in range(3) for step in np.linspace(0, 1, 60)]  # fmt: skip
+    noise = np.random.default_rng(9).standard_normal((180, 128)) * 0.15
+    weights = (np.array(chain) + noise).astype(np.float32)
+    database = made(weights, delta=20)
+    pairs = database.find_all(method="exhaustive", **asked)
+    monkeypatch.setattr(crowds, "CROWD_MIN", 8)
+    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
+
+    clusters = database.find_clusters(method="exhaustive", **asked)
+
+    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
+
+
+@pytest.mark.parametrize("delta", [0, 60])
+@pytest.mark.parametrize("method", ["exhaustive", "polytope"])
+def test_near_copies_are_connected_in_few_pairs_each(made, monkeypatch, method, delta):
+    weights = grouped_weights([600, 300], seed=4, noise=0.05)
+    database = made(weights, delta=delta)
+    monkeypatch.setattr(crowds, "CROWD_MIN", 100)
+    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(crowds, "COUNTED_PAIRS", 1)
+    joined = []
+    join = kernel.Forest.join
+
+    class Counting(kernel.Forest):
+        def join(self, left, right):
+            joined.append(len(left))
+            join(self, left, right)
+
+    monkeypatch.setattr(kernel, "Forest", Counting)
+
+    clusters = database.find_clusters(method=method)
+
+    assert sum(map(len, clusters)) > 700
+    assert sum(joined) < 8 * len(weights)

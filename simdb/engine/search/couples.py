@@ -76,6 +76,10 @@ class Searched(NamedTuple):
     fingerprints: U64
     ordinals: U32
 
+    def chosen(self, which: Any) -> "Searched":
+        """Return the documents at the positions `which`, a mask, a slice or numbers."""
+        return Searched(self.fingerprints[which], self.ordinals[which])
+
 
 class Batches:
     """Batches of documents to look up, each drawn from the whole range of ordinals.
@@ -85,14 +89,17 @@ class Batches:
     spread over many batches.
     """
 
-    def __init__(self, ordinals: U32, threads: int) -> None:
-        """Take the ordinals of the documents, ascending; `threads` share each batch."""
+    def __init__(self, ordinals: U32, threads: int, first: int = LOOKUP_QUERIES_FIRST) -> None:
+        """Take the ordinals of the documents, ascending; `threads` share each batch.
+
+        `first`: the size of the first batch; 1 if one document may match all others.
+        """
         stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
         self._ordinals = np.concatenate(
             [ordinals[:0], *(ordinals[at::stride] for at in range(stride))]
         )
         self._last = 0
-        self._size = LOOKUP_QUERIES_FIRST
+        self._size = first
         self._most = LOOKUP_QUERIES * threads
 
     def __iter__(self) -> Iterator[U32]:
@@ -135,11 +142,16 @@ def sweep_table(
     flips: Sequence[int] | None = None,
     *,
     threads: int = 1,
+    rows: int | None = None,
 ) -> Iterator[Couples]:
-    """Yield the pairs within `distance` that table `number` is the first to reach."""
+    """Yield the pairs within `distance` that table `number` is the first to reach.
+
+    `rows`: only pairs with one of the first `rows` rows; None for all pairs.
+    """
     of_tables = 0 if flips is None else flips
     width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
-    starts = range(0, len(table.keys), SWEPT_ROWS)
+    end = len(table.keys) if rows is None else rows
+    starts = range(0, end, SWEPT_ROWS)
     for flipped in sets:
 
         def sweep(
@@ -151,7 +163,7 @@ def sweep_table(
             """
             left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
             distances = np.empty(CHUNK_PAIRS, np.uint8)
-            stop = min(cursor[0] - cursor[0] % SWEPT_ROWS + SWEPT_ROWS, len(table.keys))
+            stop = min(cursor[0] - cursor[0] % SWEPT_ROWS + SWEPT_ROWS, end)
             count, *after = kernel.sweep(
                 table.keys, table.ordinals, masks, number, distance, cursor,
                 left, right, distances, of_tables, flipped, width, stop,

@@ -27,6 +27,7 @@ Bools = npt.NDArray[np.bool_]
 class Crowds:
     """The documents that are in crowds, and of these the documents that were put off.
 
+    `least`: the size from which on a group is a crowd.
     Groups grow while pairs are joined, so they are counted again whenever the number of documents
     that were looked up has doubled, and some hundred pairs were found since.
     """
@@ -35,7 +36,7 @@ class Crowds:
         """Take the forest over ordinals in which the caller joins the pairs that it finds."""
         self._forest = forest
         count = len(forest.parents)
-        self._least = max(CROWD_MIN, CROWD_ROOTS * isqrt(count))
+        self.least = max(CROWD_MIN, CROWD_ROOTS * isqrt(count))
         self._seen, self._counted_at, self._pairs = 0, 0, 0
         self._is_crowded = self._counted(forest.labels())
         self._waiting: list[U32] = []
@@ -68,5 +69,5 @@ class Crowds:
 
     def _counted(self, labels: U32) -> Bools:
         """Return which documents are in crowds."""
-        is_crowded: Bools = np.bincount(labels, minlength=1)[labels] >= self._least
+        is_crowded: Bools = np.bincount(labels, minlength=1)[labels] >= self.least
         return is_crowded

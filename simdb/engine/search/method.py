@@ -31,7 +31,7 @@ OneFound = list[Match] | Rows | None
 SearchOne = Callable[[State, Sketches, Criterion, Plan, int, int | None], OneFound]
 SearchBits = Callable[[State, int, Plan, int], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], "Iterator[Couples] | None"]
-Joining = Callable[[State, Criterion, Plan, kernel.Forest], "Iterator[Couples]"]
+Joining = Callable[[State, Criterion, Plan, kernel.Forest], "Iterator[Couples] | None"]
 Nearest = Callable[[State, Sketches, int, bool], Rows]
 LinksAmong = Callable[[State, Criterion, Plan, U32], "Iterator[Couples]"]
 
@@ -94,7 +94,7 @@ class Method:
     `links` returns every matching pair once, in chunks, or None if each document must be looked up.
     `joining` is the fast form where only connected components are wanted: it takes a forest over
     ordinals, in which each chunk of pairs is joined before the next is asked for, and may leave out
-    pairs within a component.
+    pairs within a component.  None if it has no such form of the plan.
     `links_among` returns the matching pairs among some documents, by position.
     `nearest(state, sketches, k, by_similarity)` returns the best k documents of every sketch, best
     first, by comparing all.  All sketches have features, and weights if `by_similarity`.

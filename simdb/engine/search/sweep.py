@@ -21,8 +21,9 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 
 U32 = npt.NDArray[np.uint32]
-# So many pairs are judged before the next ones are left out if they are connected by then.
-JUDGED_PAIRS = 1 << 13
+# So many pairs are judged before the next ones are left out if they are connected by then: first
+# few, because in a crowd these connect most of the others, and then twice as many each time.
+JUDGED_PAIRS_FIRST, JUDGED_PAIRS = 1 << 11, 1 << 13
 
 
 def find_couples(
@@ -59,8 +60,8 @@ def join_links(
     """
     plan = state.plan(criterion, is_swept=True)
     walk = method_of(state, plan).joining
-    found = find_links(state, criterion) if walk is None else walk(state, criterion, plan, forest)
-    for candidates in found:
+    found = None if walk is None else walk(state, criterion, plan, forest)
+    for candidates in find_links(state, criterion) if found is None else found:
         for couples in [candidates] if judge is None else _portions(candidates):
             if judge is not None:
                 couples = judge.kept(state, _unconnected(couples, forest))
@@ -71,8 +72,10 @@ def join_links(
 def _portions(couples: Couples) -> Iterator[Couples]:
     """Yield pairs in portions, the most similar first: these may connect what the others would."""
     order = np.argsort(-couples.similarities)
-    for start in range(0, len(couples), JUDGED_PAIRS):
-        yield couples.chosen(order[start : start + JUDGED_PAIRS])
+    start, size = 0, JUDGED_PAIRS_FIRST
+    while start < len(couples):
+        yield couples.chosen(order[start : start + size])
+        start, size = start + size, min(2 * size, JUDGED_PAIRS)
 
 
 def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:

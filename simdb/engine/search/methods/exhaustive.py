@@ -3,12 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS, bit_counts
-from simdb.engine.search.couples import Couples, measured, searched, sweep_table
+from simdb import kernel
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.engine.search.couples import (
+    Batches,
+    Couples,
+    Searched,
+    couples_of,
+    measured,
+    searched,
+    sweep_table,
+)
+from simdb.engine.search.crowds import Crowds
 from simdb.engine.search.measure import (
     Candidates,
     by_candidates,
@@ -27,6 +38,9 @@ from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.threads import in_rounds
 from simdb.values import Sketches
+
+# So many documents are compared with all others before the pairs are listed, to meet crowds.
+PIVOTS = 32
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -121,6 +135,15 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
     return in_rounds(partial(measured, state, criterion), swept, state.threads)
 
 
+def joining(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples] | None:
+    """Return matching pairs that connect what all pairs of `links` connect; see `Method`."""
+    if plan.distance == FINGERPRINT_BITS or len(forest.parents) < Crowds(forest).least:
+        return None
+    return _without_crowds(state, criterion, plan, forest)
+
+
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
     """Yield the matching pairs among some documents, by position: every two are compared.
 
@@ -141,6 +164,69 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield the one table that is compared as a whole."""
     return (run.table(number, state.source) for number in range(1))
+
+
+def _without_crowds(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield matching pairs; the members of a crowd are compared with documents outside it only.
+
+    A few documents that are compared with all others show where crowds are.
+    """
+    is_measured = criterion.similarity is not None
+    every = searched(state, is_measured=is_measured)
+    is_left = np.ones(len(every.ordinals), np.bool_)
+    crowds = Crowds(forest)
+    for pivot in range(0, len(every.ordinals), max(1, len(every.ordinals) // PIVOTS)):
+        own = every.chosen(slice(pivot, pivot + 1))
+        if not len(crowds.put_off(own.ordinals)):
+            continue
+        # The pairs of a document with few matches are listed below, with all others.
+        found = _compared(own, every, plan.distance)
+        if len(found) >= crowds.least:
+            is_left[pivot] = False
+            yield measured(state, criterion, found)
+            crowds = Crowds(forest)
+    left = every.chosen(is_left)
+    crowds = Crowds(forest)
+    is_other = np.isin(left.ordinals, crowds.put_off(left.ordinals), assume_unique=True)
+    # Other documents come first: each is compared with all documents after it.
+    ordered = left.chosen(np.argsort(~is_other, kind="stable"))
+    table = Table(ordered.fingerprints, ordered.ordinals, np.empty(0, np.uint32))
+    rows = int(np.count_nonzero(is_other))
+    swept = sweep_table(table, [0], plan.distance, threads=state.threads, rows=rows)
+    yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
+    groups = [
+        left.chosen(np.searchsorted(left.ordinals, members)) for members, _ in crowds.groups()
+    ]
+    for one, other in combinations(groups, 2):
+        for couples in _between(one, other, plan.distance, forest):
+            yield measured(state, criterion, couples)
+
+
+def _between(
+    left: Searched, right: Searched, distance: int, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield the pairs of two groups within `distance`, until the groups are connected."""
+    batches = Batches(np.arange(len(left.ordinals), dtype=np.uint32), 1, first=1)
+    for batch in batches:
+        labels = forest.labels()
+        if labels[left.ordinals[0]] == labels[right.ordinals[0]]:
+            return
+        found = _compared(left.chosen(batch), right, distance)
+        batches.found(len(found))
+        yield found
+
+
+def _compared(queries: Searched, others: Searched, distance: int) -> Couples:
+    """Return the pairs of each of `queries` with the documents of `others` within `distance`."""
+    tables = kernel.Tables([ALL_BITS], [], (others.fingerprints, others.ordinals), None)
+    offsets, ordinals, distances = tables.scan(
+        queries.fingerprints, distance=distance, first=False, after=None
+    )
+    rows = Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
+    found = couples_of(queries.ordinals, rows)
+    return found.chosen(found.left != found.right)
 
 
 def _with_distances(
@@ -168,6 +254,7 @@ METHOD: Method = Method(
     search_one=search_one,
     search_bits=search_bits,
     links=links,
+    joining=joining,
     links_among=links_among,
     nearest=nearest,
     tables=tables,

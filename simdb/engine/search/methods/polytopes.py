@@ -14,6 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.search.couples import (
     LOOKUP_QUERIES,
+    LOOKUP_QUERIES_FIRST,
     Batches,
     Couples,
     couples_of,
@@ -130,6 +131,10 @@ def joining(
     recent = searched(rest, is_measured=True).ordinals
     for ordinals, either in ((stored, True), (recent, False)):
         crowds = Crowds(forest)
+        if not either:
+            # Recent documents that match each other come first: if they also match a crowd, the
+            # pairs of one of them connect all.
+            yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
         yield from _looked_up(
             state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
         )
@@ -138,7 +143,6 @@ def joining(
             yield from _looked_up(
                 state, among, criterion, plan, members, either=either, forest=forest
             )
-    yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -231,7 +235,8 @@ def _looked_up(
     out, too.  `crowds`: puts off the documents that are in crowds.  `as_couples` makes pairs of
     documents and their matches.
     """
-    batches = Batches(ordinals, state.threads)
+    first = LOOKUP_QUERIES_FIRST if crowds is None else 1
+    batches = Batches(ordinals, state.threads, first)
     for batch in batches:
         queries = batch if crowds is None else crowds.put_off(batch)
 
