@@ -176,7 +176,7 @@ class WriteTransaction(Changing[IdT]):
 
         A document is also compared with the documents of this call that were stored before it.  Row
         i of the result is empty if document i was stored; otherwise it holds the best match, as
-        `add_if_new` does.  See `query` for the criterion and `insert_many` for `ids` and `documents`.
+        `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`.
 
         verify="exact": the exact similarity of the texts decides what matches, as in `find_all`.
         `texts` gives the texts of stored documents, as `documents=` does there; where it has None,
