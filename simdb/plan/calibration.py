@@ -65,12 +65,17 @@ class Calibration:
     delays: Delays = USUAL_DELAYS
 
     def matching(self, similarity: float | None, distance: int | None) -> npt.NDArray[np.bool_]:
-        """Return whether each pair satisfies a criterion: bool[n]."""
+        """Return whether each pair satisfies a criterion: bool[n].
+
+        Any search finds a pair at distance 0, so for a distance these pairs are left out: they say
+        nothing about the others.
+        """
         found = np.ones(len(self.pairs), np.bool_)
         if similarity is not None:
             found &= self.similarities >= np.float32(similarity)
         if distance is not None:
-            found &= recall.distances(self.pairs) <= distance
+            distances = recall.distances(self.pairs)
+            found &= (distances > 0) & (distances <= distance)
         return found
 
 
@@ -78,13 +83,16 @@ class Calibration:
 class Evidence:
     """The pairs and the costs of flips from which the planner predicts recall for one criterion.
 
-    `is_measured`: whether the pairs are from the collection, not synthetic.
+    `is_measured`: whether the pairs are from the collection, not synthetic.  `is_like`: whether
+    they are, moreover, of documents like the queries: of stored documents for a stored query, and
+    of documents that were given as a sample for any other.
     """
 
     pairs: SampledPairs
     distances: npt.NDArray[np.int64]
     costs: npt.NDArray[np.uint8]
     is_measured: bool
+    is_like: bool = False
 
 
 @lru_cache(64)
@@ -121,9 +129,9 @@ def _measured(
         None if similarity is None else similarity - step * WIDER_SIMILARITY,
         None if distance is None else distance + step,
     )
-    for chosen in (
-        matching & (calibration.are_stored == is_stored),
-        matching & calibration.are_stored,
+    for chosen, is_like in (
+        (matching & (calibration.are_stored == is_stored), True),
+        (matching & calibration.are_stored, False),
     ):
         pairs = calibration.pairs.taken(chosen)
         if pairs.query_count >= QUERIES_LEAST:
@@ -131,7 +139,7 @@ def _measured(
             if distance is not None:
                 # A pair from a wider criterion counts as if it were just within the real one.
                 distances = np.minimum(distances, distance)
-            return Evidence(pairs, distances, volatility.costs(calibration.model), True)
+            return Evidence(pairs, distances, volatility.costs(calibration.model), True, is_like)
     return None
 
 

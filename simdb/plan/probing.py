@@ -46,8 +46,9 @@ FEWER_BITS = 8
 FEWER_STEP = 4
 # Such a plan must cost clearly less, since long buckets of large tables are not in the cache.
 FEWER_WORTH = 0.6
-# Without a calibration, a plan must be predicted to lose this many times fewer matches.
-PRIOR_CAUTION = 3
+# Without a calibration, a plan must be predicted to lose this many times fewer matches; for a
+# distance, also if it was learnt from documents that are not like the queries.
+PRIOR_CAUTION, DISTANCE_CAUTION = 3, 10
 # If less than this share of the cost is for comparing documents beyond the calibration, another
 # plan cannot be much faster, and none is made.
 COMPARING_WORTH = 0.25
@@ -111,6 +112,15 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         why = f"would compare {cheapest.compared:,} documents that the calibration does not cover"
     reason = f"{criterion.method} {why}, so: {exact.reason}"
     return replace(exact, reason=reason)
+
+
+def is_founded(problem: Problem[Population]) -> bool:
+    """Return whether plans by probing may replace plans whose recall holds for any documents.
+
+    For a distance they may only if they were learnt from documents like the queries.
+    """
+    criterion = problem.criterion
+    return criterion.similarity is not None or _evidence(criterion, problem.calibration).is_like
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -233,8 +243,7 @@ def _by_evidence(
     delays: Delays,
 ) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
-    # Synthetic pairs differ from the pairs of the collection, so a larger share must be found.
-    lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
+    lost = (1.0 - criterion.recall) / _caution(criterion, known)
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == PSM else population.tables
     plans = []
@@ -253,6 +262,17 @@ def _by_evidence(
             cheapest = probing
             plans.append(plan)
     return plans
+
+
+def _caution(criterion: Criterion, known: Evidence) -> int:
+    """Return how many times fewer matches a plan must be predicted to lose than it may.
+
+    Synthetic pairs differ from the pairs of the collection.  Within a similarity, the angles say
+    how bits differ; within a distance only documents like the queries do.
+    """
+    if criterion.similarity is None:
+        return 1 if known.is_like else DISTANCE_CAUTION
+    return 1 if known.is_measured else PRIOR_CAUTION
 
 
 def _widths(criterion: Criterion, population: Population) -> list[int]:
@@ -327,10 +347,12 @@ def _probing_plan(
         + comparing.seconds
     )
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
+    sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
+    if _caution(criterion, known) > 1:
+        sure = "an estimate, since none of them is of documents like the queries"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
-        f" query, finds {found.recall:.3f} of {len(known.pairs)} {kind};"
-        f" {found.recall_bound:.3f} or more with 95 % confidence{comparing.words}"
+        f" query, finds {found.recall:.3f} of {len(known.pairs)} {kind}; {sure}{comparing.words}"
     )
     plan = Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),

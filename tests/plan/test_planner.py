@@ -6,6 +6,8 @@ import pytest
 
 from simdb import bits
 from simdb.errors import OptionError
+from simdb.plan import recall, volatility
+from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance, reach
 from simdb.plan.planner import choose
 from simdb.plan.problem import Criterion, Population
@@ -174,3 +176,48 @@ def test_crowded_headers_make_probing_dearer_than_comparing():
     assert choose(replace(asked, method="auto"), replace(swept, crowding=50.0)).method == (
         "exhaustive"
     )
+
+
+def calibrated(distance, *, is_sample):
+    """Return a calibration by pairs at a distance, of stored or of given documents."""
+    pairs = recall.synthetic_pairs(
+        2000, seed=3, similarity=0.98, distance=6, is_stored=not is_sample
+    )
+    chosen = recall.distances(pairs) > 0
+    pairs = pairs.taken(chosen)
+    if not distance:
+        pairs = recall.SampledPairs(pairs.queries, pairs.levels, pairs.queries)
+    count = len(pairs)
+    model = volatility.prior(similarity=0.98)
+    measured = np.full(count, 0.98, np.float32)
+    are_stored = np.full(count, not is_sample)
+    return Calibration(model, pairs, measured, are_stored, 10_000_000, count, 10_000_000)
+
+
+WEIGHTED = replace(by_distance(6), is_weighted=True)
+
+
+@pytest.mark.parametrize("distance", [0, 6])
+def test_pairs_of_stored_documents_replace_no_exact_plan_for_other_queries(distance):
+    """Of most collections they are exact copies, for which any look-up is enough."""
+    plan = choose(WEIGHTED, population(10_000_000), calibrated(distance, is_sample=False))
+
+    assert (plan.method, plan.recall) == ("bphs", 1.0)
+
+
+def test_a_sample_like_the_queries_may_replace_an_exact_plan():
+    plan = choose(WEIGHTED, population(10_000_000), calibrated(6, is_sample=True))
+
+    assert plan.method in ("psm", "multiprobe")
+    assert "with 95 % confidence" in plan.reason
+
+
+@pytest.mark.parametrize("known", [None, calibrated(6, is_sample=False)])
+def test_an_estimate_of_recall_is_called_one_and_is_cautious(known):
+    asked = replace(WEIGHTED, method="multiprobe", recall=0.9)
+
+    plan = choose(asked, population(10_000_000), known)
+
+    assert plan.recall >= 0.99
+    assert "an estimate" in plan.reason
+    assert "confidence" not in plan.reason
