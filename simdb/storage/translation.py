@@ -1,11 +1,20 @@
 """Translation: LMDB's errors raised as errors of simdb."""
 
 import errno
+import os
 from typing import NoReturn
 
 import lmdb
 
-from simdb.errors import CorruptError, Error, ForkedError, FormatError, FullError, ReadOnlyError
+from simdb.errors import (
+    BusyError,
+    CorruptError,
+    Error,
+    ForkedError,
+    FormatError,
+    FullError,
+    ReadOnlyError,
+)
 
 
 class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
@@ -24,6 +33,11 @@ def translate(error: Exception, path: str) -> NoReturn:
         ) from error
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError):
         raise CorruptError(f"{path} is damaged: {error}") from error
+    if _is_open_already(error) and not _was_forked:
+        raise BusyError(
+            f"{path} is still open in this process: a snapshot, transaction or iterator of a handle"
+            " that was dropped has not ended; end it, and try again"
+        ) from error
     if is_left_from_fork(error):
         raise ForkedError(
             f"{path} cannot be opened in this process: it was forked while another thread of its"
@@ -51,4 +65,18 @@ def is_left_from_fork(error: Exception) -> bool:
 
     A thread that does not exist in this process has kept that environment open.
     """
+    return _was_forked and _is_open_already(error)
+
+
+def _is_open_already(error: Exception) -> bool:
     return "already open in this process" in str(error)
+
+
+def _note_fork() -> None:
+    global _was_forked
+    _was_forked = True
+
+
+# Whether this process, or a process before it, was forked from one that had loaded this module.
+_was_forked = False
+os.register_at_fork(after_in_child=_note_fork)

@@ -72,6 +72,7 @@ class Environment:
         self._right: weakref.ref[WriteRight] | None = None
         self.handles = Handles(path)
         self._lmdb: Any = None
+        self._is_closed = False
         self._files = OpenFiles(
             path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
         )
@@ -214,14 +215,13 @@ class Environment:
         FullError if the disk did not take what was committed; the environment is then closed
         anyway.
         """
-        if self._pid != os.getpid():
-            return
-        if self._lmdb is None:
-            self._files.close()  # an exception may have skipped this before
+        if self._pid != os.getpid() or self._is_closed:
             return
         with self._alone("close() was called", None):
             environment, self._lmdb = self._lmdb, None
             try:
+                if environment is None:
+                    return  # it could not be opened again
                 if self.durability == "process" and not self.is_read_only:
                     environment.sync(True)
             except lmdb.Error as error:
@@ -231,8 +231,10 @@ class Environment:
                 ) from error
             finally:
                 self.generation += 1
-                environment.close()
+                if environment is not None:
+                    environment.close()
                 self._files.close()
+                self._is_closed = True
 
     def subdatabase(self, name: bytes) -> Any:
         """Return the handle of an attached or created sub-database; call it inside a transaction.
@@ -332,11 +334,17 @@ class Environment:
         return environment
 
     def _open_anew(self) -> None:
-        """Close and open again, with all handles; the caller is alone in the gate."""
-        environment, self._lmdb = self._lmdb, None
-        if environment is not None:
-            environment.close()
-        self._lmdb = self._open()
+        """Close and open again, with all handles; the caller is alone in the gate.
+
+        Meanwhile the environment does not look closed to threads that are outside the gate.
+        """
+        if self._lmdb is not None:
+            self._lmdb.close()
+        try:
+            self._lmdb = self._open()
+        except BaseException:
+            self._lmdb = None
+            raise
         self.handles.renew(self._lmdb)
 
     def _begin_again(self, error: Exception, tries: int) -> Holder:

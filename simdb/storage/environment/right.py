@@ -44,7 +44,7 @@ class WriteRight:
             )
         try:
             self.holder = self._gate.enter(self._owner.thread)
-            if self._lock is not None and self._lock.descriptor >= 0:
+            if self._lock is not None and not self._lock.is_closed:
                 self._lock.take(timeout)
         except BaseException:
             self.end()

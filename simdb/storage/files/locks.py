@@ -25,18 +25,24 @@ LONGEST_PAUSE_SECONDS = 0.02
 class FileLock:
     """One lock file, opened once; taken and released as often as needed."""
 
-    # When a process ends, this module may lose its names before its last objects are deleted.
-    _close_file = staticmethod(os.close)
-
     def __init__(self, path: str, *, is_made: bool = True) -> None:
         """Open the file at `path`; `is_made`: create it if it is missing.
 
         FormatError unless it is a plain file with only one name.
         """
         self.path = path
-        self.descriptor = -1
         flags = os.O_RDWR | os.O_CREAT if is_made else os.O_RDONLY
-        self.descriptor = open_regular(path, flags, is_alone=is_made)
+        self._file = open_regular(path, flags, is_alone=is_made)
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the file; ValueError if it was closed."""
+        return self._file.fileno()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._file.closed
 
     def take(self, timeout: float | None) -> None:
         """Wait for the lock alone; BusyError after `timeout` seconds."""
@@ -52,14 +58,12 @@ class FileLock:
 
     def release(self) -> None:
         """Release the lock; do nothing if it was closed."""
-        if self.descriptor >= 0:
+        if not self.is_closed:
             fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the file, which releases the lock unless a forked child still has it open."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            self._close_file(descriptor)
+        self._file.close()
 
     @property
     def is_in_place(self) -> bool:
@@ -68,7 +72,7 @@ class FileLock:
 
     def __del__(self) -> None:
         """Close the file when the object is deleted."""
-        if hasattr(self, "descriptor"):
+        if hasattr(self, "_file"):
             self.close()
 
     def _wait(self, kind: int, timeout: float | None, what: str) -> None:

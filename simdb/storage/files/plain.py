@@ -5,15 +5,17 @@ would create or overwrite; a pipe would never answer.
 """
 
 import errno
+import io
 import os
 import stat
 
 from simdb.errors import FormatError
 
 
-def open_regular(path: str, flags: int, *, is_alone: bool) -> int:
-    """Open the plain file at `path` and return its descriptor; FormatError, OSError.
+def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:
+    """Open the plain file at `path`; FormatError, OSError.
 
+    The object that is returned owns the descriptor, so that it is closed once, whoever closes it.
     `is_alone`: the file may have no second name, because it will be written.
     """
     try:
@@ -29,7 +31,7 @@ def open_regular(path: str, flags: int, *, is_alone: bool) -> int:
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
+    return io.FileIO(descriptor, "r+" if flags & os.O_RDWR else "r")
 
 
 def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:

@@ -118,7 +118,7 @@ def read_shards_file(path: str) -> ShardsFile:
     """
     place = os.path.join(path, SHARDS_FILE)
     try:
-        with open(open_regular(place, os.O_RDONLY, is_alone=False), "rb") as file:
+        with open_regular(place, os.O_RDONLY, is_alone=False) as file:
             content = file.read(BYTES_MAX + 1)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no {place}") from error

@@ -11,6 +11,7 @@ without a write, writes within the same clock tick as a commit (some millisecond
 is followed by the commit of another process.
 """
 
+import io
 import os
 from collections.abc import Collection
 from time import monotonic
@@ -33,7 +34,7 @@ class Watch:
     def __init__(self) -> None:
         """Start without a file."""
         self._path = ""
-        self._descriptor = -1
+        self._file: io.FileIO | None = None
         self._stamp: Stamp = (0, 0)
         self._commit = 0  # the last known commit, or a later transaction that changed nothing
         self._least = 0  # the last commit that certainly exists
@@ -45,20 +46,28 @@ class Watch:
         self.close()
         self._path = path
         self._walks_again = 0.0
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._file = io.FileIO(path)
         self._stamp = self._now()
         self._commit = self._least = last_commit(self._descriptor) or 0
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def _descriptor(self) -> int:
+        assert self._file is not None
+        return self._file.fileno()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._file is not None and not self._file.closed
 
     def look(self) -> None:
         """Raise CorruptError if LMDB must not read on; call this inside a transaction."""
         now = monotonic()
-        if now >= self._looks_again and not self._is_own and self._descriptor >= 0:
+        if now >= self._looks_again and not self._is_own and self._is_open:
             stamp = self._now()
             if stamp != self._stamp:
                 self._look_closer(stamp)
