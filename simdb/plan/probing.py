@@ -119,8 +119,12 @@ def is_founded(problem: Problem[Population]) -> bool:
 
     For a distance they may only if they were learnt from documents like the queries.
     """
-    criterion = problem.criterion
-    return criterion.similarity is not None or _evidence(criterion, problem.calibration).is_like
+    criterion, calibration = problem.criterion, problem.calibration
+    if criterion.similarity is not None:
+        return True
+    # Without a calibration the evidence would be synthetic pairs, which take a while to make.
+    is_learnt = criterion.is_weighted and calibration is not None
+    return is_learnt and _evidence(criterion, calibration).is_like
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
