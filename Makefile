@@ -5,15 +5,16 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/*.[ch]))
 
-# `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make torture SEEDS=20`,
-# `make figures FIGURES="--documents 300k"`
+# `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make campaigns SECONDS=300`,
+# `make torture SEEDS=20 DOCUMENTS="1000 20000"`, `make figures FIGURES="--documents 300k"`
 SECONDS ?= 30
 TARGETS ?=
 SEEDS ?= 250
+DOCUMENTS ?= 1000 20000 200000 2000000
 JOBS ?= auto
 FIGURES ?=
 
-.PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench figures \
+.PHONY: help demo test test-all coverage fuzz torture campaigns sanitize sanitize-threads lint bench figures \
   build docs clean
 
 help:  ## list the tasks
@@ -35,8 +36,12 @@ fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
-torture: $(VENV)/.developed  ## compare random verbs with a dict and double loops: SEEDS
+torture: $(VENV)/.developed  ## compare all verbs with loops and brute force: SEEDS, DOCUMENTS
 	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --steps 200 --jobs 2
+	$(BIN)/python tools/torture/large.py --documents $(DOCUMENTS) --seed $(shell date +%j%H%M)
+
+campaigns: $(VENV)/.developed  ## run the short forms of all of tools/torture at drawn seeds: SECONDS
+	$(BIN)/python tools/torture/campaigns.py --seconds $(SECONDS)
 
 SANITIZED = build/sanitize
 # Leaks are not reported: the interpreter itself does not free everything before it ends.

@@ -86,6 +86,11 @@ class Expected:
     def delete(self, id):
         return self.documents.pop(id, None) is not None
 
+    def ages(self, ids):
+        """Return the place of each of `ids` in the order of insertion."""
+        places = {key(id): at for at, id in enumerate(self.documents)}
+        return [places[key(id)] for id in ids]
+
     def measured(self, left, right):
         """Return (distance, similarity or None) of two entries that have features."""
         couple = left.number, right.number
@@ -199,8 +204,8 @@ def check_order(expected, found, is_by_similarity):
         values = [match.similarity for match in found]
         assert values == sorted(values, reverse=True), f"not the best first: {values}"
         return
-    age = {key(id): at for at, id in enumerate(expected.documents)}
-    order = [(match.distance, age[key(match.id)]) for match in found]
+    ages = expected.ages([match.id for match in found])
+    order = [(match.distance, age) for match, age in zip(found, ages, strict=True)]
     assert order == sorted(order), f"not the nearest first: {order}"
 
 

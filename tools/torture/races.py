@@ -20,6 +20,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
     errors, counts = [], []
@@ -38,7 +39,10 @@ def use(directory, is_minhash, given, errors, counts):
     options = simdb.Options(sketch=sketch, delta_documents=20, growth=2, keep_clusters="similarity")
     until = time.monotonic() + given.seconds / 2
     with simdb.open(f"{directory}/db", options=options, durability="none") as database:
-        arguments = [(database, at, until, errors, counts) for at in range(given.threads)]
+        arguments = [
+            (database, at, f"{given.seed} {at}", until, errors, counts)
+            for at in range(given.threads)
+        ]
         threads = [Thread(target=work, args=each) for each in arguments]
         for thread in threads:
             thread.start()
@@ -47,12 +51,12 @@ def use(directory, is_minhash, given, errors, counts):
         errors += database.check(deep=True)
 
 
-def work(database, number, until, errors, counts):
+def work(database, number, seed, until, errors, counts):
     """Call verbs in one thread until the time is over."""
     import simdb  # noqa: PLC0415
     from drawn import some_text  # noqa: PLC0415
 
-    chance, done = random.Random(number), 0
+    chance, done = random.Random(seed), 0
     sketch = database.options.sketch
     make = simdb.signatures if isinstance(sketch, simdb.Minhash) else simdb.fingerprints
     while time.monotonic() < until and not errors:
