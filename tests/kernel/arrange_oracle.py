@@ -6,8 +6,7 @@ from importlib import import_module
 import mmh3
 import numpy as np
 import pytest
-
-from simdb.numpy_kernel import arrange as fallback
+from reference_kernel import arrange as fallback
 
 SIZES = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 257, 1000]
 ALL_ONES = 2**64 - 1

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from reference_kernel import search as fallback
 
 from simdb.bits import ALL_BITS
-from simdb.numpy_kernel import search as fallback
 
 
 def implementations():

@@ -6,9 +6,9 @@ from itertools import pairwise
 import minhash_oracle as oracle
 import numpy as np
 import pytest
+from reference_kernel import sketch as fallback
 
 from simdb.minhash import FAMILIES, Minhash
-from simdb.numpy_kernel import sketch as fallback
 from simdb.sketch.permutations import permutations_of
 
 _sketch = pytest.importorskip("simdb_ext._sketch")

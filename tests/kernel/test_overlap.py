@@ -4,8 +4,7 @@ import random
 
 import numpy as np
 import pytest
-
-from simdb.numpy_kernel import sketch as fallback
+from reference_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

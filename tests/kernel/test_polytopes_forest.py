@@ -3,8 +3,7 @@
 import numpy as np
 import polytope_oracle as oracle
 import pytest
-
-from simdb.numpy_kernel.arrange import Forest
+from reference_kernel.arrange import Forest
 
 TABLES = 3
 COUNT = 240

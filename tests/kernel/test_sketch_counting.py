@@ -9,10 +9,10 @@ from typing import Any
 import mmh3
 import numpy as np
 import pytest
+from reference_kernel import sketch as fallback
 from test_sketch_text import MASK, OPTIONS, fmix64, random_texts, rotate, tokens_of
 
 from simdb.idf import IdfTable, directory_bits
-from simdb.numpy_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

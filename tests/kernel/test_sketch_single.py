@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from reference_kernel import flips
+from reference_kernel import single as single_fallback
+from reference_kernel import sketch as fallback
 
 from simdb.errors import InputError
 from simdb.minhash import FAMILIES, Minhash
-from simdb.numpy_kernel import flips
-from simdb.numpy_kernel import single as single_fallback
-from simdb.numpy_kernel import sketch as fallback
-from simdb.numpy_kernel.minima import narrowed
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.vector_form import pack_minima
 
 _search = pytest.importorskip("simdb_ext._search")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_kernel import single as single_fallback
+from reference_kernel import sketch as fallback
 from script_oracle import SYLLABLES, made_text, words_of
 
 from simdb.minhash import Minhash
-from simdb.numpy_kernel import single as single_fallback
-from simdb.numpy_kernel import sketch as fallback
 from simdb.sketch.permutations import permutations_of
 
 _sketch = pytest.importorskip("simdb_ext._sketch")

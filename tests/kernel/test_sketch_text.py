@@ -8,9 +8,9 @@ from typing import Any
 import mmh3
 import numpy as np
 import pytest
+from reference_kernel import sketch as fallback
 
 from simdb.errors import InputError
-from simdb.numpy_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

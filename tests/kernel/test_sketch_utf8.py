@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_kernel import sketch as fallback
 
 from simdb.errors import InputError
-from simdb.numpy_kernel import sketch as fallback
 from simdb.text_column import TextColumn
 
 _sketch = pytest.importorskip("simdb_ext._sketch")

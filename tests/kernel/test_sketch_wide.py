@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from reference_kernel import sketch as fallback
 from test_sketch_counting import further_words
 from test_sketch_text import OPTIONS
-
-from simdb.numpy_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from reference_kernel import moz as fallback
 
 import simdb
 from simdb import kernel
-from simdb.numpy_kernel import moz as fallback
 
 VARIANTS = [*kernel.variants(), "twin"]
 MASK = 2**64 - 1

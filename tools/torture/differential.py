@@ -78,7 +78,7 @@ def run_all(given):
 def known_kernels():
     from simdb import kernel  # noqa: PLC0415
 
-    return ["numpy", *(kernel.variants() if kernel.IS_COMPILED else [])]
+    return kernel.variants()
 
 
 def run_group(kernel, seeds, given, until):

@@ -10,8 +10,7 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS, bit_counts
-from simdb.numpy_kernel.columns import (
+from reference_kernel.columns import (
     Column,
     Window,
     checked_column,
@@ -19,8 +18,8 @@ from simdb.numpy_kernel.columns import (
     header_width,
     is_inside,
 )
-from simdb.numpy_kernel.keys import key_ranges
-from simdb.numpy_kernel.polytope import (
+from reference_kernel.keys import key_ranges
+from reference_kernel.polytope import (
     TAG_BITS,
     WIDTH_MAX,
     WIDTHS,
@@ -32,7 +31,8 @@ from simdb.numpy_kernel.polytope import (
     headers,
     rotations,
 )
-from simdb.numpy_kernel.vectors import Vectors, array, marked
+from reference_kernel.vectors import Vectors, array, marked
+from simdb.bits import FINGERPRINT_BITS, bit_counts
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

@@ -5,22 +5,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
+from simdb.mix import SECOND_WORD, fmix64
+from simdb.sketch.permutations import MERSENNE, Family
 
-U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
-Family = tuple[str, U64, U64]  # name, multipliers, increments
 
 FAMILIES = ("multiply-shift", "mersenne", "one-permutation")
 MOST = 1024  # permutations of one family
 STEP = 8  # the number of permutations is a multiple of this
 NOTHING = 0xFFFFFFFF  # the minimum of a document without features
-MERSENNE = (1 << 61) - 1
 LOGARITHM_TERMS = 8  # the next term of the series would be below 1e-14
 LN_2 = 0.6931471805599453
 SQRT_2 = 1.4142135623730951
@@ -101,17 +99,6 @@ def agreements(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> U16:
     if len(left) not in (1, len(right)):
         raise ValueError(f"{len(left)} signatures on the left, not 1 or {len(right)}")
     return np.asarray((left == right).sum(axis=1), np.uint16)
-
-
-def narrowed(minima: U32, family: Family) -> U8:
-    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
-
-    Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
-    lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
-    each whose hashes share these bits would agree in half of all minima.
-    """
-    factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-    return (minima * factors >> np.uint32(24)).astype(np.uint8)
 
 
 def band_keys(minima: npt.NDArray[Any], *, bands: int, rows: int) -> U64:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb.numpy_kernel.vectors import array
+from reference_kernel.vectors import array
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reference_kernel.vectors import WIDTH_MAX
 from simdb.bits import FINGERPRINT_BITS
-from simdb.numpy_kernel.vectors import WIDTH_MAX
 from simdb.vector_form import unpack
 
 U8 = npt.NDArray[np.uint8]

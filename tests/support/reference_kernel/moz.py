@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.numpy_kernel.text import code_points
+from simdb.sketch.cutting import code_points
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]

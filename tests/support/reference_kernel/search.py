@@ -12,9 +12,8 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets
-from simdb.numpy_kernel.band_lookup import lookup_bands
-from simdb.numpy_kernel.columns import (
+from reference_kernel.band_lookup import lookup_bands
+from reference_kernel.columns import (
     Column,
     Window,
     checked_column,
@@ -22,8 +21,8 @@ from simdb.numpy_kernel.columns import (
     header_width,
     is_inside,
 )
-from simdb.numpy_kernel.flips import Flips, flips_of, levels, levels_of_vectors
-from simdb.numpy_kernel.keys import (
+from reference_kernel.flips import Flips, flips_of, levels, levels_of_vectors
+from reference_kernel.keys import (
     is_first,
     key_ranges,
     leading_bits,
@@ -31,17 +30,18 @@ from simdb.numpy_kernel.keys import (
     permuted_one,
     weight_order,
 )
-from simdb.numpy_kernel.polytope import (
+from reference_kernel.polytope import (
     polytope_costs,
     polytope_headers,
     polytope_keys,
     polytope_probe,
     polytope_reaches,
 )
-from simdb.numpy_kernel.polytopes import Polytopes
-from simdb.numpy_kernel.reach import TableFlips, flips_of_tables, is_reached
-from simdb.numpy_kernel.sweep import sweep
-from simdb.numpy_kernel.vectors import SLICE, Vectors, array, best_of_each, marked
+from reference_kernel.polytopes import Polytopes
+from reference_kernel.reach import TableFlips, flips_of_tables, is_reached
+from reference_kernel.sweep import sweep
+from reference_kernel.vectors import SLICE, Vectors, array, best_of_each, marked
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets
 
 __all__ = [
     "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "lookup_bands",

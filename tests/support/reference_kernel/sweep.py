@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from reference_kernel.keys import key_ranges, leading_bits, permuted_one
+from reference_kernel.reach import TableFlips, flips_of_tables, is_reached
+from reference_kernel.vectors import array
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
-from simdb.numpy_kernel.keys import key_ranges, leading_bits, permuted_one
-from simdb.numpy_kernel.reach import TableFlips, flips_of_tables, is_reached
-from simdb.numpy_kernel.vectors import array
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

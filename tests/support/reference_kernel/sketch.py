@@ -10,13 +10,15 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from reference_kernel import bags, minima, moz, overlap
+from reference_kernel.mix import bits_of, word_of
+from reference_kernel.vocabulary import Vocabulary
 from simdb.errors import InputError
-from simdb.numpy_kernel import bags, minima, moz, overlap
-from simdb.numpy_kernel.bags import Idf
-from simdb.numpy_kernel.minima import Family
-from simdb.numpy_kernel.mix import bits_of, fmix64, word_of
-from simdb.numpy_kernel.text import CUTS, code_points, contents_of, cut
-from simdb.numpy_kernel.vocabulary import Vocabulary
+from simdb.mix import fmix64
+from simdb.sketch import weighing
+from simdb.sketch.cutting import CUTS, code_points, contents_of, cut
+from simdb.sketch.permutations import Family
+from simdb.sketch.weighing import Idf
 from simdb.vector_form import fingerprints_of, pack
 
 U8 = npt.NDArray[np.uint8]
@@ -306,7 +308,7 @@ def _projected(
     sums = np.array(rows, np.int64).reshape(-1, dimensions)
     if bags.is_whole(counting, idf):
         return sums.astype(np.int32), np.array(counts, np.int64)
-    return (sums / bags.UNITS).astype(np.float32), np.array(counts, np.int64)
+    return (sums / weighing.UNITS).astype(np.float32), np.array(counts, np.int64)
 
 
 def _sum(features: U64, weights: I64, dimensions: int) -> I64:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.numpy_kernel import sketch
-from simdb.numpy_kernel.bags import Idf
-from simdb.numpy_kernel.flips import levels
-from simdb.numpy_kernel.minima import Family, band_keys, check_family, narrowed
-from simdb.numpy_kernel.vocabulary import Vocabulary
+from reference_kernel import sketch
+from reference_kernel.flips import levels
+from reference_kernel.minima import band_keys, check_family
+from reference_kernel.vocabulary import Vocabulary
+from simdb.sketch.permutations import Family, narrowed
+from simdb.sketch.weighing import Idf
 from simdb.vector_form import pack_minima, unpack_minima
 
 U8 = npt.NDArray[np.uint8]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from reference_kernel.vectors import SLICE
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.numpy_kernel.vectors import SLICE
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
+from simdb.mix import SECOND_WORD, fmix64
 from simdb.vector_form import fingerprints_of, unpack
 
 U8 = npt.NDArray[np.uint8]
