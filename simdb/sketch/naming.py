@@ -79,9 +79,11 @@ def _letters(codes: npt.NDArray[np.uint32]) -> list[bytes]:
 
 def _hashes_of_moz(tokens: list[bytes]) -> U64:
     """Return the hash of each token, uint64[n]: the signs of the weights of a text of one token."""
-    weights, _ = kernel.project_moz(tokens, window=1, replace=False, start=0)
+    distinct = list(dict.fromkeys(tokens))
+    weights, _ = kernel.project_moz(distinct, window=1, replace=False, start=0)
     bits = np.packbits(weights[:, :FINGERPRINT_BITS] > 0, axis=1)
-    return bits.view(">u8").ravel().astype(np.uint64)
+    hashes = dict(zip(distinct, bits.view(">u8").ravel().tolist(), strict=True))
+    return np.array([hashes[token] for token in tokens], np.uint64)
 
 
 def _cyclic(hashes: U64, window: int) -> U64:
