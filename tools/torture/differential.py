@@ -33,7 +33,7 @@ def main():
     parser.add_argument(
         "--seconds", type=float, default=math.inf, help="start no seed after this many seconds"
     )
-    parser.add_argument("--kernel", help="a variant or numpy; default: seeds take turns")
+    parser.add_argument("--kernel", help="a variant of the kernel; default: seeds take turns")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument(
         "--callbacks",

@@ -1,4 +1,4 @@
-"""Sketch texts of all scripts with random options; the compiled kernel and numpy must agree.
+"""Sketch texts of all scripts with random options; all variants of the kernel must agree.
 
     python tools/torture/texts.py --seeds 200
 
