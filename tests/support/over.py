@@ -23,7 +23,8 @@ def over(names, values):
                 try:
                     test(**fixtures, **chosen)
                 except BaseException as error:
-                    error.args = (f"{error.args[0] if error.args else ''}\nwith {chosen!r:.300}",)
+                    note = f"with {chosen!s:.300}"
+                    error.__notes__ = [*getattr(error, "__notes__", []), note]
                     raise
 
         kept = [each for name, each in signature.parameters.items() if name not in given]
