@@ -3,14 +3,22 @@
 Each module of `simdb_ext` is one Cython file and the C files of the folder with the same name and
 of the folders inside it.  The build has no machine-specific flag: per-function target attributes
 compile variants for newer instruction sets, and a variant is chosen when the module is imported.
-Without a compiler the package is installed all the same; it then runs on numpy, slowly, and warns.
+Without a compiler the build ends before anything else is done, with what to install.
 """
 
 import os
+import tempfile
+from functools import partial
 from glob import glob
+from itertools import chain
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+from threading import Lock
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 MODULES = ("arrange", "search", "sketch")
 SANITIZERS = {
@@ -37,19 +45,60 @@ extensions = [
     )
     for name in MODULES
 ]
-compiled = cythonize(
-    extensions,
-    compiler_directives={
-        "language_level": 3,
-        "boundscheck": DEBUG,
-        "wraparound": False,
-        "initializedcheck": False,
-        "embedsignature": True,
-        # No module has state that threads share without a lock.
-        "freethreading_compatible": True,
-    },
-)
-for extension in compiled:  # cythonize makes new extensions, which forget this attribute
-    extension.optional = True
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": False,
+    "embedsignature": True,
+    # No module has state that threads share without a lock.
+    "freethreading_compatible": True,
+}
 
-setup(ext_modules=compiled)
+
+class BuildKernel(build_ext):
+    """Check the compiler, then translate and compile the modules, on all cores."""
+
+    translating = Lock()  # Cython has state that threads share
+    compilers = ThreadPool(os.cpu_count())  # threads that wait for processes of the compiler
+
+    def finalize_options(self):
+        """Build all modules at once, unless the command line says otherwise."""
+        super().finalize_options()
+        self.parallel = self.parallel or len(MODULES)
+
+    def build_extensions(self):
+        """Check the compiler before anything else."""
+        self.check_compiler()
+        self.compiler.compile = partial(self.compile_each, self.compiler.compile)
+        super().build_extensions()
+
+    def build_extension(self, extension):
+        """Translate a module to C, and compile it."""
+        with self.translating:
+            [translated] = cythonize([extension], compiler_directives=DIRECTIVES)
+        extension.sources = translated.sources
+        super().build_extension(extension)
+
+    def compile_each(self, compile_all, sources, **settings):
+        """Compile each source by itself; return the object files."""
+        objects = self.compilers.map(lambda each: compile_all([each], **settings), sources, 1)
+        return [*chain(*objects)]
+
+    def check_compiler(self):
+        """Compile a file that includes Python's header; end the build if that fails."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "probe.c")
+            source.write_text("#include <Python.h>\n", encoding="ascii")
+            try:
+                self.compiler.compile([str(source)], output_dir=folder)
+            except CompileError as error:
+                raise SystemExit(
+                    f"simdb needs a C compiler and the headers of Python, and cannot compile here"
+                    f" ({error}): install them (Debian: apt-get install gcc python3-dev; Fedora:"
+                    " dnf install gcc python3-devel; Alpine: apk add gcc musl-dev python3-dev;"
+                    " macOS: xcode-select --install)"
+                ) from None
+
+
+setup(ext_modules=extensions, cmdclass={"build_ext": BuildKernel})

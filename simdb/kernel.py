@@ -1,43 +1,31 @@
-"""Kernel: the only import of the compiled kernel, or of its numpy version if it is not built.
+"""Kernel: the only import of the compiled kernel.
 
 `simdb_ext/_arrange.pyi`, `_search.pyi` and `_sketch.pyi` describe every name of this module.  The
-environment variable SIMDB_KERNEL chooses a variant: "numpy" or one of `variants()`.
+environment variable SIMDB_KERNEL chooses one of `variants()`; "scalar" runs on every processor.
 """
 
 import os
-import sys
-import warnings
 
 from simdb.errors import OptionError
 
-CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 # All variants, slowest first.  A module without one of them uses the nearest one before it.
-ORDER = ("numpy", "scalar", "neon", "bmi2", "avx2", "avx512", "avx512vnni")
+ORDER = ("scalar", "neon", "bmi2", "avx2", "avx512", "avx512vnni")
+CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
 try:
-    if CHOSEN == "numpy":
-        raise ImportError("SIMDB_KERNEL=numpy")
     from simdb_ext import _arrange, _search, _sketch
-
-    _single = _sketch
 except ImportError as error:
-    IS_COMPILED = False
-    if CHOSEN != "numpy":
-        from simdb.kernel_absence import why_missing
-
-        # Before the imports that follow: where simdb is not installed, they can fail, too.
-        warnings.warn(
-            "simdb's compiled kernel is missing, so numpy does its work, many times slower: "
-            + why_missing(error, os.path.dirname(os.path.dirname(__file__)), sys.path),
-            RuntimeWarning,
-            stacklevel=2,
+    # Python looks into the working folder first, so a checkout there hides an installation.
+    _root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    raise ImportError(
+        f"the compiled kernel of simdb cannot be loaded ({error}): "
+        + (
+            f"simdb was imported from its source folder {_root}, so build the kernel there with"
+            f" pip install -e {_root}, or, if simdb is installed, start Python in another folder"
+            if os.path.exists(os.path.join(_root, "setup.py"))
+            else "install simdb again with this Python"
         )
-    from simdb.numpy_kernel import arrange as _arrange  # type: ignore[no-redef]
-    from simdb.numpy_kernel import search as _search  # type: ignore[no-redef]
-    from simdb.numpy_kernel import single as _single  # type: ignore[no-redef]
-    from simdb.numpy_kernel import sketch as _sketch  # type: ignore[no-redef]
-else:
-    IS_COMPILED = True
+    ) from error
 
 Forest = _arrange.Forest
 Identifiers = _arrange.Identifiers
@@ -65,12 +53,12 @@ polytope_probe = _search.polytope_probe
 polytope_reaches = _search.polytope_reaches
 sweep = _search.sweep
 
-TextFingerprinter = _single.TextFingerprinter
-TextSigner = _single.TextSigner
+TextFingerprinter = _sketch.TextFingerprinter
+TextSigner = _sketch.TextSigner
 Vocabulary = _sketch.Vocabulary
 agreements = _sketch.agreements
 band_keys = _sketch.band_keys
-keys_of_one = _single.keys_of_one
+keys_of_one = _sketch.keys_of_one
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
 is_utf8 = _sketch.is_utf8
@@ -96,8 +84,10 @@ def variants() -> list[str]:
 def select(variant: str) -> None:
     """Use `variant` in all modules; in a module without it, the nearest slower variant."""
     if variant not in variants():
+        gone = "; numpy is gone, and scalar runs everywhere" if variant == "numpy" else ""
         raise OptionError(
-            f"the variant of the kernel must be one of {', '.join(variants())}, got {variant!r}"
+            f"the variant of the kernel (SIMDB_KERNEL) must be one of {', '.join(variants())},"
+            f" got {variant!r}{gone}"
         )
     for module in (_arrange, _search, _sketch):
         usable = [name for name in module.variants() if ORDER.index(name) <= ORDER.index(variant)]
@@ -105,5 +95,5 @@ def select(variant: str) -> None:
             module.select(usable[-1])
 
 
-if CHOSEN not in ("", "numpy"):
+if CHOSEN:
     select(CHOSEN)

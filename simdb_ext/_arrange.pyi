@@ -1,7 +1,6 @@
 """Permuting, sorting, merging and indexing columns; connected components; ids of documents.
 
-Every function has a scalar definition in C.  All its variants, and the numpy version that serves
-where nothing was compiled, give the same results.
+Every function has a scalar definition in C.  All its variants give the same results.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Looking up, scanning and sweeping sorted fingerprints; measuring volatility vectors.
 
 Every operation has a scalar definition in C, and gives the same results in the same order in all
-variants and in numpy.
+variants.
 """
 
 from collections.abc import Sequence
@@ -275,7 +275,7 @@ def polytope_keys(vectors: U8, table_count: int) -> U64:
     `vectors` is uint8[n, w] with w from 1 to 128 (see `Vectors`); `table_count` is at most 16.  The
     22 highest bits of a key are the code: the vertices nearest to the rotated vector, in 7, 6, 5
     and 4 bits.  The 42 lowest bits are those of the fingerprint.  The first 7, 13, 18 or 22 bits of
-    a key are a header.  `simdb/numpy_kernel/polytope.py` has the definition to the bit.
+    a key are a header.  `simdb_ext/search/polytope.h` has the definition to the bit.
 
     Seen from a vector, a vertex costs (m - value) * ratio >> 8, where `value` is the coordinate of
     the rotated vector that the vertex stands for, with its sign, and m the largest in that slice; a

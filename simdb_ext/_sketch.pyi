@@ -1,7 +1,6 @@
 """From text to features, weights, fingerprints, packed volatility vectors and signatures.
 
-Every operation has a scalar definition in C.  All its variants, and the numpy version that serves
-where nothing was compiled, give the same results, to the bit.
+Every operation has a scalar definition in C.  All its variants give the same results, to the bit.
 """
 
 from collections.abc import Callable, Sequence

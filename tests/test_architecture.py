@@ -11,23 +11,13 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "ids", "records", "choices", "decoding", "checks", "previews", "arrow",
-        "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf", "threads",
-        "text_sketch", "minhash", "options", "stored_options", "resources", "verification",
-        "values", "features", "clusters", "signatures", "matches", "document_like", "documents",
-        "positions",
-        "plans", "reports",
+        "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "previews",
+        "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
+        "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
+        "verification", "values", "features", "clusters", "signatures", "matches",
+        "document_like", "documents", "positions", "plans", "reports",
     ],
-    [
-        "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",
-        "numpy_kernel.text", "numpy_kernel.vocabulary", "numpy_kernel.bags", "numpy_kernel.moz",
-        "numpy_kernel.overlap",
-        "numpy_kernel.sketch", "numpy_kernel.vectors", "numpy_kernel.columns", "numpy_kernel.keys",
-        "numpy_kernel.reach", "numpy_kernel.sweep", "numpy_kernel.flips", "numpy_kernel.single",
-        "numpy_kernel.band_lookup", "numpy_kernel.polytope", "numpy_kernel.polytopes",
-        "numpy_kernel.search", "numpy_kernel.arrange",
-    ],
-    ["kernel_absence", "kernel"],
+    ["kernel"],
     ["sketch", "index", "plan", "storage"],
     ["tuning"],
     ["engine"],
@@ -48,10 +38,10 @@ FLOORS = [
 # The order of modules inside a folder.
 FOLDERS = {
     "sketch": [
-        "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
-        "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
-        "pipeline", "quantisation", "document_kind", "ready", "sketcher", "minhash_signer",
-        "minhash_sketcher", "kinds", "fitting", "exact_similarity",
+        "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
+        "normalisation", "cutting", "weighing", "language", "markup", "tokeniser", "vocabulary",
+        "packages", "naming", "permutations", "pipeline", "quantisation", "document_kind", "ready",
+        "sketcher", "minhash_signer", "minhash_sketcher", "kinds", "fitting", "exact_similarity",
     ],
     "index": [
         "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",
@@ -153,7 +143,6 @@ DOORS = {
     "lmdb": ["storage"],
     "msgpack": ["storage"],
     "xxhash": ["storage"],
-    "mmh3": ["sketch", "numpy_kernel"],
     "snowballstemmer": ["sketch"],
     "stop_words": ["sketch"],
     "selectolax": ["sketch"],

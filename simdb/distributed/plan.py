@@ -28,7 +28,7 @@ from simdb.errors import InputError, OptionError
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.minhash import Minhash
-from simdb.numpy_kernel.mix import fmix64
+from simdb.mix import fmix64
 from simdb.options import Options, Simhash
 from simdb.plan.polytope_reach import meeting, probe_count
 from simdb.resources import Resources

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import OptionError
 from simdb.minhash import BAG, Minhash
-from simdb.numpy_kernel import bags
 from simdb.options import Simhash
 from simdb.resources import Resources
+from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher
 
@@ -96,8 +96,8 @@ class ExactSimilarity:
         counting = "tf" if sketch.weighting == BAG else sketch.counting
         table = sketch.idf if sketch.uses_idf else None
         idf = None if table is None else (table.entries, table.directory, table.default)
-        weights = bags.weigh(hashes, counts.astype(np.int64), counting, idf)
-        return (weights / bags.UNITS).astype(np.float32)
+        weights = weighing.weigh(hashes, counts.astype(np.int64), counting, idf)
+        return (weights / weighing.UNITS).astype(np.float32)
 
 
 def exact_threshold(sketch: Simhash | Minhash, similarity: float) -> float:

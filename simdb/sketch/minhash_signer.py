@@ -19,14 +19,13 @@ from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.features import Features, NamedFeatures
 from simdb.minhash import BAG, SET, Minhash
-from simdb.numpy_kernel import bags
-from simdb.numpy_kernel.minima import narrowed
-from simdb.numpy_kernel.mix import fmix64
+from simdb.mix import fmix64
 from simdb.resources import Resources
 from simdb.signatures import Signature, Signatures, check_comparable
+from simdb.sketch import weighing
 from simdb.sketch.document_kind import check_not_null
 from simdb.sketch.naming import name_hashes
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.sketch.pipeline import Pipeline
 from simdb.text_column import TextColumn
 from simdb.text_sketch import threads_for
@@ -196,8 +195,8 @@ class MinHashSigner:
         """Sign documents given as distinct features and how often each occurs."""
         if self._options.weighting == BAG:
             return self._of_sets(offsets, hashes, counts)
-        units = bags.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
-        return self._of_weights(offsets, hashes, (units / bags.UNITS).astype(np.float32))
+        units = weighing.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
+        return self._of_weights(offsets, hashes, (units / weighing.UNITS).astype(np.float32))
 
     def _of_sets(self, offsets: I64, hashes: U64, counts: U32 | None) -> Minima:
         """Sign sets of features or, with `counts`, bags."""

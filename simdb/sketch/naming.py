@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS, rotated
 from simdb.features import Features, NamedFeatures
-from simdb.numpy_kernel import bags, moz
+from simdb.sketch.weighing import UNITS, weigh
 from simdb.text_sketch import TextSketch
+
+U64 = npt.NDArray[np.uint64]
 
 
 def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:
@@ -44,8 +47,8 @@ def name_windows(codes: npt.NDArray[np.uint32], window: int) -> NamedFeatures:
     Every feature adds 2 to a weight or subtracts 2.  The sketch sets weights that sum up to 0 to
     -1, so sums of these features can differ from the weights by 1.
     """
-    tokens = moz.tokens_of(codes)
-    hashes = moz.cyclic(moz.token_hashes(tokens), window)
+    tokens = _letters(codes)
+    hashes = _cyclic(_hashes_of_moz(tokens), window)
     # The most significant bit of these hashes is bit 0 of the fingerprint.
     turned = np.packbits(np.unpackbits(hashes.astype(">u8").view(np.uint8)), bitorder="little")
     unique, first, counts = np.unique(
@@ -64,6 +67,34 @@ def name_hashes(features: Features) -> NamedFeatures:
     unique, which = np.unique(features.hashes, return_inverse=True)
     weights = np.bincount(which, features.weights, len(unique)).astype(np.float64)
     return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
+
+
+def _letters(codes: npt.NDArray[np.uint32]) -> list[bytes]:
+    """Return the stretches of ASCII letters up to the first NUL."""
+    ends = np.flatnonzero(codes == 0)
+    codes = codes[: ends[0]] if len(ends) else codes
+    is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
+    return np.where(is_letter, codes, ord(" ")).astype(np.uint8).tobytes().split()
+
+
+def _hashes_of_moz(tokens: list[bytes]) -> U64:
+    """Return the hash of each token, uint64[n]: the signs of the weights of a text of one token."""
+    distinct = list(dict.fromkeys(tokens))
+    weights, _ = kernel.project_moz(distinct, window=1, replace=False, start=0)
+    bits = np.packbits(weights[:, :FINGERPRINT_BITS] > 0, axis=1)
+    hashes = dict(zip(distinct, bits.view(">u8").ravel().tolist(), strict=True))
+    return np.array([hashes[token] for token in tokens], np.uint64)
+
+
+def _cyclic(hashes: U64, window: int) -> U64:
+    """Return feature i for each token i: the xor of the last `window` hashes up to i.
+
+    The hash of token i - k is rotated to the left by k.
+    """
+    features = np.zeros(len(hashes), np.uint64)
+    for age in range(min(window, len(hashes))):
+        features[age:] ^= rotated(hashes[: len(hashes) - age], age)
+    return features
 
 
 def _without_stop_words(
@@ -95,4 +126,4 @@ def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:
     """Return the weights of distinct features as the kernel sums them: float64[n]."""
     table = options.idf
     idf = None if table is None else (table.entries, table.directory, table.default)
-    return bags.weigh(hashes, counts, options.counting, idf) / bags.UNITS
+    return weigh(hashes, counts, options.counting, idf) / UNITS

@@ -10,8 +10,8 @@ import unicodedata
 from functools import cache
 from typing import Literal
 
-from simdb.numpy_kernel.unicode_table import LOWER_RANGES
 from simdb.sketch.normalisation_table import NEWER_RANGES
+from simdb.sketch.unicode_table import LOWER_RANGES
 
 Form = Literal["NFC", "NFKC"]
 PLANE = 1 << 16  # code points beyond have more than 16 bits

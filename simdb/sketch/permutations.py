@@ -1,12 +1,21 @@
-"""MinHash permutations: derives the numbers of a permutation family from a seed."""
+"""MinHash permutations: derives the numbers of a permutation family from a seed.
+
+They also say how a minimum of 32 bits is cut to 8.
+"""
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb.minhash import MERSENNE as MERSENNE_FAMILY
 from simdb.minhash import Minhash
-from simdb.numpy_kernel.minima import MERSENNE, Family
-from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
+from simdb.mix import SECOND_WORD, fmix64
 
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+Family = tuple[str, U64, U64]  # name, multipliers, increments
+
+MERSENNE = (1 << 61) - 1
 # Makes the permutations independent of the hash of features, which uses the same seed.
 _BEGINNING = np.uint64(0x6D696E68617368)
 
@@ -28,3 +37,14 @@ def permutations_of(options: Minhash) -> Family:
             (increments % prime),
         )
     return options.family, multipliers | np.uint64(1), np.ascontiguousarray(increments)
+
+
+def narrowed(minima: U32, family: Family) -> U8:
+    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
+
+    Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
+    lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
+    each whose hashes share these bits would agree in half of all minima.
+    """
+    factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    return (minima * factors >> np.uint32(24)).astype(np.uint8)

@@ -20,24 +20,23 @@ from simdb import sketch as room
 from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.features import NamedFeatures
-from simdb.numpy_kernel.text import code_points, contents_of, cut
 from simdb.resources import Resources
+from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
 from simdb.sketch.normalisation import normalised
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
+from simdb.sketch.weighing import Idf
 from simdb.text_sketch import TextSketch
 
 if TYPE_CHECKING:
-    from simdb.numpy_kernel.minima import Family
+    from simdb.sketch.permutations import Family
 
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
 Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
 Minima = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # minima, numbers of features
-# Entries, directory and default of an IDF table.
-Idf = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]
 
 
 class Step(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 
 from simdb.distributed import chunks_of
 from simdb.engine.clusters.equal import first_equal_rows
-from simdb.numpy_kernel.mix import fmix64
+from simdb.mix import fmix64
 from simdb.spark import frames, packing
 from simdb.spark.frames import I64, U8
 

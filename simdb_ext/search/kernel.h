@@ -132,8 +132,8 @@ struct search_kernel {
     uint32_t (*encode)(const int16_t *rotated);
 
     /* Write the headers of `width` bits that cost at most `cut`, in any order; return their number.
-       If there are too many, the cut is lowered as by `headers` in simdb/numpy_kernel/polytope.py.
-       `headers` has room for POLYTOPE_HEADERS_ROOM. */
+       While there are more than POLYTOPE_PROBES_MAX, the cut becomes cut - cut / 8 - 1; below 0,
+       the vector's own header is left.  `headers` has room for POLYTOPE_HEADERS_ROOM. */
     size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
                            uint32_t *headers);
 

@@ -3,7 +3,26 @@
 
    A vector is rotated at random; in each slice of the rotated coordinates, the coordinate of the
    largest magnitude, with its sign, is the vertex of the vector.  The vertices of the slices are
-   the leading bits of a key.  simdb/numpy_kernel/polytope.py has the definition to the bit. */
+   the leading bits of a key.  The stored keys depend on this definition, so none of it may change:
+
+   - The weights of a packed vector are padded with 0 to 128 coordinates x, or to 256 if there are
+     more than 128 weights.
+   - H is the Walsh-Hadamard transform of 128 in natural order, without scaling; the product of two
+     vectors of signs and numbers is taken coordinate by coordinate.  Table k sees
+     z = H(S[k + 1] * H(S[0] * x)).  Coordinate i of S[r] is -1 if bit i % 64 of the word
+     2 r + i / 64 is set, else 1; word number j is the finaliser of MurmurHash3_x64_128 of
+     (j + 1) * 0x9E3779B97F4A7C15.  All numbers fit into 16 bits.
+   - Of 256 coordinates both halves of x go through the first transform, y = H(S[0] * x) each, and
+     two tables share out the coordinates of the result: tables 2 p and 2 p + 1 see
+     z = H(S[k + 1] * c).  Bit i % 64 of the word 34 + 2 p + i / 64 says from which half table 2 p
+     has coordinate i of c, 0 for the first; table 2 p + 1 has it from the other half.
+   - The slices of z are its coordinates 0 .. 64, 64 .. 96, 96 .. 112 and 112 .. 120.  The vertices
+     of a slice are its coordinates with either sign; coordinate i of the slice has the vertices 2 i
+     with the value z_i and 2 i + 1 with the value -z_i.  The vertex of the vector is the one of
+     largest value, of equal ones the coordinate that comes first, and then the vertex 2 i.
+   - The numbers of the four vertices, in 7, 6, 5 and 4 bits, are the code, the 22 highest bits of
+     the key; the 42 lowest bits of the fingerprint are the others.  A header is the first vertex,
+     or the first two, three or four: 7, 13, 18 or 22 bits. */
 #ifndef SIMDB_SEARCH_POLYTOPE_H
 #define SIMDB_SEARCH_POLYTOPE_H
 
@@ -29,7 +48,8 @@ struct polytope_slice {
     int start;
     int dimensions;
     unsigned bits; /* of the number of a vertex */
-    int32_t ratio; /* a cost is (largest magnitude - value) * ratio >> 8 */
+    int32_t ratio; /* 256 sqrt(ln 2 d / ln 256), d the dimensions: makes costs comparable;
+                      a cost is (largest magnitude - value) * ratio >> 8 */
 };
 
 extern const struct polytope_slice polytope_slices[POLYTOPE_SLICES];

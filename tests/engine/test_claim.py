@@ -5,7 +5,6 @@ import pytest
 from oracle import Oracle, Stored
 
 import simdb
-from simdb import kernel
 from simdb.engine.search import lookup
 from simdb.engine.write import claim
 
@@ -122,7 +121,6 @@ def test_a_claim_whose_progress_raises_leaves_nothing_in_the_transaction(open_da
     assert list(database.check(deep=True)) == []
 
 
-@pytest.mark.skipif(not kernel.IS_COMPILED, reason="the numpy kernel finds all matches")
 @pytest.mark.parametrize("document", [5, "one page that is copied again and again"])
 def test_a_claim_against_many_copies_looks_at_few_of_them(open_database, monkeypatch, document):
     database = open_database()

@@ -112,9 +112,6 @@ def test_a_batch_to_insert_is_searched_in_chunks_too(stored, monkeypatch, chunk_
     assert reported[-1] == 4000
 
 
-@pytest.mark.skipif(
-    "numpy_kernel" in kernel.Tables.__module__, reason="the numpy kernel reads every table"
-)
 def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
     options = simdb.Options(blocks=6, leading=3, polytopes=0)
     with simdb.open(tmp_path / "twenty", options=options, durability="none") as database:

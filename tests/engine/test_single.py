@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
 from simdb.engine.search import lookup, measure, one
 from simdb.engine.search.methods import bands, exhaustive, permuted, probing
 
@@ -267,7 +266,6 @@ def count_calls(ask):
     return len(entered)
 
 
-@pytest.mark.skipif(not kernel.IS_COMPILED, reason="the kernel is in Python, and its calls count")
 def test_a_query_of_a_fingerprint_enters_few_functions(open_database):
     # The kernel takes a fraction of a microsecond, so each function entered around it is felt.
     database = open_database()

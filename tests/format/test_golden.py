@@ -6,22 +6,13 @@ import golden
 import pytest
 
 from simdb import kernel
-from simdb.numpy_kernel import single, sketch
 
 STORED = json.loads(golden.STORED.read_text())
-VARIANTS = list(dict.fromkeys([*kernel.variants(), "numpy"]))
 
 
-@pytest.fixture(params=VARIANTS)
-def variant(request, monkeypatch):
-    """Set the kernel to one variant, or replace it by the kernel in numpy."""
-    if request.param in kernel.variants():
-        kernel.select(request.param)
-    else:
-        for module in (sketch, single):
-            for name in vars(kernel):
-                if hasattr(module, name) and name not in ("np", "select", "variants"):
-                    monkeypatch.setattr(kernel, name, getattr(module, name))
+@pytest.fixture(params=kernel.variants())
+def variant(request):
+    kernel.select(request.param)
     yield request.param
     kernel.select(kernel.variants()[-1])
 

@@ -1,26 +1,12 @@
 """The contract of `_arrange` in plain loops over Python integers, and cases to test it on."""
 
 import random
-from importlib import import_module
 
 import mmh3
 import numpy as np
-import pytest
-
-from simdb.numpy_kernel import arrange as fallback
 
 SIZES = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 257, 1000]
 ALL_ONES = 2**64 - 1
-
-
-def implementations():
-    """Return the numpy kernel and every variant of the compiled module, as pytest parameters."""
-    found = [pytest.param((fallback, "numpy"), id="numpy")]
-    try:
-        compiled = import_module("simdb_ext._arrange")
-    except ImportError:
-        return found
-    return found + [pytest.param((compiled, name), id=name) for name in compiled.variants()]
 
 
 def odd(values, dtype):

@@ -1,18 +1,16 @@
-"""The fixture of the kernel tests: every implementation of a module in turn."""
+"""The fixtures of the kernel tests: each module in its variants."""
 
-import arrange_oracle
 import pytest
-import search_oracle
+
+from simdb_ext import _arrange, _search, _sketch
 
 
-@pytest.fixture(params=arrange_oracle.implementations())
-def arrange(request):
-    yield from selected(*request.param)
-
-
-@pytest.fixture(params=search_oracle.implementations())
-def search(request):
-    yield from selected(*request.param)
+def variants_of(module):
+    """Return the definition and the fastest variant of this machine; the others are slow."""
+    first, *between = module.variants()
+    last = [between.pop()] if between else []
+    slow = [pytest.param(name, marks=pytest.mark.slow) for name in between]
+    return [first, *slow, *last]
 
 
 def selected(module, variant):
@@ -20,3 +18,18 @@ def selected(module, variant):
     before = module.select(variant)
     yield module
     module.select(before)
+
+
+@pytest.fixture(params=variants_of(_arrange))
+def arrange(request):
+    yield from selected(_arrange, request.param)
+
+
+@pytest.fixture(params=variants_of(_search))
+def search(request):
+    yield from selected(_search, request.param)
+
+
+@pytest.fixture(params=variants_of(_sketch))
+def sketch(request):
+    yield from selected(_sketch, request.param)

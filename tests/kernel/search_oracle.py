@@ -3,24 +3,11 @@
 import random
 import struct
 from functools import cache
-from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
-import pytest
 
 from simdb.bits import ALL_BITS
-from simdb.numpy_kernel import search as fallback
-
-
-def implementations():
-    """Return the numpy kernel and every variant of the compiled module, as pytest parameters."""
-    found = [pytest.param((fallback, "numpy"), id="numpy")]
-    try:
-        compiled = import_module("simdb_ext._search")
-    except ImportError:
-        return found
-    return found + [pytest.param((compiled, name), id=name) for name in compiled.variants()]
 
 
 @cache

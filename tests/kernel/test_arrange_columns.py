@@ -7,6 +7,7 @@ import arrange_oracle as oracle
 import numpy as np
 import pytest
 from arrange_oracle import ALL_ONES, SIZES, odd, words
+from over import over
 
 from simdb.bits import leading_masks
 from simdb.errors import CorruptError
@@ -23,7 +24,7 @@ def sort_both(arrange, keys):
     return list(zip(*(column.tolist() for column in columns), strict=True)), expected
 
 
-@pytest.mark.parametrize("mask", MASKS, ids=hex)
+@over("mask", MASKS)
 def test_permuting_moves_the_masked_bits_to_the_front(arrange, mask):
     fingerprints = [*words(mask, 63), 0, ALL_ONES]
     keys = np.zeros(65, np.uint64)
@@ -33,7 +34,7 @@ def test_permuting_moves_the_masked_bits_to_the_front(arrange, mask):
     assert keys.tolist() == [oracle.permute(word, mask) for word in fingerprints]
 
 
-@pytest.mark.parametrize("mask", MASKS, ids=hex)
+@over("mask", MASKS)
 def test_restoring_undoes_permuting(arrange, mask):
     fingerprints = words(mask, 130)
     keys = odd([oracle.permute(word, mask) for word in fingerprints], np.uint64)
@@ -44,7 +45,7 @@ def test_restoring_undoes_permuting(arrange, mask):
     assert restored.tolist() == fingerprints
 
 
-@pytest.mark.parametrize("count", SIZES)
+@over("count", SIZES)
 def test_permuting_takes_any_length_and_its_input_as_output(arrange, count):
     fingerprints = words(count, count)
     both = np.array([*fingerprints, 77], np.uint64)
@@ -54,14 +55,14 @@ def test_permuting_takes_any_length_and_its_input_as_output(arrange, count):
     assert both.tolist() == [*(oracle.permute(word, 0xFFFF << 32) for word in fingerprints), 77]
 
 
-@pytest.mark.parametrize("count", SIZES)
+@over("count", SIZES)
 def test_sorting_takes_any_length(arrange, count):
     found, expected = sort_both(arrange, words(count, count))
 
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@over(
     "keys",
     [
         [0] * 70000,
@@ -78,8 +79,6 @@ def test_sorting_takes_any_length(arrange, count):
         [word % 3 << 62 | word % 40 for word in words(7, 100000)],
         [*range(35000), *range(35000)],
     ],
-    ids=["one", "two", "ascending", "descending", "five", "thousand", "low", "powers", "groups",
-         "half", "gap", "nested", "sawtooth"],
 )  # fmt: skip
 def test_sorting_is_stable_whatever_repeats(arrange, keys):
     found, expected = sort_both(arrange, keys)
@@ -99,9 +98,9 @@ def test_sorting_takes_a_million_random_keys(arrange):
     assert np.array_equal(ordinals, expected[1])
 
 
-@pytest.mark.parametrize("left_count", [0, 1, 2, 31, 32, 33, 65, 1000])
-@pytest.mark.parametrize("right_count", [0, 1, 2, 31, 32, 33, 65, 1000])
-@pytest.mark.parametrize("distinct", [1, 3, 50, 2**64])
+@over("left_count", [0, 1, 2, 31, 32, 33, 65, 1000])
+@over("right_count", [0, 1, 2, 31, 32, 33, 65, 1000])
+@over("distinct", [1, 3, 50, 2**64])
 def test_merging_is_sorted_with_the_left_first(arrange, left_count, right_count, distinct):
     left = sorted(word % distinct for word in words(left_count, left_count))
     right = sorted(word % distinct for word in words(right_count + 7, right_count))
@@ -118,7 +117,7 @@ def test_merging_is_sorted_with_the_left_first(arrange, left_count, right_count,
     assert list(zip(keys.tolist(), ordinals.tolist(), strict=True)) == merged
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 2**63), (2**63, 0)])
+@over(("low", "high"), [(0, 2**63), (2**63, 0)])
 def test_merging_takes_sides_that_do_not_meet(arrange, low, high):
     left = np.arange(low, low + 300, dtype=np.uint64)
     right = np.arange(high, high + 40, dtype=np.uint64)
@@ -130,8 +129,8 @@ def test_merging_takes_sides_that_do_not_meet(arrange, low, high):
     assert ordinals.tolist() == [key % 2**32 for key in keys.tolist()]
 
 
-@pytest.mark.parametrize("count", SIZES)
-@pytest.mark.parametrize("share", [0, 0.3, 1])
+@over("count", SIZES)
+@over("share", [0, 0.3, 1])
 def test_keeping_leaves_out_the_dead(arrange, count, share):
     generator = random.Random(count)
     ordinals = generator.sample(range(count), count)
@@ -150,7 +149,7 @@ def test_keeping_leaves_out_the_dead(arrange, count, share):
     assert list(found) == alive
 
 
-@pytest.mark.parametrize("count", SIZES)
+@over("count", SIZES)
 def test_keeping_writes_over_its_input(arrange, count):
     keys, ordinals = np.array(words(1, count), np.uint64), np.arange(count, dtype=np.uint32)
 
@@ -160,10 +159,8 @@ def test_keeping_writes_over_its_input(arrange, count):
     assert ordinals[:kept].tolist() == list(range(count))[1::2]
 
 
-@pytest.mark.parametrize(
-    ("ordinal", "size"), [(0, 0), (8, 1), (24, 3), (32, 4), (40, 5), (2**32 - 1, 5)]
-)
-@pytest.mark.parametrize("count", [1, 16, 40])
+@over(("ordinal", "size"), [(0, 0), (8, 1), (24, 3), (32, 4), (40, 5), (2**32 - 1, 5)])
+@over("count", [1, 16, 40])
 def test_keeping_refuses_ordinals_without_a_bit(arrange, ordinal, size, count):
     keys, ordinals = np.zeros(count, np.uint64), np.zeros(count, np.uint32)
     ordinals[-1] = ordinal
@@ -172,8 +169,8 @@ def test_keeping_refuses_ordinals_without_a_bit(arrange, ordinal, size, count):
         arrange.keep(keys, ordinals, np.zeros(size, np.uint8), keys, ordinals)
 
 
-@pytest.mark.parametrize("header_bits", [0, 1, 3, 7, 12])
-@pytest.mark.parametrize("count", SIZES)
+@over("header_bits", [0, 1, 3, 7, 12])
+@over("count", SIZES)
 def test_a_directory_points_at_the_first_key_of_each_header(arrange, header_bits, count):
     keys = sorted([*words(count, count // 2), *(word >> 5 for word in words(1, -(-count // 2)))])
     directory = np.full(2**header_bits + 1, 99, np.uint32)
@@ -185,14 +182,14 @@ def test_a_directory_points_at_the_first_key_of_each_header(arrange, header_bits
     assert directory.tolist() == expected
 
 
-@pytest.mark.parametrize("count", SIZES)
+@over("count", SIZES)
 def test_sorted_keys_have_no_descent(arrange, count):
     keys = odd(sorted(word % 90 for word in words(count, count)), np.uint64)
 
     assert arrange.first_descent(keys) == -1
 
 
-@pytest.mark.parametrize("position", [1, 2, 7, 8, 255, 256, 257, 511, 512, 513, 599])
+@over("position", [1, 2, 7, 8, 255, 256, 257, 511, 512, 513, 599])
 def test_the_first_descent_is_found_wherever_it_is(arrange, position):
     keys = [2**63, ALL_ONES, *[ALL_ONES] * 598]
     keys[position:] = [2**63 - 1, *range(599 - position)]
@@ -200,7 +197,7 @@ def test_the_first_descent_is_found_wherever_it_is(arrange, position):
     assert arrange.first_descent(odd(keys, np.uint64)) == position
 
 
-@pytest.mark.parametrize("count", [*SIZES, 70000])
+@over("count", [*SIZES, 70000])
 def test_the_sum_of_entries_is_that_of_its_definition_in_any_order(arrange, count):
     keys, ordinals = words(count, count), [word >> 32 for word in words(7, count)]
     order = np.random.default_rng(count).permutation(count)

@@ -6,6 +6,7 @@ import arrange_oracle as oracle
 import numpy as np
 import pytest
 from arrange_oracle import odd
+from over import over
 
 
 def columns(pairs):
@@ -14,7 +15,7 @@ def columns(pairs):
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over("seed", range(5))
 def test_labels_are_the_smallest_members_of_the_components(arrange, seed):
     generator = random.Random(seed)
     pairs = [(generator.randrange(90), generator.randrange(90)) for _ in range(20 * seed)]
@@ -27,7 +28,7 @@ def test_labels_are_the_smallest_members_of_the_components(arrange, seed):
     assert forest.labels().dtype == np.uint32
 
 
-@pytest.mark.parametrize("count", [0, 1, 9])
+@over("count", [0, 1, 9])
 def test_numbers_that_nobody_joined_stand_alone(arrange, count):
     forest = arrange.Forest(count)
 
@@ -36,7 +37,7 @@ def test_numbers_that_nobody_joined_stand_alone(arrange, count):
     assert forest.labels().tolist() == list(range(count))
 
 
-@pytest.mark.parametrize("step", [1, -1])
+@over("step", [1, -1])
 def test_a_chain_of_many_becomes_one_component(arrange, step):
     numbers = np.arange(200_000, dtype=np.uint32)[::step]
     forest = arrange.Forest(200_000)
@@ -57,7 +58,7 @@ def test_joining_goes_on_after_labels_were_asked_for(arrange):
     assert forest.labels().tolist() == [0, 1, 2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("pair", [(0, 5), (5, 0), (2**32 - 1, 1)])
+@over("pair", [(0, 5), (5, 0), (2**32 - 1, 1)])
 def test_numbers_beyond_the_forest_are_refused(arrange, pair):
     forest = arrange.Forest(5)
 
@@ -83,7 +84,7 @@ def test_parents_lead_to_the_labels(arrange):
     assert arrange.Forest(0).parents.tolist() == []
 
 
-@pytest.mark.parametrize("parent", [1, 4, 5, 2**32 - 1])
+@over("parent", [1, 4, 5, 2**32 - 1])
 def test_a_parent_that_is_too_large_does_not_lead_out_of_the_forest(arrange, parent):
     forest = arrange.Forest(5)
     forest.parents[0] = parent

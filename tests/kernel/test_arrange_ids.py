@@ -7,6 +7,7 @@ import arrange_oracle as oracle
 import numpy as np
 import pytest
 from arrange_oracle import odd, stored
+from over import over
 
 from simdb.errors import CorruptError, InputError
 
@@ -79,7 +80,7 @@ def test_ids_may_come_in_any_sequence(arrange):
     assert arrange.encode_ids(np.array([7, 8], np.uint16))[0].tolist() == [0, 9, 18]
 
 
-@pytest.mark.parametrize(
+@over(
     ("id", "reason"),
     [
         (None, "is NoneType, not str, bytes or int"),
@@ -104,15 +105,13 @@ def test_what_cannot_be_an_id_is_refused_with_its_position(arrange, id, reason):
         arrange.encode_ids(["a", 1, id, "b"])
 
 
-@pytest.mark.parametrize(
-    ("offsets", "size"), [([], 4), ([0, 5], 4), ([-1, 2], 4), ([0, 3, 2, 4], 4), ([1], 0)]
-)
+@over(("offsets", "size"), [([], 4), ([0, 5], 4), ([-1, 2], 4), ([0, 3, 2, 4], 4), ([1], 0)])
 def test_offsets_beyond_the_content_are_refused(arrange, offsets, size):
     with pytest.raises(ValueError, match="offsets"):
         arrange.decode_ids(np.array(offsets, np.int64), np.zeros(size, np.uint8))
 
 
-@pytest.mark.parametrize("form", [b"", b"i1234567", b"u", b"i123456789", b"x12345678", b"s\xff"])
+@over("form", [b"", b"i1234567", b"u", b"i123456789", b"x12345678", b"s\xff"])
 def test_a_form_that_nobody_wrote_is_reported_as_corrupt(arrange, form):
     offsets, content = np.array([0, len(form)]), np.array(list(form), np.uint8)
     identifiers = arrange.Identifiers([(0, offsets.astype(np.uint32), content)])
@@ -126,7 +125,7 @@ def test_a_form_that_nobody_wrote_is_reported_as_corrupt(arrange, form):
             decode()
 
 
-@pytest.mark.parametrize("counts", [[1], [3, 0, 40], [17, 1, 1, 100, 5], [20] * 9])
+@over("counts", [[1], [3, 0, 40], [17, 1, 1, 100, 5], [20] * 9])
 def test_ids_are_found_by_ordinal_over_all_segments(arrange, counts):
     generator = random.Random(len(counts))
     segments, ids = [], {}
@@ -171,7 +170,7 @@ def test_no_ordinals_have_no_ids(arrange):
         assert len(identifiers.equal(none, np.zeros(1, np.int64), np.zeros(0, np.uint8))) == 0
 
 
-@pytest.mark.parametrize("ordinal", [0, 4, 7, 2**32 - 1])
+@over("ordinal", [0, 4, 7, 2**32 - 1])
 def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
     identifiers = arrange.Identifiers([segment(1, ["a", "b", "c"]), segment(5, ["d", "e"])])
 
@@ -182,19 +181,19 @@ def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
         identifiers.decode_one(ordinal)
 
 
-@pytest.mark.parametrize("ordinal", [-1, 2**32, 2**70, -(2**70)])
+@over("ordinal", [-1, 2**32, 2**70, -(2**70)])
 def test_numbers_that_are_no_ordinals_are_refused(arrange, ordinal):
     with pytest.raises(CorruptError, match="lies in no segment"):
         arrange.Identifiers([segment(0, ["a"])]).decode_one(ordinal)
 
 
-@pytest.mark.parametrize("ordinal", [1.0, "0", None])
+@over("ordinal", [1.0, "0", None])
 def test_an_ordinal_is_an_integer(arrange, ordinal):
     with pytest.raises(TypeError):
         arrange.Identifiers([segment(0, ["a", "b"])]).decode_one(ordinal)
 
 
-@pytest.mark.parametrize("offsets", [[0, 9], [2, 1]])
+@over("offsets", [[0, 9], [2, 1]])
 def test_torn_offsets_are_reported_as_corrupt(arrange, offsets):
     content = np.array([115, 97], np.uint8)
     identifiers = arrange.Identifiers([(0, np.array(offsets, np.uint32), content)])

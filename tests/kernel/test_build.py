@@ -1,4 +1,4 @@
-"""The build goes on without a compiler; simdb then runs on numpy."""
+"""Without a compiler the build ends at once, with what to install."""
 
 import shutil
 import subprocess
@@ -23,13 +23,21 @@ def source(tmp_path):
     return tmp_path
 
 
-def test_without_a_compiler_the_build_warns_for_each_module_and_succeeds(source, monkeypatch):
-    monkeypatch.setenv("CC", str(source / "no-such-compiler"))
+@pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
+def test_without_a_working_compiler_the_build_ends_with_what_to_install(
+    source, monkeypatch, compiler
+):
+    monkeypatch.setenv("CC", compiler)
 
-    build = [sys.executable, SETUP.name, "build_ext", "--inplace"]
+    build = [sys.executable, SETUP.name, "-q", "build_ext", "--inplace"]
     ended = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
 
-    assert ended.returncode == 0, ended.stderr
-    for name in MODULES:
-        assert f'building extension "simdb_ext._{name}" failed' in ended.stdout + ended.stderr
-    assert not list(source.rglob("*.so"))
+    assert ended.returncode == 1
+    [sentence] = ended.stderr.splitlines()
+    assert sentence.startswith("simdb needs a C compiler and the headers of Python")
+    assert compiler in sentence
+    assert "apt-get install gcc python3-dev" in sentence
+    # Nothing was translated or compiled before.
+    assert sorted(path.name for path in source.rglob("*.*") if path.is_file()) == [
+        *(f"_{name}.pyx" for name in MODULES), "setup.py",
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 import polytope_oracle as oracle
 import pytest
 import search_oracle
+from over import over
 
 from simdb.bits import bitmap
 from simdb.errors import CorruptError
@@ -50,8 +51,8 @@ def search_case(widths, vector_width=64, count=90):
     )
 
 
-@pytest.mark.parametrize("vector_width", [64, 128])
-@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+@over("vector_width", [64, 128])
+@over("widths", WIDTHS)
 def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
     arguments, thresholds, queries, runs, recent = search_case(widths, vector_width)
     dead = {ordinal for run in runs for ordinal in run[1][::5]} | set(recent[1][::4])
@@ -97,7 +98,7 @@ def test_vectors_of_another_width_are_no_exchange(search):
         search.Polytopes(*arguments, None).over(oracle.delta([], []), None, other)
 
 
-@pytest.mark.parametrize("vector_width", [1, 16, 31, 33, 63])
+@over("vector_width", [1, 16, 31, 33, 63])
 def test_vectors_of_any_width_are_searched(search, vector_width):
     arguments, thresholds, queries, runs, recent = search_case((13, 7), vector_width, 40)
     tables = search.Polytopes(*arguments, None)
@@ -110,8 +111,8 @@ def test_vectors_of_any_width_are_searched(search, vector_width):
     ]
 
 
-@pytest.mark.parametrize("similarity", [-1.0, 0.5, 0.9, 1.0, 1.5])
-@pytest.mark.parametrize("distance", [0, 5, 42])
+@over("similarity", [-1.0, 0.5, 0.9, 1.0, 1.5])
+@over("distance", [0, 5, 42])
 def test_similarity_and_distances_are_limits(search, similarity, distance):
     arguments, thresholds, queries, runs, recent = search_case((18, 13, 7))
     tables = search.Polytopes(*arguments, None)
@@ -124,7 +125,7 @@ def test_similarity_and_distances_are_limits(search, similarity, distance):
     ]
 
 
-@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+@over("widths", WIDTHS)
 def test_one_query_is_answered_as_in_a_batch(search, widths):
     arguments, thresholds, queries, *_ = search_case(widths)
     tables = search.Polytopes(*arguments, bitmap(np.array([3, 40, 41]), 300))
@@ -149,7 +150,7 @@ def test_more_matches_than_room_are_no_answer(search):
     assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, 0) is None
 
 
-@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+@over("widths", WIDTHS)
 def test_enough_matches_are_some_of_all(search, widths):
     arguments, thresholds, queries, *_ = search_case(widths)
     tables = search.Polytopes(*arguments, None)
@@ -164,7 +165,7 @@ def test_enough_matches_are_some_of_all(search, widths):
         assert set(row) <= set(others)
 
 
-@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+@over("widths", WIDTHS)
 def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
     arguments, thresholds, queries, *_ = search_case(widths)
     tables = search.Polytopes(*arguments, None)
@@ -179,8 +180,8 @@ def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
     assert all(set(row) <= set(others) for row, others in zip(alone, every, strict=True))
 
 
-@pytest.mark.parametrize("width", [7, 13])
-@pytest.mark.parametrize("places", [(), (1,), (33, 64, 65), tuple(range(1, 128))], ids=len)
+@over("width", [7, 13])
+@over("places", [(), (1,), (33, 64, 65), tuple(range(1, 128))])
 def test_searches_in_all_windows_are_one_search(search, width, places):
     vectors = oracle.near_vectors(5, 60)
     queries = vectors[::7].copy()
@@ -260,7 +261,7 @@ def test_nothing_stored_and_nothing_asked_give_empty_results(search):
     assert all(oracle.rows(some.search(vectors, thresholds=thresholds, **options())))
 
 
-@pytest.mark.parametrize("place", range(0, 130, 9))
+@over("place", range(0, 130, 9))
 def test_any_directory_gives_an_answer_or_none(search, place):
     vectors = oracle.near_vectors(10, 50)
     (keys, ordinals, directory), *others = oracle.columns(vectors, range(50), 7, TABLES)

@@ -3,8 +3,9 @@
 import numpy as np
 import polytope_oracle as oracle
 import pytest
+from over import over
 
-from simdb.numpy_kernel.arrange import Forest
+from simdb.kernel import Forest
 
 TABLES = 3
 COUNT = 240
@@ -33,8 +34,8 @@ def joined(count, pairs, seed=0):
     return forest
 
 
-@pytest.mark.parametrize("pairs", [0, 1, 60, 150, 2000])
-@pytest.mark.parametrize("count", [COUNT, 170])
+@over("pairs", [0, 1, 60, 150, 2000])
+@over("count", [COUNT, 170])
 def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
     tables, vectors, thresholds = case
     members = np.arange(0, count, 3, dtype=np.uint32)
@@ -69,7 +70,7 @@ def test_a_search_leaves_the_components_as_they_are(case):
     assert other.labels().tolist() == before.tolist()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over("seed", range(5))
 def test_parents_that_are_no_forest_give_an_answer(case, seed):
     tables, vectors, thresholds = case
     members = np.arange(COUNT, dtype=np.uint32)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import ALL_BITS, bitmap
 
@@ -22,8 +23,8 @@ def made(search, runs, dead, windows=None):
     return search.Tables([ALL_BITS], rows, nothing, dead, windows)
 
 
-@pytest.mark.parametrize("band_count", [0, 1, 2, 5, 70])
-@pytest.mark.parametrize("is_dead", [False, True])
+@over("band_count", [0, 1, 2, 5, 70])
+@over("is_dead", [False, True])
 def test_the_documents_with_an_equal_key_in_any_band(search, band_count, is_dead):
     dead = bitmap(np.arange(0, 90, 7), 90) if is_dead else None
     every = [

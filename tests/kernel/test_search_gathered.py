@@ -2,8 +2,8 @@
 
 import numpy as np
 import probe_oracle as probes
-import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import leading_masks
 
@@ -20,7 +20,7 @@ def crowds(seed, count):
     return list(zip(near.tolist(), ordinals.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(("blocks", "header_bits", "counts"), [
+@over(("blocks", "header_bits", "counts"), [
     (1, None, (5, 90, 270)),
     (2, None, (300, 40, 0)),
     (3, 2, (129, 7, 30)),

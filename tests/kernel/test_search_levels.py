@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import search_oracle as oracle
+from over import over
 
 
 def level_row(weights):
@@ -21,9 +22,9 @@ def level_row(weights):
     return [min(255, math.floor(abs(float(weight)) * factor)) for weight in weights[:64]]
 
 
-@pytest.mark.parametrize("dimensions", [64, 65, 71, 72, 100, 127, 128, 200])
-@pytest.mark.parametrize("dtype", [np.float32, np.int32])
-@pytest.mark.parametrize("count", [0, 1, 7])
+@over("dimensions", [64, 65, 71, 72, 100, 127, 128, 200])
+@over("dtype", [np.float32, np.int32])
+@over("count", [0, 1, 7])
 def test_levels_are_weights_by_their_root_mean_square(search, dimensions, dtype, count):
     generator = np.random.default_rng(dimensions)
     weights = (generator.laplace(0, 900, (count, dimensions))).astype(dtype)
@@ -38,7 +39,7 @@ def test_levels_are_weights_by_their_root_mean_square(search, dimensions, dtype,
     assert found.tolist() == [level_row(row) for row in weights]
 
 
-@pytest.mark.parametrize("size", [1e-45, 1e-30, 1e-3, 1.0, 1e30, 3e38])
+@over("size", [1e-45, 1e-30, 1e-3, 1.0, 1e30, 3e38])
 def test_the_size_of_all_weights_does_not_matter(search, size):
     weights = np.zeros((3, 128), np.float32)
     weights[0], weights[1, :9], weights[2, 100] = size, -size, size
@@ -57,8 +58,8 @@ def test_the_largest_whole_weights_have_levels(search):
     assert search.levels(weights).tolist() == [level_row(row) for row in weights]
 
 
-@pytest.mark.parametrize("width", [32, 33, 48, 63, 64, 65, 100, 200])
-@pytest.mark.parametrize("count", [0, 1, 6])
+@over("width", [32, 33, 48, 63, 64, 65, 100, 200])
+@over("count", [0, 1, 6])
 def test_levels_of_packed_vectors_are_those_of_their_integers(search, width, count):
     generator = np.random.default_rng(width)
     vectors = generator.integers(0, 256, (count, width), np.uint8)

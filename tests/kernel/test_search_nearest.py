@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 import search_oracle as oracle
+from over import over
 from test_search_vectors import random_vectors, segmented
 
 from simdb.bits import bitmap, leading_masks
@@ -35,7 +36,7 @@ def tables_of(search, stored, delta, dead):
     return search.Tables(masks, runs, oracle.pair(delta), dead)
 
 
-@pytest.mark.parametrize("k", KS)
+@over("k", KS)
 def test_nearest_fingerprints_are_the_first_of_all_sorted(search, k):
     # Few centres: many fingerprints are equally near, and the first tiles fill up.
     prints = oracle.neighbourhood(5, 3000, 6, 9)
@@ -81,8 +82,8 @@ def test_nearest_of_no_queries(search):
     assert len(ordinals) == 0
 
 
-@pytest.mark.parametrize("k", KS)
-@pytest.mark.parametrize("width", [1, 33, 64])
+@over("k", KS)
+@over("width", [1, 33, 64])
 def test_nearest_vectors_are_the_first_of_all_sorted(search, width, k):
     vectors = random_vectors(width, 700, width)
     vectors[300:340] = vectors[5]
@@ -120,7 +121,7 @@ def test_many_queries_with_a_large_k_are_searched_in_groups(search):
     assert (found[::300] == np.arange(300)).all()
 
 
-@pytest.mark.parametrize("k", [0, -1])
+@over("k", [0, -1])
 def test_nearest_needs_a_positive_k(search, k):
     with pytest.raises(ValueError, match="below 1"):
         tables_of(search, [(5, 0)], [], None).nearest(np.array([1], np.uint64), k)

@@ -6,6 +6,7 @@ import numpy as np
 import probe_oracle as probes
 import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import bitmap, leading_masks
 
@@ -55,10 +56,8 @@ def probe_case(blocks, leading, theta, cap):
     return (masks, columns, oracle.pair(delta), marks), queries, levels, costs, expected
 
 
-@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2)])
-@pytest.mark.parametrize(
-    ("theta", "cap"), [(0, 1), (0, 65536), (35, 65536), (80, 12), (80, 3), (HUGE, 40), (HUGE, 1)]
-)
+@over(("blocks", "leading"), [(1, 1), (4, 1), (5, 2)])
+@over(("theta", "cap"), [(0, 1), (0, 65536), (35, 65536), (80, 12), (80, 3), (HUGE, 40), (HUGE, 1)])
 def test_probing_finds_what_trying_every_set_finds(search, blocks, leading, theta, cap):
     arguments, queries, levels, costs, expected = probe_case(blocks, leading, theta, cap)
     tables = search.Tables(*arguments)
@@ -76,7 +75,7 @@ def test_probing_finds_what_trying_every_set_finds(search, blocks, leading, thet
     assert single == expected[:3]
 
 
-@pytest.mark.parametrize("width", [*range(13), 17, 20])
+@over("width", [*range(13), 17, 20])
 def test_any_width_of_directory_is_flipped(search, width):
     fingerprints = oracle.neighbourhood(width, 80, 3, 5)
     runs, delta = dealt(fingerprints, width, (width, 3))
@@ -99,8 +98,8 @@ def test_any_width_of_directory_is_flipped(search, width):
     ]
 
 
-@pytest.mark.parametrize("header_bits", [0, 1, 3, 4, 6, 9, 64])
-@pytest.mark.parametrize("cap", [5, 65536])
+@over("header_bits", [0, 1, 3, 4, 6, 9, 64])
+@over("cap", [5, 65536])
 def test_headers_of_fewer_bits_are_those_of_narrower_directories(search, header_bits, cap):
     fingerprints = oracle.neighbourhood(header_bits, 120, 4, 6)
     runs, delta = dealt(fingerprints, 5, (9, 4, 6))
@@ -132,8 +131,8 @@ def test_headers_of_fewer_bits_are_those_of_narrower_directories(search, header_
         wide.count_probes(levels, **options, header_bits=65)
 
 
-@pytest.mark.parametrize("cost", [0, 1, 254, 255])
-@pytest.mark.parametrize("theta", [0, 254, 300, 508, HUGE])
+@over("cost", [0, 1, 254, 255])
+@over("theta", [0, 254, 300, 508, HUGE])
 def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
     runs, delta = dealt(oracle.neighbourhood(3, 70, 2, 5), 3, (6, 4))
     queries = oracle.neighbourhood(3, 5, 2, 5)
@@ -156,7 +155,7 @@ def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
         ]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@over("count", [1, 2, 3])
 def test_only_the_first_tables_are_searched(search, count):
     runs, delta = dealt(oracle.neighbourhood(5, 120, 4, 6), 5, (7, 4))
     queries = oracle.neighbourhood(5, 8, 4, 3)
@@ -183,7 +182,7 @@ def test_only_the_first_tables_are_searched(search, count):
     assert single == expected
 
 
-@pytest.mark.parametrize("is_first", [False, True])
+@over("is_first", [False, True])
 def test_later_ordinals_and_first_matches_are_among_all_matches(search, is_first):
     fingerprints = oracle.neighbourhood(6, 150, 30, 5)
     runs, delta = dealt(fingerprints, 6, (7, 5, 5))
@@ -268,7 +267,7 @@ def test_a_large_batch_answers_like_single_queries(search):
         assert answer == one
 
 
-@pytest.mark.parametrize(("theta", "cap"), [(0, 1), (30, 50), (70, 3000)])
+@over(("theta", "cap"), [(0, 1), (30, 50), (70, 3000)])
 def test_first_of_a_batch_gives_each_query_a_match_if_it_has_any(search, theta, cap):
     generator = np.random.default_rng(10)
     stored = generator.integers(0, 1 << 63, 1500, np.uint64)
@@ -289,8 +288,8 @@ def test_first_of_a_batch_gives_each_query_a_match_if_it_has_any(search, theta, 
         assert set(answer) <= set(allowed)
 
 
-@pytest.mark.parametrize("tables_used", [None, 1, 2])
-@pytest.mark.parametrize(("theta", "cap"), [(0, 5), (40, 1000), (70, 13), (HUGE, 100)])
+@over("tables_used", [None, 1, 2])
+@over(("theta", "cap"), [(0, 5), (40, 1000), (70, 13), (HUGE, 100)])
 def test_probes_are_counted_as_they_would_be_made(search, tables_used, theta, cap):
     runs, _ = dealt(oracle.neighbourhood(9, 60, 4, 6), 9, (4, 8))
     runs.append((9, runs[0][1] * 2))
@@ -340,7 +339,7 @@ def test_a_directory_that_points_beyond_the_run_is_not_followed(search):
     assert answer == []
 
 
-@pytest.mark.parametrize("offset", [1, 3, 7])
+@over("offset", [1, 3, 7])
 def test_arguments_may_lie_at_any_address(search, offset):
     runs, delta = dealt(oracle.neighbourhood(11, 80, 3, 5), 11, (6, 3))
     queries = oracle.neighbourhood(11, 7, 3, 4)

@@ -3,8 +3,8 @@
 from functools import cache
 
 import numpy as np
-import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import leading_masks
 
@@ -35,9 +35,9 @@ def expected_rows(layout, widths, distance, flips):
     ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-@pytest.mark.parametrize("widths", [(0,), (16,), (18, 7)], ids=str)
-@pytest.mark.parametrize("distance", [0, 3])
+@over("layout", LAYOUTS)
+@over("widths", [(0,), (16,), (18, 7)])
+@over("distance", [0, 3])
 def test_tables_with_the_same_headers_find_each_match_once(search, layout, widths, distance):
     masks, runs, queries, _ = shared_case(layout, widths)
     tables = search.Tables(masks, runs, oracle.pair([]), None)
@@ -51,7 +51,7 @@ def test_tables_with_the_same_headers_find_each_match_once(search, layout, width
     assert alone == expected
 
 
-@pytest.mark.parametrize("seed", range(4))
+@over("seed", range(4))
 def test_tables_that_flip_or_are_not_read_are_read_for_no_other(search, seed):
     masks, runs, queries, _ = shared_case((6, 3), (18, 5))
     tables = search.Tables(masks, runs, oracle.pair([]), None)

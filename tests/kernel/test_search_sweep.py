@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import flip_sets, header_mask, leading_masks
 
@@ -30,8 +31,8 @@ def shuffled(fingerprints, seed):
     return list(zip(fingerprints, ordinals, strict=True))
 
 
-@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1)])
-@pytest.mark.parametrize("capacity", [1, 5, 4096])
+@over(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1)])
+@over("capacity", [1, 5, 4096])
 def test_a_sweep_writes_the_pairs_of_a_double_loop(search, blocks, leading, capacity):
     masks = leading_masks(blocks, leading)
     entries = shuffled(oracle.neighbourhood(blocks, 150, 12, 5), blocks)
@@ -42,10 +43,10 @@ def test_a_sweep_writes_the_pairs_of_a_double_loop(search, blocks, leading, capa
         assert found == oracle.pairs(entries, masks, table, 5)
 
 
-@pytest.mark.parametrize("table", [0, 1, 3])
-@pytest.mark.parametrize("flipped", [0, 0b1, 0b1001, 0b100110])
-@pytest.mark.parametrize("width", [0, 5, 16, 30])
-@pytest.mark.parametrize("capacity", [1, 4096])
+@over("table", [0, 1, 3])
+@over("flipped", [0, 0b1, 0b1001, 0b100110])
+@over("width", [0, 5, 16, 30])
+@over("capacity", [1, 4096])
 def test_a_sweep_with_flips_writes_the_pairs_of_a_double_loop(
     search, table, flipped, width, capacity
 ):
@@ -61,8 +62,8 @@ def test_a_sweep_with_flips_writes_the_pairs_of_a_double_loop(
     assert found == oracle.flipped_pairs(entries, masks, table, 6, flips, bits, width)
 
 
-@pytest.mark.parametrize("flips", [(0, 0, 0, 0), (1, 0, 0, 0), (1, 1, -1, 1), (2, -1, -1, 1)])
-@pytest.mark.parametrize("width", [4, 16])
+@over("flips", [(0, 0, 0, 0), (1, 0, 0, 0), (1, 1, -1, 1), (2, -1, -1, 1)])
+@over("width", [4, 16])
 def test_the_tables_write_each_pair_that_they_reach_once(search, flips, width):
     masks = leading_masks(4, 1)
     entries = shuffled(oracle.neighbourhood(8, 120, 6, 3), 8)
@@ -82,7 +83,7 @@ def test_the_tables_write_each_pair_that_they_reach_once(search, flips, width):
     )
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 63, 64, 65, 130])
+@over("count", [0, 1, 2, 7, 8, 9, 63, 64, 65, 130])
 def test_an_empty_mask_compares_all_with_all(search, count):
     entries = shuffled(oracle.neighbourhood(count, count, 4, 20), count)
 
@@ -131,7 +132,7 @@ def test_pairs_of_equal_fingerprints_stream_through_small_buffers(search):
     assert weight == sum(gap * (count - gap) for gap in range(count))
 
 
-@pytest.mark.parametrize("offset", [1, 2, 5])
+@over("offset", [1, 2, 5])
 def test_columns_may_lie_at_any_address(search, offset):
     masks = leading_masks(3, 1)
     entries = shuffled(oracle.neighbourhood(9, 70, 2, 4), 9)

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import ALL_BITS, bitmap, leading_masks
 
@@ -45,9 +46,9 @@ def lookup_case(blocks, leading, flips, header_bits):
     return (masks, columns, oracle.pair(delta), marks), queries, expected
 
 
-@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1), (4, 3)])
-@pytest.mark.parametrize("flips", [0, 1, 2])
-@pytest.mark.parametrize("header_bits", [0, 3, 9])
+@over(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1), (4, 3)])
+@over("flips", [0, 1, 2])
+@over("header_bits", [0, 3, 9])
 def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips, header_bits):
     arguments, queries, expected = lookup_case(blocks, leading, flips, header_bits)
     tables = search.Tables(*arguments)
@@ -60,9 +61,9 @@ def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips,
     assert [tables.lookup_one(query, 7, flips, False) for query in queries[:4]] == expected[:4]
 
 
-@pytest.mark.parametrize("flips", [[1, 0, -1, 2], [-1, -1, 0, -1], [-1] * 4, [0, 1, 1, 0]])
-@pytest.mark.parametrize("header_bits", [0, 3, 9, 18])
-@pytest.mark.parametrize("distance_max", [0, 2, 7])
+@over("flips", [[1, 0, -1, 2], [-1, -1, 0, -1], [-1] * 4, [0, 1, 1, 0]])
+@over("header_bits", [0, 3, 9, 18])
+@over("distance_max", [0, 2, 7])
 def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
     *runs, delta = split(oracle.neighbourhood(3, 160, 6, 6), 3, 4)
     stored = [entry for run in runs for entry in run]
@@ -82,8 +83,8 @@ def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
     ]
 
 
-@pytest.mark.parametrize("flips", [[2, 1, 0, -1], [0, 0, 0, 0], [1, 1, 1, 1]])
-@pytest.mark.parametrize(("blocks", "header_bits"), [(4, 6), (8, 12)])
+@over("flips", [[2, 1, 0, -1], [0, 0, 0, 0], [1, 1, 1, 1]])
+@over(("blocks", "header_bits"), [(4, 6), (8, 12)])
 def test_a_large_batch_is_answered_like_its_parts(search, flips, blocks, header_bits):
     # So many queries are sorted by their keys before they are looked up.
     stored = list(zip(oracle.neighbourhood(5, 400, 9, 7), range(400), strict=True))
@@ -115,7 +116,7 @@ def test_wrong_flips_are_refused(search):
             tables.lookup_one(5, 3, flips, False)
 
 
-@pytest.mark.parametrize("header_bits", range(21))
+@over("header_bits", range(21))
 def test_any_width_of_directory_gives_the_same_answer(search, header_bits):
     fingerprints = oracle.neighbourhood(1, 70, 3, 4)
     (run,) = split(fingerprints, 1, 1)
@@ -147,8 +148,8 @@ def test_masks_need_not_be_neighbouring_bits(search):
     ]
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 33, 64, 65])
-@pytest.mark.parametrize("offset", [0, 1, 7])
+@over("count", [0, 1, 7, 8, 9, 33, 64, 65])
+@over("offset", [0, 1, 7])
 def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
     entries = [(oracle.flipped(0xABCD << 48, n % 32), n) for n in range(count)]
     masks = leading_masks(4, 1)
@@ -174,7 +175,7 @@ def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
     ]
 
 
-@pytest.mark.parametrize("distance", [0, 1, 3, 31, 64])
+@over("distance", [0, 1, 3, 31, 64])
 def test_a_scan_compares_with_everything(search, distance):
     fingerprints = oracle.neighbourhood(3, 300, 5, 30)
     *runs, delta = split(fingerprints, 3, 3)
@@ -190,7 +191,7 @@ def test_a_scan_compares_with_everything(search, distance):
     ]
 
 
-@pytest.mark.parametrize("operation", ["lookup", "scan"])
+@over("operation", ["lookup", "scan"])
 def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
     fingerprints = oracle.neighbourhood(4, 120, 2, 3)
     run, delta = split(fingerprints, 4, 2)
@@ -209,9 +210,9 @@ def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
     ]
 
 
-@pytest.mark.parametrize("enough", [1, 3])
-@pytest.mark.parametrize("flips", [0, 2])
-@pytest.mark.parametrize("operation", ["lookup", "scan"])
+@over("enough", [1, 3])
+@over("flips", [0, 2])
+@over("operation", ["lookup", "scan"])
 def test_first_returns_enough_of_the_matches_where_there_are_any(search, operation, flips, enough):
     fingerprints = oracle.neighbourhood(5, 120, 25, 5)
     *runs, delta = split(fingerprints, 5, 4)

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import bitmap
 from simdb.errors import CorruptError
@@ -33,7 +34,7 @@ def segmented(vectors, limits, displacement=0):
     return segments, np.array(ordinals, np.uint32)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@over("width", WIDTHS)
 def test_similarity_is_the_cosine_of_the_integers(search, width):
     vectors = random_vectors(width, 40, width)
     segments, ordinals = segmented(vectors, [0, 1, 9, 9, 40], 3)
@@ -51,7 +52,7 @@ def test_similarity_is_the_cosine_of_the_integers(search, width):
     ]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@over("width", WIDTHS)
 def test_queries_with_one_match_each_and_with_many(search, width):
     vectors = random_vectors(width + 1, 90, width)
     stored = search.Vectors(width, [(0, vectors)])
@@ -68,7 +69,7 @@ def test_queries_with_one_match_each_and_with_many(search, width):
     ]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@over("width", WIDTHS)
 def test_similarity_between_stored_vectors(search, width):
     vectors = random_vectors(2, 60, width)
     segments, ordinals = segmented(vectors, [0, 30, 60])
@@ -82,8 +83,8 @@ def test_similarity_between_stored_vectors(search, width):
     ]
 
 
-@pytest.mark.parametrize("width", [64, 32, 5])
-@pytest.mark.parametrize("similarity", [-1.0, 0.0, 0.5, 0.9, 1.0, 1.5])
+@over("width", [64, 32, 5])
+@over("similarity", [-1.0, 0.0, 0.5, 0.9, 1.0, 1.5])
 def test_a_scan_returns_all_that_are_similar_enough(search, width, similarity):
     vectors = random_vectors(3, 150, width)
     segments, ordinals = segmented(vectors, [0, 70, 71, 150], 1)
@@ -231,7 +232,7 @@ def test_vectors_are_not_followed_by_an_earlier_segment(search):
         earlier.followed_by(3, vectors[4:])
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@over("width", WIDTHS)
 def test_measuring_one_query_keeps_the_similar_documents_best_first(search, width):
     vectors = random_vectors(width, 90, width)
     stored = search.Vectors(width, [(4, vectors[:50]), (60, vectors[50:])])
@@ -247,8 +248,8 @@ def test_measuring_one_query_keeps_the_similar_documents_best_first(search, widt
     assert stored.measure_one(vectors[:1], [], 0.5) == []
 
 
-@pytest.mark.parametrize("size", [1, 4])
-@pytest.mark.parametrize("count", [0, 1, 8, 256])
+@over("size", [1, 4])
+@over("count", [0, 1, 8, 256])
 def test_the_equal_minima_of_one_signature_are_counted(search, count, size):
     width = 4 * 24
     vectors = random_vectors(count, 256, width)

@@ -6,6 +6,7 @@ import numpy as np
 import probe_oracle as probes
 import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import leading_masks
 
@@ -42,8 +43,8 @@ def cut(*places):
 CUTS = [cut(), cut(1), cut(7, 31, 33), cut(*range(1, 1 << HEADER_BITS))]
 
 
-@pytest.mark.parametrize("windows", CUTS, ids=len)
-@pytest.mark.parametrize("flips", [0, 2])
+@over("windows", CUTS)
+@over("flips", [0, 2])
 def test_lookups_in_all_windows_are_one_lookup(search, windows, flips):
     masks, entries = leading_masks(5, 2), entries_of(flips)
     columns = columns_of(entries, masks)
@@ -77,9 +78,9 @@ def test_sorted_queries_keep_to_the_window_too(search):
     assert merged(parts) == oracle.rows(whole)
 
 
-@pytest.mark.parametrize("windows", CUTS, ids=len)
-@pytest.mark.parametrize("header_bits", [None, 4])
-@pytest.mark.parametrize("blocks", [1, 4])
+@over("windows", CUTS)
+@over("header_bits", [None, 4])
+@over("blocks", [1, 4])
 def test_probes_in_all_windows_are_one_probe(search, windows, header_bits, blocks):
     masks, entries = leading_masks(blocks, 1), entries_of(blocks)
     columns = columns_of(entries, masks)
@@ -100,7 +101,7 @@ def test_probes_in_all_windows_are_one_probe(search, windows, header_bits, block
     assert sum(map(len, merged(parts))) > len(queries)
 
 
-@pytest.mark.parametrize("windows", CUTS, ids=len)
+@over("windows", CUTS)
 def test_scans_of_all_windows_are_one_scan(search, windows):
     masks, entries = leading_masks(4, 1), entries_of(9)
     columns = columns_of(entries, masks)
@@ -133,7 +134,7 @@ def test_every_run_has_a_window_of_its_own_and_the_delta_is_searched_always(sear
     assert {ordinal for ordinal, _ in oracle.rows(looked_up)[0]} == {10, 11, 12, 20}
 
 
-@pytest.mark.parametrize("windows", [[(0, 65)], [(3, 3)], [(-1, 5)], [], [(0, 1)] * 2])
+@over("windows", [[(0, 65)], [(3, 3)], [(-1, 5)], [], [(0, 1)] * 2])
 def test_windows_that_cannot_be_are_refused(search, windows):
     masks = leading_masks(1, 1)
 

@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from over import over
 
+from simdb import kernel
 from simdb.errors import InputError
 from simdb.minhash import FAMILIES, Minhash
-from simdb.numpy_kernel import flips
-from simdb.numpy_kernel import single as single_fallback
-from simdb.numpy_kernel import sketch as fallback
-from simdb.numpy_kernel.minima import narrowed
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.vector_form import pack_minima
-
-_search = pytest.importorskip("simdb_ext._search")
-_sketch = pytest.importorskip("simdb_ext._sketch")
 
 SETTINGS = {"unit": "words", "shingle": 2, "lowercase": True, "seed": 7, "vocabulary": None}
 TEXTS = (
@@ -21,24 +16,6 @@ TEXTS = (
     b"bytes of ASCII", "b\u00fctes of UTF-8".encode(), "x" * 300, "q w " * 5000,
     " ".join(f"word{number}" for number in range(9000)),
 )  # fmt: skip
-
-
-class Kernel:
-    """The functions for batches and the classes for one text, of one module."""
-
-    def __init__(self, batch, single, levels):
-        self.batch, self.single, self.levels = batch, single, levels
-
-
-@pytest.fixture(params=["numpy", *_sketch.variants()])
-def kernel(request):
-    """Yield both sides under test, set to one variant."""
-    if request.param == "numpy":
-        yield Kernel(fallback, single_fallback, flips.levels)
-        return
-    before = _sketch.select(request.param)
-    yield Kernel(_sketch, _sketch, _search.levels)
-    _sketch.select(before)
 
 
 def idf_table():
@@ -51,19 +28,19 @@ def stems(tokens):
     return [token[:3] for token in tokens]
 
 
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-@pytest.mark.parametrize("counting", ["tf", "binary", "log-tf"])
-def test_a_fingerprint_is_that_of_the_batch(kernel, counting, dimensions):
+@over("dimensions", [64, 128, 256])
+@over("counting", ["tf", "binary", "log-tf"])
+def test_a_fingerprint_is_that_of_the_batch(sketch, counting, dimensions):
     width = dimensions // 2
-    weights, features = kernel.batch.project_texts(
+    weights, features = sketch.project_texts(
         TEXTS, replace=False, start=0, counting=counting, dimensions=max(dimensions, 128),
         **SETTINGS,
     )  # fmt: skip
     weights = np.ascontiguousarray(weights[:, :dimensions])
-    bits, vectors = kernel.batch.quantise(weights)
+    bits, vectors = sketch.quantise(weights)
     levels = kernel.levels(weights)
 
-    maker = kernel.single.TextFingerprinter(
+    maker = sketch.TextFingerprinter(
         counting=counting, idf=None, dimensions=dimensions, width=width, **SETTINGS
     )
 
@@ -76,16 +53,16 @@ def test_a_fingerprint_is_that_of_the_batch(kernel, counting, dimensions):
         assert maker.sketch(text, False, 0, False)[2] is None
 
 
-@pytest.mark.parametrize("dimensions", [128, 256])
-@pytest.mark.parametrize("counting", ["tf", "log-tf"])
-def test_weights_are_those_of_the_batch(kernel, counting, dimensions):
-    weights, _ = kernel.batch.project_texts(
+@over("dimensions", [128, 256])
+@over("counting", ["tf", "log-tf"])
+def test_weights_are_those_of_the_batch(sketch, counting, dimensions):
+    weights, _ = sketch.project_texts(
         TEXTS, replace=False, start=0, counting=counting, dimensions=dimensions, **SETTINGS
     )
     floats = weights.astype(np.float32)
-    bits, _ = kernel.batch.quantise(floats)
+    bits, _ = sketch.quantise(floats)
 
-    maker = kernel.single.TextFingerprinter(
+    maker = sketch.TextFingerprinter(
         counting=counting, idf=None, dimensions=dimensions, width=0, **SETTINGS
     )
 
@@ -96,10 +73,8 @@ def test_weights_are_those_of_the_batch(kernel, counting, dimensions):
         assert found.tolist() == floats[at].tolist()
 
 
-def test_without_stored_vectors_there_is_no_vector(kernel):
-    maker = kernel.single.TextFingerprinter(
-        counting="tf", idf=None, dimensions=128, width=0, **SETTINGS
-    )
+def test_without_stored_vectors_there_is_no_vector(sketch):
+    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=0, **SETTINGS)
 
     _, vectors, levels, _ = maker.sketch("one two", False, 0, True)
 
@@ -107,17 +82,15 @@ def test_without_stored_vectors_there_is_no_vector(kernel):
     assert levels.shape == (1, 64)
 
 
-def test_stop_words_stems_and_idf_weigh_alike(kernel):
-    known = SETTINGS | {"vocabulary": kernel.batch.Vocabulary(7, ["one"], stems)}
+def test_stop_words_stems_and_idf_weigh_alike(sketch):
+    known = SETTINGS | {"vocabulary": sketch.Vocabulary(7, ["one"], stems)}
     idf = idf_table()
-    weights, features = kernel.batch.project_texts(
+    weights, features = sketch.project_texts(
         TEXTS, replace=False, start=0, counting="tf", idf=idf, **known
     )
-    bits, vectors = kernel.batch.quantise(weights)
+    bits, vectors = sketch.quantise(weights)
 
-    maker = kernel.single.TextFingerprinter(
-        counting="tf", idf=idf, dimensions=128, width=64, **known
-    )
+    maker = sketch.TextFingerprinter(counting="tf", idf=idf, dimensions=128, width=64, **known)
 
     for at, text in enumerate(TEXTS):
         found = maker.sketch(text, False, 0, False)
@@ -126,7 +99,7 @@ def test_stop_words_stems_and_idf_weigh_alike(kernel):
         assert found[3] == features[at]
 
 
-def test_a_stem_function_can_sketch_with_the_same_object(kernel):
+def test_a_stem_function_can_sketch_with_the_same_object(sketch):
     makers = []
 
     def stem(tokens):
@@ -134,28 +107,24 @@ def test_a_stem_function_can_sketch_with_the_same_object(kernel):
         inner = [maker.sketch("inner text", False, 0, False)[3] for maker in taken]
         return [f"{token}{sum(inner)}" for token in tokens]
 
-    known = SETTINGS | {"vocabulary": kernel.batch.Vocabulary(7, [], stem)}
-    maker = kernel.single.TextFingerprinter(
-        counting="tf", idf=None, dimensions=128, width=64, **known
-    )
+    known = SETTINGS | {"vocabulary": sketch.Vocabulary(7, [], stem)}
+    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=64, **known)
     makers.append(maker)
     maker.sketch("outer words here", False, 0, False)
 
     again = maker.sketch("outer words here", False, 0, False)
 
-    expected, _ = kernel.batch.project_texts(
+    expected, _ = sketch.project_texts(
         ["outer words here"], replace=False, start=0, counting="tf", **known
     )
-    assert again[0].tolist() == kernel.batch.quantise(expected)[0].tolist()
+    assert again[0].tolist() == sketch.quantise(expected)[0].tolist()
 
 
-@pytest.mark.parametrize("text", [b"\xff", "lone \ud800", 5, None])
-def test_errors_are_those_of_the_batch(kernel, text):
-    maker = kernel.single.TextFingerprinter(
-        counting="tf", idf=None, dimensions=128, width=64, **SETTINGS
-    )
+@over("text", [b"\xff", "lone \ud800", 5, None])
+def test_errors_are_those_of_the_batch(sketch, text):
+    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=64, **SETTINGS)
     with pytest.raises(InputError) as expected:
-        kernel.batch.project_texts([text], replace=False, start=3, **SETTINGS)
+        sketch.project_texts([text], replace=False, start=3, **SETTINGS)
 
     with pytest.raises(InputError) as raised:
         maker.sketch(text, False, 3, True)
@@ -164,30 +133,28 @@ def test_errors_are_those_of_the_batch(kernel, text):
     assert maker.sketch("one two three", False, 0, True)[3] == 2
 
 
-@pytest.mark.parametrize("text", [b"a \xff b", "lone \ud800 half"])
-def test_invalid_characters_are_replaced_alike(kernel, text):
-    maker = kernel.single.TextFingerprinter(
-        counting="tf", idf=None, dimensions=128, width=64, **SETTINGS
-    )
-    weights, _ = kernel.batch.project_texts([text], replace=True, start=0, **SETTINGS)
+@over("text", [b"a \xff b", "lone \ud800 half"])
+def test_invalid_characters_are_replaced_alike(sketch, text):
+    maker = sketch.TextFingerprinter(counting="tf", idf=None, dimensions=128, width=64, **SETTINGS)
+    weights, _ = sketch.project_texts([text], replace=True, start=0, **SETTINGS)
 
     bits, vectors, _, _ = maker.sketch(text, True, 0, False)
 
-    assert bits.tolist() == kernel.batch.quantise(weights)[0].tolist()
-    assert vectors.tolist() == kernel.batch.quantise(weights)[1].tolist()
+    assert bits.tolist() == sketch.quantise(weights)[0].tolist()
+    assert vectors.tolist() == sketch.quantise(weights)[1].tolist()
 
 
-@pytest.mark.parametrize("stored_bits", [8, 32])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_signature_is_that_of_the_batch(kernel, family, stored_bits):
+@over("stored_bits", [8, 32])
+@over("family", FAMILIES)
+def test_a_signature_is_that_of_the_batch(sketch, family, stored_bits):
     permutations = permutations_of(Minhash(permutations=24, family=family, seed=5))
-    minima, features = kernel.batch.sign_texts(
+    minima, features = sketch.sign_texts(
         TEXTS, replace=False, start=0, family=permutations, feature_bits=32, **SETTINGS
     )
     stored = narrowed(minima, permutations) if stored_bits == 8 else minima
-    keys = kernel.batch.band_keys(stored, bands=1, rows=24)
+    keys = sketch.band_keys(stored, bands=1, rows=24)
 
-    signer = kernel.single.TextSigner(
+    signer = sketch.TextSigner(
         family=permutations, feature_bits=32, stored_bits=stored_bits, **SETTINGS
     )
 
@@ -198,33 +165,29 @@ def test_a_signature_is_that_of_the_batch(kernel, family, stored_bits):
         assert count == features[at]
 
 
-@pytest.mark.parametrize("stored_bits", [8, 32])
-@pytest.mark.parametrize(("bands", "rows"), [(1, 1), (1, 24), (3, 8), (5, 4), (24, 1)])
-def test_keys_of_one_signature_are_those_of_many(kernel, bands, rows, stored_bits):
+@over("stored_bits", [8, 32])
+@over(("bands", "rows"), [(1, 1), (1, 24), (3, 8), (5, 4), (24, 1)])
+def test_keys_of_one_signature_are_those_of_many(sketch, bands, rows, stored_bits):
     generator = np.random.default_rng(bands)
     kind = np.uint8 if stored_bits == 8 else np.uint32
     minima = generator.integers(0, np.iinfo(kind).max, (1, 24), kind)
 
-    keys = kernel.single.keys_of_one(
-        pack_minima(minima), stored_bits=stored_bits, bands=bands, rows=rows
-    )
+    keys = sketch.keys_of_one(pack_minima(minima), stored_bits=stored_bits, bands=bands, rows=rows)
 
-    assert keys.tolist() == kernel.batch.band_keys(minima, bands=bands, rows=rows)[0].tolist()
+    assert keys.tolist() == sketch.band_keys(minima, bands=bands, rows=rows)[0].tolist()
 
 
-@pytest.mark.parametrize(("bands", "rows"), [(0, 1), (1, 0), (5, 5)])
-def test_bands_beyond_a_signature_are_refused(kernel, bands, rows):
+@over(("bands", "rows"), [(0, 1), (1, 0), (5, 5)])
+def test_bands_beyond_a_signature_are_refused(sketch, bands, rows):
     with pytest.raises(ValueError, match="bands of"):
-        kernel.single.keys_of_one(
-            np.zeros((1, 24), np.uint8), stored_bits=8, bands=bands, rows=rows
-        )
+        sketch.keys_of_one(np.zeros((1, 24), np.uint8), stored_bits=8, bands=bands, rows=rows)
 
 
-@pytest.mark.parametrize(
+@over(
     "wrong", [{"dimensions": 32}, {"width": 3}, {"counting": "all"}, {"shingle": 0}, {"unit": "x"}]
 )
-def test_wrong_settings_are_refused_at_once(kernel, wrong):
+def test_wrong_settings_are_refused_at_once(sketch, wrong):
     settings = SETTINGS | {"counting": "tf", "idf": None, "dimensions": 128, "width": 64} | wrong
 
     with pytest.raises(ValueError, match="is "):
-        kernel.single.TextFingerprinter(**settings)
+        sketch.TextFingerprinter(**settings)

@@ -3,19 +3,16 @@
 import random
 
 import numpy as np
-import pytest
+import reference_kernel as reference
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 from script_oracle import SYLLABLES, made_text, words_of
 
 from simdb.minhash import Minhash
-from simdb.numpy_kernel import single as single_fallback
-from simdb.numpy_kernel import sketch as fallback
 from simdb.sketch.permutations import permutations_of
+from simdb_ext import _sketch
 
-_sketch = pytest.importorskip("simdb_ext._sketch")
-
-VARIANTS = ("numpy", *_sketch.variants())
 TEXT = {"lowercase": False, "shingle": 2, "seed": 0, "replace": False, "start": 0}
 TOKENS = {"shingle": 2, "seed": 0, "replace": False, "start": 0}
 BY_CHARACTER = {"words": "cjk", "spaceless": "spaceless"}  # by the kernel's unit
@@ -31,139 +28,128 @@ ALPHABET = (
 )
 
 
-@pytest.fixture(params=VARIANTS)
-def kernel(request):
-    """Yield the module under test, set to one variant."""
-    module = fallback if request.param == "numpy" else _sketch
-    before = module.select(request.param)
-    yield module
-    module.select(before)
-
-
-def assert_cut(kernel, texts, unit, **changed):
+def assert_cut(sketch, texts, unit, **changed):
     """Compare the weights of texts with those of the tokens that the definition gives."""
-    weights, features = kernel.project_texts(texts, unit=unit, **(TEXT | changed))
+    weights, features = sketch.project_texts(texts, unit=unit, **(TEXT | changed))
     tokens = [words_of(text, BY_CHARACTER[unit]) for text in texts]
-    wanted, wanted_features = fallback.project_tokens(tokens, **TOKENS)
+    wanted, wanted_features = reference.project_tokens(tokens, **TOKENS)
 
     np.testing.assert_array_equal(features, wanted_features)
     np.testing.assert_array_equal(weights, wanted)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-@pytest.mark.parametrize("script", SYLLABLES)
-def test_a_text_of_each_script_is_cut_by_the_definition(kernel, unit, script):
+@over("unit", BY_CHARACTER)
+@over("script", SYLLABLES)
+def test_a_text_of_each_script_is_cut_by_the_definition(sketch, unit, script):
     text = made_text(script, 300, seed=1)
 
-    assert_cut(kernel, [text, f"simdb {text} 42", text[:1], text[1:2]], unit)
+    assert_cut(sketch, [text, f"simdb {text} 42", text[:1], text[1:2]], unit)
 
 
 @given(st.lists(st.text(st.sampled_from(ALPHABET), max_size=80), min_size=1, max_size=4))
-def test_mixed_text_is_cut_by_the_definition_in_every_kernel(texts):
-    for name in VARIANTS:
-        module = fallback if name == "numpy" else _sketch
-        before = module.select(name)
+def test_mixed_text_is_cut_by_the_definition_in_every_variant(texts):
+    for name in _sketch.variants():
+        before = _sketch.select(name)
         for unit in BY_CHARACTER:
-            assert_cut(module, texts, unit)
-        module.select(before)
+            assert_cut(_sketch, texts, unit)
+        _sketch.select(before)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-@pytest.mark.parametrize("letter", "\u0e48\u0e51\u0f0b\uff76\U00018800")
-@pytest.mark.parametrize("wide", ["", "\U0001f600"])
-def test_a_letter_may_stand_at_any_place_of_a_block(kernel, unit, letter, wide):
+@over("unit", BY_CHARACTER)
+@over("letter", "\u0e48\u0e51\u0f0b\uff76\U00018800")
+@over("wide", ["", "\U0001f600"])
+def test_a_letter_may_stand_at_any_place_of_a_block(sketch, unit, letter, wide):
     plain = "The quick_brown fox, 12 Lazy DOGS (jumped) over--under; a b c " * 3
     thai = made_text("thai", 60, seed=2)
     texts = [plain[:at] + letter + plain[at:110] + wide for at in range(0, 110, 3)]
     texts += [thai[:at] + letter + "x" + letter + thai[at:110] + wide for at in range(0, 70)]
 
-    assert_cut(kernel, texts, unit)
+    assert_cut(sketch, texts, unit)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-@pytest.mark.parametrize("letter", ["\u0e48", "\U00018800"])
-@pytest.mark.parametrize("length", [4095, 4096, 4097, 8193])
-def test_a_run_of_letters_may_be_longer_than_a_window(kernel, unit, letter, length):
+@over("unit", BY_CHARACTER)
+@over("letter", ["\u0e48", "\U00018800"])
+@over("length", [4095, 4096, 4097, 8193])
+def test_a_run_of_letters_may_be_longer_than_a_window(sketch, unit, letter, length):
     run = letter * length
 
-    assert_cut(kernel, [run, f"{run} a", f"ab{run}", f"{run[1:]}-{run}\u5317{run}"], unit)
+    assert_cut(sketch, [run, f"{run} a", f"ab{run}", f"{run[1:]}-{run}\u5317{run}"], unit)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-def test_a_word_goes_on_from_one_window_to_the_next(kernel, unit):
+@over("unit", BY_CHARACTER)
+def test_a_word_goes_on_from_one_window_to_the_next(sketch, unit):
     long = "x" * 5000
     texts = [made_text("khmer", 1300, seed)[: 4090 + seed] + f"word{long}" for seed in range(12)]
 
-    assert_cut(kernel, texts, unit)
+    assert_cut(sketch, texts, unit)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-def test_long_mixed_text_is_cut_alike_across_windows(kernel, unit):
+@over("unit", BY_CHARACTER)
+def test_long_mixed_text_is_cut_alike_across_windows(sketch, unit):
     for seed in range(2):
         text = "".join(random.Random(seed).choices(ALPHABET, k=20000))
 
-        assert_cut(kernel, [text], unit)
+        assert_cut(sketch, [text], unit)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-def test_bytes_and_invalid_bytes_are_cut_as_their_text(kernel, unit):
+@over("unit", BY_CHARACTER)
+def test_bytes_and_invalid_bytes_are_cut_as_their_text(sketch, unit):
     text = made_text("burmese", 40, seed=3)
     broken = [text.encode()[:-1], b"\xff" + text.encode()[1:], text.encode() + b"\xe0\xb8 \xe0"]
     mended = [content.decode("utf-8", "replace") for content in broken]
 
-    weights, _ = kernel.project_texts(
+    weights, _ = sketch.project_texts(
         [*broken, text.encode()], unit=unit, **(TEXT | {"replace": 1})
     )
 
-    wanted, _ = kernel.project_texts([*mended, text], unit=unit, **TEXT)
+    wanted, _ = sketch.project_texts([*mended, text], unit=unit, **TEXT)
     np.testing.assert_array_equal(weights, wanted)
 
 
-@pytest.mark.parametrize("unit", ["characters", "whitespace"])
-def test_other_units_know_no_scripts(kernel, unit):
+@over("unit", ["characters", "whitespace"])
+def test_other_units_know_no_scripts(sketch, unit):
     text = made_text("lao", 30, seed=4)
     tokens = list(" ".join(text.split())) if unit == "characters" else text.split()
 
-    weights, _ = kernel.project_texts([text], unit=unit, **TEXT)
+    weights, _ = sketch.project_texts([text], unit=unit, **TEXT)
 
-    wanted, _ = fallback.project_tokens([tokens], **TOKENS)
+    wanted, _ = reference.project_tokens([tokens], **TOKENS)
     np.testing.assert_array_equal(weights, wanted)
 
 
-@pytest.mark.parametrize("unit", BY_CHARACTER)
-def test_signatures_are_those_of_the_tokens(kernel, unit):
+@over("unit", BY_CHARACTER)
+def test_signatures_are_those_of_the_tokens(sketch, unit):
     family = permutations_of(Minhash(permutations=32))
     texts = ["".join(random.Random(seed).choices(ALPHABET, k=300)) for seed in range(6)]
     tokens = [words_of(text, BY_CHARACTER[unit]) for text in texts]
 
-    minima, _ = kernel.sign_texts(texts, unit=unit, family=family, feature_bits=64, **TEXT)
+    minima, _ = sketch.sign_texts(texts, unit=unit, family=family, feature_bits=64, **TEXT)
 
-    wanted, _ = fallback.sign_tokens(tokens, family=family, feature_bits=64, **TOKENS)
+    wanted, _ = sketch.sign_tokens(tokens, family=family, feature_bits=64, **TOKENS)
     np.testing.assert_array_equal(minima, wanted)
 
 
-def test_one_text_at_a_time_is_cut_as_in_a_batch(kernel):
-    module = single_fallback if kernel is fallback else _sketch
+def test_one_text_at_a_time_is_cut_as_in_a_batch(sketch):
     settings = {"unit": "spaceless", "shingle": 2, "lowercase": False, "seed": 0}
-    one = module.TextFingerprinter(
+    one = sketch.TextFingerprinter(
         counting="tf", idf=None, dimensions=128, width=64, vocabulary=None, **settings
     )
     text = "".join(random.Random(5).choices(ALPHABET, k=500))
 
     bits, _ = one.weigh(text, False, 0)
 
-    wanted, _ = fallback.project_tokens([words_of(text, "spaceless")], **TOKENS)
-    assert bits == fallback.quantise(wanted.astype(np.float32))[0][0]
+    wanted, _ = reference.project_tokens([words_of(text, "spaceless")], **TOKENS)
+    assert bits == sketch.quantise(wanted.astype(np.float32))[0][0]
 
 
-@pytest.mark.parametrize("stem", [None, lambda words: [word[:1] for word in words]])
-def test_a_character_that_is_a_word_may_be_a_stop_word(kernel, stem):
+@over("stem", [None, lambda words: [word[:1] for word in words]])
+def test_a_character_that_is_a_word_may_be_a_stop_word(sketch, stem):
     text = made_text("thai", 200, seed=6) + " one two three"
-    vocabulary = kernel.Vocabulary(0, STOPPED, stem)
+    vocabulary = sketch.Vocabulary(0, STOPPED, stem)
     kept = [word for word in words_of(text, "spaceless") if word not in STOPPED]
 
-    weights, _ = kernel.project_texts([text], unit="spaceless", vocabulary=vocabulary, **TEXT)
+    weights, _ = sketch.project_texts([text], unit="spaceless", vocabulary=vocabulary, **TEXT)
 
     tokens = [word[:1] for word in kept] if stem else kept
-    wanted, _ = fallback.project_tokens([tokens], **TOKENS)
+    wanted, _ = reference.project_tokens([tokens], **TOKENS)
     np.testing.assert_array_equal(weights, wanted)

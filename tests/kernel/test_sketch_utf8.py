@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 from simdb.errors import InputError
-from simdb.numpy_kernel import sketch as fallback
 from simdb.text_column import TextColumn
-
-_sketch = pytest.importorskip("simdb_ext._sketch")
+from simdb_ext import _sketch
 
 OPTIONS = {"unit": "characters", "shingle": 2, "lowercase": False, "seed": 7, "start": 10}
 INVALID = [
@@ -27,11 +26,6 @@ valid = st.lists(st.one_of(st.text(), st.sampled_from(WORDS))).map(lambda parts:
 any_bytes = st.lists(
     st.one_of(valid.map(str.encode), st.binary(max_size=4), st.sampled_from(INVALID))
 ).map(lambda parts: b"".join(parts))
-
-
-@pytest.fixture(params=[fallback, _sketch], ids=["numpy", "compiled"])
-def kernel(request):
-    return request.param
 
 
 def column_of(contents):
@@ -52,11 +46,11 @@ def decoded(content):
         return None
 
 
-@pytest.mark.parametrize("content", [*INVALID, *(word.encode() for word in WORDS)])
-def test_edges_of_utf8_are_valid_where_python_says_so(kernel, content):
+@over("content", [*INVALID, *(word.encode() for word in WORDS)])
+def test_edges_of_utf8_are_valid_where_python_says_so(sketch, content):
     around = [content, b"12345678" + content, content + b"12345678", b"1" * 15 + content + b"\xc3"]
 
-    found = [kernel.is_utf8(each) for each in around]
+    found = [sketch.is_utf8(each) for each in around]
 
     assert found == [decoded(each) is not None for each in around]
 
@@ -89,27 +83,27 @@ def test_invalid_bytes_are_replaced_as_python_replaces_them(contents):
         np.testing.assert_array_equal(found, weights)
 
 
-@pytest.mark.parametrize("content", INVALID)
-def test_invalid_bytes_are_refused_with_their_position(kernel, content):
+@over("content", INVALID)
+def test_invalid_bytes_are_refused_with_their_position(sketch, content):
     contents = [b"one", "\u660e".encode(), content, b"\xff"]
 
     for given_texts in (contents, column_of(contents)):
         with pytest.raises(InputError, match="document 12 is not valid UTF-8: 'utf-8' codec can't"):
-            kernel.project_texts(given_texts, replace=False, **OPTIONS)
+            sketch.project_texts(given_texts, replace=False, **OPTIONS)
 
 
-def test_a_null_is_refused_with_its_position(kernel):
+def test_a_null_is_refused_with_its_position(sketch):
     column = column_of([b"one", b"two", None, b"\xff"])
 
     with pytest.raises(InputError, match="document 12 is null"):
-        kernel.project_texts(column, replace=False, **OPTIONS)
+        sketch.project_texts(column, replace=False, **OPTIONS)
 
 
-def test_a_column_longer_than_a_chunk_is_read_whole(kernel):
+def test_a_column_longer_than_a_chunk_is_read_whole(sketch):
     contents = [f"text {at} \u660e\u6708".encode() for at in range(2500)]
     column = column_of(contents)
 
-    weights, _ = kernel.project_texts(column, replace=False, **OPTIONS)
+    weights, _ = sketch.project_texts(column, replace=False, **OPTIONS)
 
     wanted, _ = _sketch.project_texts(
         [each.decode() for each in contents], replace=False, **OPTIONS
@@ -117,10 +111,10 @@ def test_a_column_longer_than_a_chunk_is_read_whole(kernel):
     np.testing.assert_array_equal(weights, wanted)
 
 
-def test_a_long_text_of_each_width_is_decoded(kernel):
+def test_a_long_text_of_each_width_is_decoded(sketch):
     contents = [(word * 70_000).encode() for word in ("ab\xe9", "ab\u660e", "ab\U0001f600")]
 
-    weights, _ = kernel.project_texts(column_of(contents), replace=False, **OPTIONS)
+    weights, _ = sketch.project_texts(column_of(contents), replace=False, **OPTIONS)
 
     wanted, _ = _sketch.project_texts(
         [each.decode() for each in contents], replace=False, **OPTIONS

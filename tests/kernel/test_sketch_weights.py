@@ -1,28 +1,17 @@
-"""Weighted features and quantisation: numpy kernel and variants against a definition."""
+"""Weighted features and quantisation: every variant against a definition."""
 
 import math
 import random
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from over import over
 
-from simdb.numpy_kernel import sketch as fallback
-
-_sketch = pytest.importorskip("simdb_ext._sketch")
+from simdb_ext import _sketch
 
 MASK = 2**64 - 1
-
-
-@pytest.fixture(params=["numpy", *_sketch.variants()])
-def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Yield the module under test, set to one variant."""
-    module = fallback if request.param == "numpy" else _sketch
-    before = module.select(request.param)
-    yield module
-    module.select(before)
 
 
 def fmix64(word: int) -> int:
@@ -63,8 +52,8 @@ def unaligned(array: Any) -> Any:
     return copy
 
 
-def assert_quantises(kernel: Any, weights: Any) -> None:
-    fingerprints, vectors = kernel.quantise(weights)
+def assert_quantises(sketch: Any, weights: Any) -> None:
+    fingerprints, vectors = sketch.quantise(weights)
 
     assert fingerprints.dtype == np.uint64
     assert vectors.dtype == np.uint8
@@ -73,9 +62,9 @@ def assert_quantises(kernel: Any, weights: Any) -> None:
     assert found == [quantisation(row) for row in weights.tolist()]
 
 
-@pytest.mark.parametrize("dimensions", [128, 256])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_features_are_summed_in_order(kernel: Any, weighted: bool, dimensions: int) -> None:
+@over("dimensions", [128, 256])
+@over("weighted", [False, True])
+def test_features_are_summed_in_order(sketch: Any, weighted: bool, dimensions: int) -> None:
     chance = random.Random(11)
     counts = [0, 1, 2, 7, 8, 9, 63, 64, 65, 300]
     offsets = np.cumsum([3, *counts])
@@ -83,7 +72,7 @@ def test_features_are_summed_in_order(kernel: Any, weighted: bool, dimensions: i
     weights = [chance.choice([-1e30, 1e30, chance.gauss(0, 1), 1e-30, -0.0]) for _ in hashes]
     given = np.array(weights, np.float32)
 
-    projected = kernel.project_features(
+    projected = sketch.project_features(
         unaligned(offsets), unaligned(np.array(hashes, np.uint64)),
         unaligned(given) if weighted else None, dimensions=dimensions,
     )  # fmt: skip
@@ -97,13 +86,13 @@ def test_features_are_summed_in_order(kernel: Any, weighted: bool, dimensions: i
     assert projected.tolist() == wanted
 
 
-def test_many_features_are_summed_alike(kernel: Any) -> None:
+def test_many_features_are_summed_alike(sketch: Any) -> None:
     chance = np.random.default_rng(5)
     hashes = chance.integers(0, 2**64, 40000, dtype=np.uint64)
     weights = chance.normal(size=40000).astype(np.float32)
     offsets = np.array([0, 39999], np.int64)
 
-    projected = kernel.project_features(offsets, hashes, weights)
+    projected = sketch.project_features(offsets, hashes, weights)
 
     before = _sketch.select("scalar")
     wanted = _sketch.project_features(offsets, hashes, weights)
@@ -111,104 +100,104 @@ def test_many_features_are_summed_alike(kernel: Any) -> None:
     np.testing.assert_array_equal(projected, wanted)
 
 
-@pytest.mark.parametrize(
+@over(
     ("offsets", "weights"),
     [([], None), ([-1, 2], None), ([0, 4], None), ([0, 2, 1], None), ([0, 5, 1], None),
      ([0, 3], [1.0, 1.0]), ([0, 3], [1.0, math.nan, 1.0]), ([0, 3], [1.0, math.inf, 1.0])],
 )  # fmt: skip
-def test_features_that_do_not_fit_are_refused(kernel: Any, offsets: Any, weights: Any) -> None:
+def test_features_that_do_not_fit_are_refused(sketch: Any, offsets: Any, weights: Any) -> None:
     given = None if weights is None else np.array(weights, np.float32)
 
     with pytest.raises(ValueError, match=r"offsets|weight"):
-        kernel.project_features(np.array(offsets, np.int64), np.zeros(3, np.uint64), given)
+        sketch.project_features(np.array(offsets, np.int64), np.zeros(3, np.uint64), given)
 
 
-def test_features_of_a_wrong_type_are_refused(kernel: Any) -> None:
+def test_features_of_a_wrong_type_are_refused(sketch: Any) -> None:
     offsets, hashes = np.array([0, 3]), np.zeros(3, np.uint64)
 
     with pytest.raises(ValueError, match=r"."):
-        kernel.project_features(offsets.astype(np.int32), hashes, None)
+        sketch.project_features(offsets.astype(np.int32), hashes, None)
     with pytest.raises(ValueError, match=r"."):
-        kernel.project_features(offsets, hashes.astype(np.int64), None)
+        sketch.project_features(offsets, hashes.astype(np.int64), None)
     with pytest.raises(ValueError, match=r"."):
-        kernel.project_features(offsets, hashes, np.ones(3))
+        sketch.project_features(offsets, hashes, np.ones(3))
 
 
-def test_no_features_weigh_nothing(kernel: Any) -> None:
+def test_no_features_weigh_nothing(sketch: Any) -> None:
     offsets, hashes = np.zeros(3, np.int64), np.zeros(0, np.uint64)
 
-    assert not kernel.project_features(offsets, hashes, None).any()
-    assert kernel.project_features(offsets[:1], hashes, None).shape == (0, 128)
-    assert kernel.project_features(offsets, hashes, None, dimensions=256).shape == (2, 256)
+    assert not sketch.project_features(offsets, hashes, None).any()
+    assert sketch.project_features(offsets[:1], hashes, None).shape == (0, 128)
+    assert sketch.project_features(offsets, hashes, None, dimensions=256).shape == (2, 256)
 
 
-@pytest.mark.parametrize("dimensions", [0, 64, 100, 257])
-def test_other_numbers_of_weights_are_refused(kernel: Any, dimensions: int) -> None:
+@over("dimensions", [0, 64, 100, 257])
+def test_other_numbers_of_weights_are_refused(sketch: Any, dimensions: int) -> None:
     offsets, hashes = np.zeros(3, np.int64), np.zeros(0, np.uint64)
 
     with pytest.raises(ValueError, match=f"dimensions is {dimensions}, not 128 or 256"):
-        kernel.project_features(offsets, hashes, None, dimensions=dimensions)
+        sketch.project_features(offsets, hashes, None, dimensions=dimensions)
 
 
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65])
-def test_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int, count: int) -> None:
+@over("dimensions", [64, 128, 256])
+@over("count", [0, 1, 7, 8, 9, 63, 64, 65])
+def test_weights_are_quantised_by_the_definition(sketch: Any, dimensions: int, count: int) -> None:
     chance = np.random.default_rng(count)
     weights = chance.normal(size=(count, dimensions)) * chance.choice([1, 20, 1e6], (count, 1))
 
-    assert_quantises(kernel, unaligned(weights.astype(np.float32)))
-    assert_quantises(kernel, unaligned(weights.astype(np.int32)))
+    assert_quantises(sketch, unaligned(weights.astype(np.float32)))
+    assert_quantises(sketch, unaligned(weights.astype(np.int32)))
 
 
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-def test_extreme_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int) -> None:
+@over("dimensions", [64, 128, 256])
+def test_extreme_weights_are_quantised_by_the_definition(sketch: Any, dimensions: int) -> None:
     values = [0.0, -0.0, 1e-45, -1e-45, 3.4e38, -3.4e38, 1.0, -1.0]
     rows = np.repeat(np.array(values, np.float32)[:, None], dimensions, axis=1)
     mixed = np.resize(np.array(values, np.float32), (5, dimensions))
     single = np.eye(dimensions, dtype=np.float32)
     integers = np.array([0, 2**31 - 1, -(2**31), 1, -1], np.int32)
 
-    assert_quantises(kernel, np.concatenate([rows, mixed, single, -single]))
-    assert_quantises(kernel, np.resize(integers, (dimensions + 3, dimensions)))
-    assert_quantises(kernel, np.repeat(integers[:, None], dimensions, axis=1))
+    assert_quantises(sketch, np.concatenate([rows, mixed, single, -single]))
+    assert_quantises(sketch, np.resize(integers, (dimensions + 3, dimensions)))
+    assert_quantises(sketch, np.repeat(integers[:, None], dimensions, axis=1))
 
 
-@pytest.mark.parametrize("dimensions", [64, 128, 256])
-def test_weights_at_the_limits_of_words_are_quantised_alike(kernel: Any, dimensions: int) -> None:
+@over("dimensions", [64, 128, 256])
+def test_weights_at_the_limits_of_words_are_quantised_alike(sketch: Any, dimensions: int) -> None:
     limits = [8191, 8192, 32767, 32768, 65535, 65536, 65537, 2**23, 2**30]
     values = np.array([*limits, *(-limit for limit in limits)], np.int32)
     alone = np.ones((len(values), dimensions), np.int32)
     alone[:, dimensions - 1] = values
 
-    assert_quantises(kernel, alone)
-    assert_quantises(kernel, alone[:, ::-1].copy())
-    assert_quantises(kernel, np.repeat(values[:, None], dimensions, axis=1))
+    assert_quantises(sketch, alone)
+    assert_quantises(sketch, alone[:, ::-1].copy())
+    assert_quantises(sketch, np.repeat(values[:, None], dimensions, axis=1))
 
 
-def test_a_tie_sets_the_bit(kernel: Any) -> None:
+def test_a_tie_sets_the_bit(sketch: Any) -> None:
     zeros = np.zeros((1, 128), np.float32)
 
-    positive, _ = kernel.quantise(zeros)
-    negative, _ = kernel.quantise(-zeros)
-    integer, vectors = kernel.quantise(zeros.astype(np.int32))
+    positive, _ = sketch.quantise(zeros)
+    negative, _ = sketch.quantise(-zeros)
+    integer, vectors = sketch.quantise(zeros.astype(np.int32))
 
     assert positive[0] == negative[0] == integer[0] == MASK
     assert set(vectors[0].tolist()) == {0x88}
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_weights_that_are_not_finite_are_refused(kernel: Any, value: float) -> None:
+@over("value", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_not_finite_are_refused(sketch: Any, value: float) -> None:
     weights = np.ones((20, 64), np.float32)
     weights[13, 5] = value
 
     with pytest.raises(ValueError, match="row 13 "):
-        kernel.quantise(weights)
+        sketch.quantise(weights)
 
 
-def test_weights_of_a_wrong_form_are_refused(kernel: Any) -> None:
+def test_weights_of_a_wrong_form_are_refused(sketch: Any) -> None:
     with pytest.raises(TypeError, match="float64"):
-        kernel.quantise(np.zeros((1, 64)))
+        sketch.quantise(np.zeros((1, 64)))
     with pytest.raises(ValueError, match="shape"):
-        kernel.quantise(np.zeros((1, 65), np.int32))
+        sketch.quantise(np.zeros((1, 65), np.int32))
     with pytest.raises(ValueError, match="shape"):
-        kernel.quantise(np.zeros(64, np.int32))
+        sketch.quantise(np.zeros(64, np.int32))

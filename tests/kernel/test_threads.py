@@ -6,8 +6,8 @@ from threading import Barrier
 
 import numpy as np
 import polytope_oracle
-import pytest
 import search_oracle as oracle
+from over import over
 
 from simdb.bits import ALL_BITS, leading_masks
 
@@ -185,7 +185,7 @@ SEARCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("make", SEARCHES, ids=lambda make: make.__name__)
+@over("make", SEARCHES)
 def test_threads_get_the_answers_of_one_thread(search, make):
     call, parts = make(search)
     alone = [plain(call(part)) for part in parts]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from script_oracle import is_cjk, is_spaceless
 
-from simdb.numpy_kernel import unicode_table
-from simdb.numpy_kernel.text import CJK, SPACE, SPACELESS, WORD
+from simdb.sketch import unicode_table
+from simdb.sketch.cutting import CJK, SPACE, SPACELESS, WORD
 
 HEADER = Path(__file__).parents[2] / "simdb_ext/sketch/text/unicode_table.h"
 CODE_POINTS = 0x110000

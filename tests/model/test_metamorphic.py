@@ -1,9 +1,6 @@
 """The same operations give the same exact answers, with all options and kernels."""
 
-import os
 import random
-import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
@@ -77,10 +74,9 @@ def asked(database, chance):
 def compare(path, seed):
     """Run the same operations with options of their own; returns the answers of each run."""
     variants, found = [*kernel.variants(), kernel.variants()[-1]], []
-    for number, variant in enumerate(variants if kernel.IS_COMPILED else [None]):
+    for number, variant in enumerate(variants):
         chance = random.Random(1000 * seed + number)
-        if variant is not None:
-            kernel.select(variant)
+        kernel.select(variant)
         with tables_first(number % 2 == 0):
             found.append(
                 answers(
@@ -90,8 +86,7 @@ def compare(path, seed):
                     chance.choice(DURABILITIES),
                 )
             )
-    if kernel.IS_COMPILED:
-        kernel.select(kernel.CHOSEN or kernel.variants()[-1])
+    kernel.select(kernel.CHOSEN or kernel.variants()[-1])
     return found
 
 
@@ -110,32 +105,3 @@ def test_many_options_and_kernels_do_not_change_exact_answers(tmp_path, seed):
 
     for other in others:
         assert other == first
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_the_kernel_in_numpy_gives_the_same_answers(tmp_path, seed):
-    program = f"""
-import sys
-from pathlib import Path
-sys.path[:0] = {sys.path!r}
-import test_metamorphic
-print(test_metamorphic.compare(Path({str(tmp_path)!r}), {seed})[0])
-"""
-    environment = {
-        **os.environ,
-        "SIMDB_KERNEL": "numpy",
-        "PYTHONPATH": os.path.dirname(__file__),
-    }
-    (tmp_path / "compiled").mkdir()
-    expected = compare(tmp_path / "compiled", seed)[0]
-
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert ran.stdout.strip() == str(expected)

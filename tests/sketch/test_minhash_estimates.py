@@ -12,8 +12,7 @@ import pytest
 
 import simdb
 from simdb import kernel
-from simdb.numpy_kernel.minima import narrowed
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.permutations import narrowed, permutations_of
 
 PERMUTATIONS = 128
 SEEDS = 100

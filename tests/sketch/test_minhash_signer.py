@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb import kernel
-from simdb.numpy_kernel.mix import fmix64
+from simdb.mix import fmix64
 from simdb.sketch.minhash_signer import MinHashSigner
 
 TEXT = "a rose is a rose is a rose"

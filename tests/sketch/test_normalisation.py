@@ -7,9 +7,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from simdb.numpy_kernel import unicode_table
-from simdb.numpy_kernel.text import _lower_case
-from simdb.sketch import normalisation_table
+from simdb.sketch import normalisation_table, unicode_table
+from simdb.sketch.cutting import _lower_case
 from simdb.sketch.normalisation import FORMS, lower_cased, normalised
 
 SEED = 20_261_121

@@ -13,7 +13,7 @@ from record import Record, Timing, options
 
 START, NUMPY, SIMDB = "pass", "import numpy", "import simdb"
 # The packages that simdb imports, without simdb itself.
-FOREIGN = "import numpy, lmdb, msgpack, mmh3, xxhash"
+FOREIGN = "import numpy, lmdb, msgpack, xxhash"
 # `import simdb` loads little; this opens no database, but loads what opening one needs.
 OPEN = "import simdb; simdb.open"
 PROGRAMS = (START, NUMPY, FOREIGN, SIMDB, OPEN)

@@ -258,7 +258,7 @@ def _versions() -> dict[str, str]:
     versions = {
         "python": platform.python_version(),
         "simdb": simdb.__version__,
-        "kernel": kernel.CHOSEN or (kernel.variants()[-1] if kernel.IS_COMPILED else "numpy"),
+        "kernel": kernel.CHOSEN or kernel.variants()[-1],
     }
     for package in PACKAGES:
         try:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import simdb
 from corpus import Corpus
 from simdb import kernel
-from simdb.numpy_kernel import bags
 from simdb.plan import volatility
+from simdb.sketch import weighing
 from simdb.sketch.sketcher import Sketcher
 
 I64 = npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ def _part(texts: list[str], sketcher: Sketcher) -> tuple[npt.NDArray[Any], ...]:
     """Return which texts have features, then their bits, weights and features."""
     offsets, hashes, counts = sketcher.count_features(texts, errors="replace")
     table = sketcher.options.idf
-    shares = bags.weigh(
+    shares = weighing.weigh(
         hashes, counts.astype(np.int64), "tf", (table.entries, table.directory, table.default)
     )
     sizes = np.diff(offsets)
@@ -95,5 +95,5 @@ def _part(texts: list[str], sketcher: Sketcher) -> tuple[npt.NDArray[Any], ...]:
     made = sketcher.fingerprints(
         [text for text, is_kept in zip(texts, present, strict=True) if is_kept]
     )
-    shares = (shares / bags.UNITS).astype(np.float32)
+    shares = (shares / weighing.UNITS).astype(np.float32)
     return present, made.bits, made.weights, sizes[present], hashes[kept], shares[kept]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.numpy_kernel import polytope
+from simdb.mix import SECOND_WORD, fmix64
 from simdb.vector_form import unpack
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_table.py"
@@ -36,8 +36,12 @@ PAIRS = 30_000
 BAND = 0.002
 QUERIES = 1_000
 LINE = 98
+SLICE = 4096  # vectors that are rotated at a time, to bound memory
+FIRST_SLICE = 64  # the coordinates of a rotated vector that give the first vertex
+FIRST_RATIO = 239  # what makes the costs of slices comparable, in 1/256
 
 U8 = npt.NDArray[np.uint8]
+I64 = npt.NDArray[np.int64]
 Costs = dict[int, list[npt.NDArray[np.float64]]]
 
 
@@ -87,8 +91,8 @@ def pairs_at(similarity: float, generator: np.random.Generator) -> tuple[U8, U8]
 def meeting_costs(left: U8, right: U8) -> npt.NDArray[np.float64]:
     """Return the least threshold with which both documents of a pair look up one header."""
     found = [np.empty(0)]
-    for start in range(0, len(left), polytope.SLICE):
-        sides = [each[start : start + polytope.SLICE] for each in (left, right)]
+    for start in range(0, len(left), SLICE):
+        sides = [each[start : start + SLICE] for each in (left, right)]
         each = [vertex_costs(side) for side in sides]
         found.append(np.maximum(*each).min(axis=1))
     return np.concatenate(found)
@@ -96,11 +100,28 @@ def meeting_costs(left: U8, right: U8) -> npt.NDArray[np.float64]:
 
 def vertex_costs(vectors: U8) -> npt.NDArray[np.float64]:
     """Return what each vertex of the first slice costs, in standard deviations: [n, 128]."""
-    first = polytope.SLICES[0]
-    rotated = polytope.rotations(vectors, 1)[0][:, : first.dimensions]
-    both = np.concatenate([rotated, -rotated], axis=1)
-    costs = (both.max(axis=1, keepdims=True) - both) * first.ratio >> 8
-    return np.asarray(costs / polytope.deviations(vectors)[:, None], np.float64)
+    weights = unpack(vectors).astype(np.int64)
+    turned = transformed(signs(1) * transformed(signs(0) * weights))[:, :FIRST_SLICE]
+    both = np.concatenate([turned, -turned], axis=1)
+    costs = (both.max(axis=1, keepdims=True) - both) * FIRST_RATIO >> 8
+    deviations = np.sqrt(DIMENSIONS * (weights * weights).sum(axis=1))
+    return np.asarray(costs / deviations[:, None], np.float64)
+
+
+def signs(turn: int) -> I64:
+    """Return the signs by which a turn multiplies coordinates: simdb_ext/search/polytope.h."""
+    numbers = np.arange(2 * turn + 1, 2 * turn + 3, dtype=np.uint64)
+    words = fmix64(numbers * SECOND_WORD)
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+    return 1 - 2 * bits.astype(np.int64)
+
+
+def transformed(values: I64) -> I64:
+    """Return the Walsh-Hadamard transform of each row, in natural order."""
+    for half in (1 << np.arange(DIMENSIONS.bit_length() - 1)).tolist():
+        left, right = np.moveaxis(values.reshape(-1, DIMENSIONS // (2 * half), 2, half), 2, 0)
+        values = np.stack([left + right, left - right], axis=2).reshape(-1, DIMENSIONS)
+    return values
 
 
 def cosine(

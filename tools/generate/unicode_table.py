@@ -41,7 +41,7 @@ def main() -> None:
     classes = [character_class(code, code in spaceless) for code in range(CODE_POINTS)]
     ranges = class_ranges(classes)
     lower = lower_ranges(lower_deltas(header))
-    (ROOT / "simdb/numpy_kernel/unicode_table.py").write_text(python_table(ranges, lower))
+    (ROOT / "simdb/sketch/unicode_table.py").write_text(python_table(ranges, lower))
     (ROOT / "simdb_ext/sketch/text/unicode_table.h").write_text(c_table(ranges, lower))
 
 
@@ -141,7 +141,7 @@ LOWER_RANGES = """
 def c_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f"""/* Character properties of Unicode {unicodedata2.unidata_version}.
 
-   Written by tools/generate/unicode_table.py, with simdb/numpy_kernel/unicode_table.py. */
+   Written by tools/generate/unicode_table.py, with simdb/sketch/unicode_table.py. */
 
 #ifndef SIMDB_UNICODE_TABLE_H
 #define SIMDB_UNICODE_TABLE_H

@@ -33,7 +33,7 @@ def main():
     parser.add_argument(
         "--seconds", type=float, default=math.inf, help="start no seed after this many seconds"
     )
-    parser.add_argument("--kernel", help="a variant or numpy; default: seeds take turns")
+    parser.add_argument("--kernel", help="a variant of the kernel; default: seeds take turns")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument(
         "--callbacks",
@@ -78,7 +78,7 @@ def run_all(given):
 def known_kernels():
     from simdb import kernel  # noqa: PLC0415
 
-    return ["numpy", *(kernel.variants() if kernel.IS_COMPILED else [])]
+    return kernel.variants()
 
 
 def run_group(kernel, seeds, given, until):

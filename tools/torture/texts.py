@@ -1,4 +1,4 @@
-"""Sketch texts of all scripts with random options; the compiled kernel and numpy must agree.
+"""Sketch texts of all scripts with random options; all variants of the kernel must agree.
 
     python tools/torture/texts.py --seeds 200
 
@@ -58,9 +58,8 @@ def sketch_some(seed):
         if sketch.uses_idf:
             sketch = replace(sketch, idf=simdb.fit_idf(texts, sketch))
         answers = []
-        for variant in kernel.variants() if kernel.IS_COMPILED else [None]:
-            if variant is not None:
-                kernel.select(variant)
+        for variant in kernel.variants():
+            kernel.select(variant)
             answers.append(as_array(sketch_all(texts, sketch)))
         assert all(np.array_equal(answers[0], each) for each in answers), f"seed {seed}: {sketch}"
         odd = [memoryview(b"x" + text.encode())[1:] for text in texts]

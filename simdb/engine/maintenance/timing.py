@@ -22,12 +22,11 @@ from simdb.plan import volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
 
 REPEATS = 5
-# Without the compiled kernel everything takes a hundred times longer, so workloads are smaller.
-DEPTH = 22 if kernel.IS_COMPILED else 13  # log2 of the entries of the table
-QUERIES = 1 << 12 if kernel.IS_COMPILED else 1 << 6
+DEPTH = 22  # log2 of the entries of the table
+QUERIES = 1 << 12
 SCANS = 4
-VECTORS = 1 << 17 if kernel.IS_COMPILED else 1 << 12
-SORTED = 1 << 18 if kernel.IS_COMPILED else 1 << 13
+VECTORS = 1 << 17
+SORTED = 1 << 18
 VECTOR_BYTES = 64
 HEADER_ENTRIES = 2
 # Levels of Laplace weights are exponential, with this mean; theta makes some dozens of headers.
@@ -36,7 +35,7 @@ SIMILARITY = 0.9
 THETA = 24
 CAP = 1 << 12
 # A time further from the default than these factors is a disturbance, or a clock that stood still;
-# numpy in the place of the kernel is up to some hundred times slower.
+# an emulator of the processor is up to some hundred times slower.
 LEAST, MOST = 1 / 20, 1000
 
 

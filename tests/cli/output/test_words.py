@@ -14,7 +14,7 @@ from simdb.cli.output.words import in_words
 ROOT = Path(simdb.__file__).parent
 # Folders whose messages commands do not print: other libraries' names, and the kernel.
 APART = {
-    "compat", "numpy_kernel", "cli", "distributed", "spark", "integrations", "deduplication",
+    "compat", "cli", "distributed", "spark", "integrations", "deduplication",
 }  # fmt: skip
 PYTHON = re.compile(
     r"\b[a-z_]+=|\b\w+\(|\bmode '|\b(?:find|insert|query|add)_[a-z]|simdb\.[a-zA-Z]"

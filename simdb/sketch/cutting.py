@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.numpy_kernel.unicode_table import CLASS_RANGES, LOWER_RANGES
+from simdb.sketch.unicode_table import CLASS_RANGES, LOWER_RANGES
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

@@ -1,1 +1,0 @@
-"""The kernel's operations in numpy: slow, and used if the extension was not built."""
