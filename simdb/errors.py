@@ -58,7 +58,7 @@ class ReplacedError(Error, RuntimeError):
 
 
 class FullError(Error):
-    """The disk, or the largest allowed size of the database, has no room; nothing was changed."""
+    """The disk, the memory or the largest allowed size has no room; nothing was changed."""
 
 
 class FormatError(Error):

@@ -26,6 +26,10 @@ def translate(error: Exception, path: str) -> NoReturn:
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)
     if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
+    if is_out_of_memory(error):
+        raise FullError(
+            f"the system has no memory left for {path}; nothing was changed: {error}"
+        ) from error
     if code == errno.EIO:
         # LMDB reports an I/O error if the disk takes only the first part of a write.
         raise FullError(
@@ -57,7 +61,8 @@ def translate(error: Exception, path: str) -> NoReturn:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Whether the system had no address space or memory."""
-    return isinstance(error, lmdb.MemoryError) or getattr(error, "code", 0) == errno.ENOMEM
+    codes = (getattr(error, "code", 0), getattr(error, "errno", 0))
+    return isinstance(error, lmdb.MemoryError) or errno.ENOMEM in codes
 
 
 def is_left_from_fork(error: Exception) -> bool:

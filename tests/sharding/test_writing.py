@@ -292,6 +292,39 @@ def test_an_id_of_another_shard_is_refused(tmp_path, documents):
     assert not names(tmp_path / "db")
 
 
+def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path, documents):
+    bystander = tmp_path / "db.mine.writing"
+    bystander.mkdir()
+    child = os.fork()
+    if child == 0:
+        die = partial(os.kill, os.getpid(), signal.SIGKILL)
+        simdb.write_sharded(tmp_path / "db", chain([documents], iter(die, 0)), SHARDS)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert len(names(tmp_path)) == 2
+
+    simdb.write_sharded(tmp_path / "db", [documents], SHARDS)
+
+    assert names(tmp_path) == ["db", bystander.name]
+
+
+def test_what_another_writer_is_still_writing_is_not_removed(tmp_path, documents):
+    seen = []
+
+    def batches():
+        before = names(tmp_path)
+        simdb.write_sharded(tmp_path / "db", [documents], SHARDS)
+        seen.append((before, names(tmp_path)))
+        yield documents
+
+    with pytest.raises(simdb.ExistsError):
+        simdb.write_sharded(tmp_path / "db", batches(), SHARDS)
+
+    ((before, during),) = seen
+    assert during == ["db", *before]
+    assert names(tmp_path) == ["db"]
+
+
 def test_finishing_names_a_missing_shard(tmp_path, documents):
     written(tmp_path / "db", documents)
     os.rename(tmp_path / "db" / "shard-00001", tmp_path / "elsewhere")

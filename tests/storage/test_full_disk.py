@@ -1,9 +1,12 @@
 """If there is no room, FullError says so, and everything stored stays as it was."""
 
+import errno
+import os
 import subprocess
 import sys
 import textwrap
 
+import lmdb
 import pytest
 from soundness import TINY, assert_sound
 
@@ -143,3 +146,24 @@ def test_a_database_that_cannot_be_created_can_be_created_later(tmp_path):
     run_limited(tmp_path / "db", script)
 
     assert_sound(f"{tmp_path / 'db'}2")
+
+
+@pytest.mark.parametrize("verb", ["compact", "copy"])
+@pytest.mark.parametrize(
+    "lack", [lmdb.MemoryError("mdb_env_copyfd2"), OSError(errno.ENOMEM, "Cannot allocate memory")]
+)
+def test_a_copy_without_memory_is_told_and_changes_nothing(path, monkeypatch, verb, lack):
+    def fail(*_):
+        raise lack
+
+    with simdb.open(path, "w") as database:
+        database.delete_many(range(50))
+        with monkeypatch.context() as patched:
+            patched.setattr("simdb.storage.environment.copy._touch", fail)
+            with pytest.raises(simdb.FullError, match=r"no memory left .* nothing was changed"):
+                database.compact() if verb == "compact" else database.copy(path.parent / "copy")
+
+        assert set(database) == set(range(50, 100))
+        database.insert("more", 5)
+        assert list(database.check(deep=True)) == []
+    assert sorted(os.listdir(path.parent)) == ["db"]

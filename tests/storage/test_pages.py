@@ -10,6 +10,8 @@ from soundness import TINY
 
 import simdb
 from flips import verdict
+from simdb.storage.files.meta_pages import META, META_PAGES
+from simdb.storage.files.meta_pages import PAGE as META_HEAD
 from simdb.storage.files.pages import problems_of_pages
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -192,6 +194,20 @@ def test_a_page_number_outside_the_file_is_refused_when_opening(data_file):
     with pytest.raises(simdb.CorruptError, match=r"has page 1048576.*restore"):
         simdb.open(data_file.parent)
     assert problems(data_file) != []
+
+
+@pytest.mark.parametrize("mode", ["r", "w"])
+@pytest.mark.parametrize("last_page", [1 << 40, 1 << 52, 1 << 63, (1 << 64) - 1])
+def test_a_last_page_outside_the_map_is_refused_when_opening(
+    data_file, mode, last_page, monkeypatch
+):
+    # LMDB called it a map that had grown, or a lack of address space.
+    monkeypatch.setattr("simdb.storage.environment.map.OPEN_TRIES", 1)
+    for meta in range(META_PAGES):
+        put(data_file, meta * PAGE + META_HEAD.size + META.size - 16, "<Q", last_page)
+
+    with pytest.raises(simdb.CorruptError, match=f"last page is said to be {last_page}.*restore"):
+        simdb.open(data_file.parent, mode)
 
 
 def test_a_file_that_lost_its_end_is_refused_when_opening(data_file):

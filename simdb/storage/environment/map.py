@@ -6,8 +6,9 @@ from typing import Any
 
 import lmdb
 
-from simdb.errors import FormatError, FullError
+from simdb.errors import Error, FormatError, FullError
 from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.pages import check_metas
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
 # Address space, not disk: the file grows as it is filled.
@@ -25,24 +26,18 @@ def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
     """Open the LMDB environment of the directory `path`, with a map of `map_bytes` or less.
 
     FormatError if this LMDB cannot read the data file, or is one whose pages simdb does not know.
+    CorruptError if the data file claims pages outside its map, which LMDB tells in many ways.
     """
     check_library(lmdb.version())
-    size = map_bytes
-    for attempt in range(OPEN_TRIES):
-        try:
-            return try_open(path, size, is_read_only=is_read_only, is_synced=is_synced)
-        except lmdb.Error as error:
-            if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
-                raise FormatError(
-                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
-                ) from error
-            if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
-                size //= 2
-            elif attempt + 1 == OPEN_TRIES or is_left_from_fork(error):
-                translate(error, path)
-            else:
-                time.sleep(0.01 * attempt)
-    raise FullError(f"{path} cannot be mapped: the system has no address space for it")
+    try:
+        return _open_smaller(path, map_bytes, is_read_only=is_read_only, is_synced=is_synced)
+    except FormatError:
+        raise
+    except Error:
+        name = os.path.join(path, DATA_FILE)
+        with open(name, "rb") as file:
+            check_metas(file.fileno(), name, least=0)
+        raise
 
 
 def check_library(version: tuple[int, ...]) -> None:
@@ -71,3 +66,23 @@ def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
     if not is_read_only:
         environment.reader_check()
     return environment
+
+
+def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
+    """Open the environment with the largest map up to `map_bytes` for which there is room."""
+    size = map_bytes
+    for attempt in range(OPEN_TRIES):
+        try:
+            return try_open(path, size, is_read_only=is_read_only, is_synced=is_synced)
+        except lmdb.Error as error:
+            if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+                raise FormatError(
+                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
+                ) from error
+            if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
+                size //= 2
+            elif attempt + 1 == OPEN_TRIES or is_left_from_fork(error):
+                translate(error, path)
+            else:
+                time.sleep(0.01 * attempt)
+    raise FullError(f"{path} cannot be mapped: the system has no address space for it")

@@ -1,16 +1,23 @@
-"""New directories: made complete beside their place, then moved into it."""
+"""New directories: made complete beside their place, then moved into it.
+
+Whoever makes a directory holds a lock on it, which the system releases if the process is killed.
+So the next one who makes the same directory can tell what was abandoned, and removes that.
+"""
 
 import errno
+import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from simdb.errors import Error, ExistsError, InputError
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.names import OWN_FILES
+from simdb.storage.files.plain import is_same_file
 from simdb.storage.translation import translate
 
 Result = TypeVar("Result")
@@ -28,38 +35,82 @@ def made_beside(
     """Call `make` with a directory to fill, move that to `target`, and return the result of `make`.
 
     `make` must leave everything synced and nothing open.  Until it returns, the directory is called
-    TARGET.*SUFFIX. The directory is removed if `make` fails, and stays if the process is killed.
-    ExistsError if `target` exists.  With `settle`, something may be at `target`, or come there
-    meanwhile: then it stays, the new directory is removed, and the result is what `settle` returns
-    for the result of `make`.
+    TARGET.*SUFFIX. The directory is removed if `make` fails.  If the process is killed, the next
+    call for `target` removes it.  ExistsError if `target` exists.
+
+    With `settle`, something may be at `target`, or come there meanwhile: then it stays, the new
+    directory is removed, and the result is what `settle` returns for the result of `make`.  Several
+    machines may then make it at once, and not all file systems show the locks of other machines, so
+    no other unfinished directory is touched.
     """
     place = os.path.abspath(target)
     parent = os.path.dirname(place)
     try:
         if settle is None:
             _refuse_existing(target, place)
+            _remove_abandoned(place, suffix)
         os.makedirs(parent, exist_ok=True)
-        temporary = tempfile.mkdtemp(suffix, os.path.basename(place) + ".", parent)
-        try:
-            result = make(temporary)
-            sync_directory(temporary)
-            if settle is None:
-                _refuse_existing(target, place)  # another process may have been quicker
-            if _has_moved(temporary, place, may_lose=settle is not None):
-                sync_directory(parent)
-                return result
-        except BaseException:
+        with ExitStack() as locks:
+            temporary = _make_locked(place, suffix, locks)
+            try:
+                result = make(temporary)
+                sync_directory(temporary)
+                if settle is None:
+                    _refuse_existing(target, place)  # another process may have been quicker
+                if _has_moved(temporary, place, may_lose=settle is not None):
+                    sync_directory(parent)
+                    return result
+            except BaseException:
+                _remove(temporary)
+                raise
             _remove(temporary)
-            raise
     except Error:
         raise
     except OSError as error:
         if error.errno in IMPOSSIBLE:
             raise InputError(f"{target} cannot be made: {error}") from error
         translate(error, target)
-    _remove(temporary)
     assert settle is not None
     return settle(result)
+
+
+def _make_locked(place: str, suffix: str, locks: ExitStack) -> str:
+    """Make a directory beside `place`, lock it until `locks` is closed, and return its path."""
+    while True:
+        path = tempfile.mkdtemp(suffix, os.path.basename(place) + ".", os.path.dirname(place))
+        # Before it is locked it looks abandoned, and another process may remove it.
+        with suppress(FileNotFoundError, BlockingIOError):
+            try:
+                state = _lock(path, locks)
+            except (FileNotFoundError, BlockingIOError):
+                raise
+            except OSError:
+                return path  # a file system without such locks; then nobody removes it
+            if is_same_file(path, state):
+                return path
+
+
+def _remove_abandoned(place: str, suffix: str) -> None:
+    """Remove the unfinished directories for `place` that no living process has locked."""
+    parent, name = os.path.split(place)
+    unfinished = re.compile(rf"{re.escape(name)}\.[a-z0-9_]{{8}}{re.escape(suffix)}")
+    with suppress(OSError):
+        for each in filter(unfinished.fullmatch, os.listdir(parent)):
+            path = os.path.join(parent, each)
+            with suppress(OSError), ExitStack() as locks:
+                _lock(path, locks)
+                _remove(path)
+
+
+def _lock(directory: str, locks: ExitStack) -> os.stat_result:
+    """Lock a directory until `locks` is closed; BlockingIOError if it is locked, OSError.
+
+    Returns the status of the directory that was locked.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    locks.callback(os.close, descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return os.fstat(descriptor)
 
 
 def _has_moved(temporary: str, place: str, *, may_lose: bool) -> bool:
