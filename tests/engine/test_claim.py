@@ -72,6 +72,40 @@ def test_groups_do_not_show(database, monkeypatch, group):
     assert list(database) == list(oracle.documents)
 
 
+def copy_of(group, copy):
+    """Return a text of 40 words of its group; each copy has two other words of its own."""
+    words = [f"{group}.{place}" for place in range(40)]
+    words[copy] = words[copy + 20] = f"{group}.{copy}.own"
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("method", ["polytope", "bphs"])
+def test_a_batch_claimed_again_is_refused_again(open_database, method):
+    """Comparing found all matches when everything was new; the tables find a part of them."""
+    database = open_database(options=simdb.Options(delta_documents=4))
+    texts = [copy_of(group, copy) for copy in range(6) for group in range(30)]
+    asked = {"similarity": 0.8, "recall": 0.05, "method": method}
+    first = database.add_many_if_new(range(180), texts, **asked)
+    stored = list(database)
+
+    again = database.add_many_if_new(range(180), texts, **asked)
+
+    assert list(database) == stored == list(range(30))
+    assert [len(row) for row in first] == [0] * 30 + [1] * 150
+    assert [[match.id for match in row] for row in again] == [[at % 30] for at in range(180)]
+
+
+def test_a_batch_is_compared_with_what_its_ids_have_stored_and_not_with_what_it_gives(database):
+    database.insert("a", 0)
+
+    found = database.add_many_if_new(
+        ["a", "b", "c"], [2**40 - 1, 2**40 - 1, 1], on_conflict="skip", distance=1
+    )
+
+    assert [[match.id for match in row] for row in found] == [["a"], [], ["a"]]
+    assert list(database) == ["a", "b"]
+
+
 def test_metadata_goes_with_the_documents_that_are_stored(database):
     database.add_many_if_new([1, 2, 3], [0, 1, 2**40 - 1], ["first", "second", "third"])
 

@@ -1,8 +1,9 @@
 """Claims: store each document that no stored document matches.
 
 Documents are taken in small groups.  A group is looked up among the stored and staged documents,
-and its documents are compared with each other.  Then they are decided one by one, since a document
-that is not stored must not keep the next one out.
+and its documents are compared with each other, also with those whose ids are stored already, so
+that a group that is claimed again matches what it matched before.  Then they are decided one by
+one, since a document that is not stored must not keep the next one out.
 """
 
 from bisect import bisect_left
@@ -14,17 +15,17 @@ import numpy.typing as npt
 
 from simdb.checks import called
 from simdb.engine.search import lookup, one
-from simdb.engine.search.rows import Rows, gathered, joined, no_rows
+from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.engine.state.documents import find_ids
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
-from simdb.engine.write.conflicts import Conflicts
+from simdb.engine.write.conflicts import Conflicts, Own
 from simdb.engine.write.staging import Staging
 from simdb.matches import Match, Matches
 from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Delta
 from simdb.values import Sketches, offsets_of
 
@@ -70,7 +71,9 @@ def add_new(
         state = current()
         state.threads = staging.threads
         rows = lookup.search(state, sketches, criterion, limit=most, first=MATCHES_ENOUGH)
-        among = _among(current(), part, sketches, criterion)
+        among = _among(current(), part, own, sketches, criterion)
+        if own is not None:
+            rows = _with_own(rows, among, own.rows.ordinals, criterion).limited(most)
         among = among.chosen(np.flatnonzero(among.ordinals < among.queries))
         if referee is not None:
             rows = referee.confirmed(state, rows, places)
@@ -87,10 +90,10 @@ def add_new(
         if referee is not None:
             referee.stored += places[new].tolist()
             if own is not None:
-                own.similarities = state.kind.shown(own.similarities)
+                own.rows.similarities = state.kind.shown(own.rows.similarities)
         if own is not None:
             others = np.setdiff1d(np.arange(stop - start), fresh)
-            matches = gathered(stop - start, [(fresh, matches), (others, own)])
+            matches = gathered(stop - start, [(fresh, matches), (others, own.rows)])
         staging.see(matches.ordinals)
         found.append(matches)
         if progress is not None:
@@ -116,15 +119,37 @@ def add_one(
     return found
 
 
-def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) -> Rows:
-    """Return the matches of the documents of a group among themselves, as positions in it."""
-    if len(part) == 1:
-        return no_rows(1)
+def _among(
+    state: State, part: Batch, own: Own | None, sketches: Sketches, criterion: Criterion
+) -> Rows:
+    """Return the matches of the new documents of a group in the group, as positions in it.
+
+    The documents whose ids are stored, `own`, have the positions after those of the new ones.
+    """
+    whole = part if own is None else concatenate([part, own.stored])
+    if len(part) == 0 or len(whole) == 1:
+        return no_rows(len(part))
     delta = Delta(0, state.width, state.keying)
-    delta.append(part)
+    delta.append(whole)
     among = state.over(View([], delta.view(), None, state.kind, None))
     exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
     return lookup.search(among, sketches, exhaustive)
+
+
+def _with_own(
+    rows: Rows, among: Rows, ordinals: npt.NDArray[np.uint32], criterion: Criterion
+) -> Rows:
+    """Return `rows` and the matches in the group that are stored, at `ordinals`, best first.
+
+    Tables alone can miss a match that was found by comparing when both documents were new.
+    """
+    count = len(rows.offsets) - 1
+    found = among.chosen(np.flatnonzero(among.ordinals >= count))
+    if not len(found.ordinals):
+        return rows
+    found.ordinals = ordinals[found.ordinals - np.uint32(count)]
+    parts = [(np.arange(count), each) for each in (rows, found)]
+    return merged(count, parts, by_similarity=criterion.similarity is not None)
 
 
 def _decide(

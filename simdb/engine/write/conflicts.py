@@ -8,6 +8,7 @@ documents before the first claim is looked up.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from simdb.engine.search.measure import estimates
 from simdb.engine.search.rows import Rows
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import stored_sketches
-from simdb.engine.state.incoming import EncodedIds
+from simdb.engine.state.incoming import EncodedIds, chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.write.staging import Staging
 from simdb.errors import ExistsError, OptionError
@@ -109,6 +110,16 @@ def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
         staging.delete(ordinals, state.column(layout.STATE, ordinals))
 
 
+class Own(NamedTuple):
+    """The documents of a group whose ids are stored: as they are stored, and their matches.
+
+    Each document matches the stored one with its id.
+    """
+
+    stored: Batch
+    rows: Rows
+
+
 class Conflicts:
     """The conflicts of one call that claims documents; groups of documents are decided in order."""
 
@@ -148,11 +159,10 @@ class Conflicts:
         current: Callable[[], State],
         start: int,
         part: Batch,
-    ) -> tuple[I64, Rows | None]:
-        """Return the positions in a group of documents without a stored id, and the other matches.
+    ) -> tuple[I64, Own | None]:
+        """Return the positions in a group of documents without a stored id, and the others, if any.
 
-        The matches are of the documents whose ids are stored, in order, with themselves; None if
-        there are none.  `start`: the position of the group in the call.
+        `start`: the position of the group in the call.
         """
         existing = self._existing[start : start + len(part)]
         first = bisect_left(self._again, start)
@@ -172,9 +182,12 @@ class Conflicts:
             _check_same(self._ids, start + own, sketches, stored)
         offsets = np.arange(len(own) + 1)
         similarities = estimates(state, sketches, offsets, ordinals)
-        return np.flatnonzero(existing < 0), Rows(
-            offsets, ordinals, _distances(sketches, stored), similarities
-        )
+        rows = Rows(offsets, ordinals, _distances(sketches, stored), similarities)
+        kept = replace(
+            chosen_batch(part, own),
+            fingerprints=stored.bits, vectors=stored.vectors, states=stored.states,
+        )  # fmt: skip
+        return np.flatnonzero(existing < 0), Own(kept, rows)
 
 
 def _distances(given: Sketches, stored: Sketches) -> npt.NDArray[np.uint8]:
