@@ -1,6 +1,7 @@
 """Threads that use, end and close the objects of other threads get answers or errors of simdb."""
 
 import os
+import random
 
 import pytest
 from torture_tool import report_of
@@ -18,6 +19,17 @@ def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
 
     assert report["bad"] == []
     assert any(said.endswith(": done") for said in report["done"])
+
+
+def test_threads_beside_forks_get_answers_or_errors_at_a_drawn_seed():
+    seed = random.randrange(10**6)
+    actors = ["fork", "insert", "ask", "close"]
+    print("threads.py --trials 2 --seed", seed, "--actors", *actors)
+
+    report = report_of("threads.py", "--trials", 2, "--seed", seed, "--actors", *actors)
+
+    assert report["bad"] == []
+    assert report["done"]["fork: done"] > 0
 
 
 @pytest.mark.slow
