@@ -137,11 +137,9 @@ FOLDERS = {
     ],
     "integrations": ["frames", "pandas", "polars", "huggingface", "crawl", "scrapy"],
     "compat": [
-        "decimal_lines", "simhash", "programs", "minwise", "lean_minhash", "weighted_minhash",
-        "packing", "band_choice", "containment_choice", "storage_choice", "row_form", "row_keys",
-        "memory_rows", "database_rows", "temporary_rows", "sessions", "minhash_lsh",
-        "prefix_trees", "lsh_forest", "lsh_ensemble", "datasketch", "unpickler", "pickled",
-        "importing",
+        "decimal_lines", "simhash", "programs", "minwise", "packing", "band_choice",
+        "storage_choice", "row_form", "row_keys", "memory_rows", "database_rows", "temporary_rows",
+        "sessions", "minhash_lsh", "datasketch", "unpickler", "pickled", "importing",
     ],
     "report": [
         "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
