@@ -135,7 +135,7 @@ FOLDERS = {
     "deduplication": [
         "texts", "rows", "keeping", "result", "question", "within", "against", "deduplicate",
     ],
-    "integrations": ["frames", "pandas", "polars", "huggingface", "crawl", "scrapy"],
+    "integrations": ["crawl", "scrapy"],
     "compat": [
         "decimal_lines", "simhash", "programs", "minwise", "packing", "band_choice",
         "storage_choice", "row_form", "row_keys", "memory_rows", "database_rows", "temporary_rows",
@@ -165,9 +165,9 @@ DOORS = {
     "pyspark": ["spark"],
     "jinja2": ["report"],
     "matplotlib": ["report"],
-    "pandas": ["integrations"],
-    "polars": ["integrations"],
-    "datasets": ["integrations"],
+    "pandas": [],
+    "polars": [],
+    "datasets": [],
     "scrapy": ["integrations"],
     "twisted": ["integrations"],
     "itemadapter": ["integrations"],

@@ -42,8 +42,6 @@ BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
     "simdb.choices",
-    "simdb.integrations.frames",
-    "simdb.integrations.huggingface",
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
     "simdb.compat.minwise",
