@@ -41,8 +41,6 @@ _OF_SKETCH: Any = None
 USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
-# The same thresholds in a database whose similarities are not corrected.
-UNCORRECTED = {USUAL_SIMILARITY: 0.88, TFIDF_SIMILARITY: 0.90}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -117,7 +115,7 @@ class Simhash(TextSketch):
     def usual_similarity(self) -> float:
         """The threshold of a query that gives none: 0.909 for single words by tf-idf, else 0.889.
 
-        It is the cosine of documents, which `Options.corrected` estimates.
+        It is the cosine of documents, which similarities estimate from the stored weights.
         """
         is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
@@ -154,9 +152,6 @@ class Options:
     `keep_times`: "inserted" stores the time at which each document was inserted; "seen" also renews
     it whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.  `expire`
     needs one of them.  With "seen", a claim that stores nothing has a commit of its own, too.
-    `corrected`, only with fingerprints: whether similarities are corrected for the rounding of the
-    stored weights.  False in databases that were made before simdb corrected them, whose
-    similarities are up to 0.009 lower; they stay as they are.
     """
 
     sketch: Simhash | Minhash = field(default_factory=Simhash)
@@ -172,7 +167,6 @@ class Options:
     growth: int = 3
     header_offset: int = -1
     keep_clusters: ClustersName = "none"
-    corrected: bool = True
     keep_times: TimesName = "none"
 
     def __post_init__(self) -> None:
@@ -181,9 +175,7 @@ class Options:
             raise OptionError(
                 f"sketch must be a simdb.Simhash or simdb.Minhash, got {type(self.sketch).__name__}"
             )
-        flag("corrected", self.corrected)
-        usual = self.sketch.usual_similarity
-        self._set_default("similarity", usual if self.corrected else UNCORRECTED.get(usual, usual))
+        self._set_default("similarity", self.sketch.usual_similarity)
         if isinstance(self.sketch, Minhash):
             self._check_bands(self.sketch)
         else:
@@ -204,28 +196,19 @@ class Options:
 
     def __repr__(self) -> str:
         """Return the options that differ from the usual ones of this sketch."""
-        usual = Options(sketch=self.sketch, corrected=self.corrected)
-        differing = differing_options(self, usual)
+        differing = differing_options(self, Options(sketch=self.sketch))
         if self.sketch != Simhash():
             differing = {"sketch": self.sketch, **differing}
-        if not self.corrected:
-            differing["corrected"] = False
         return written(self, differing)
 
     def compared(self, similarity: float) -> float:
         """Return the number that the kernel compares with to find matches of this similarity."""
-        is_rounded = self.corrected and not self.is_minhash
-        return least_rounded(similarity) if is_rounded else similarity
+        return similarity if self.is_minhash else least_rounded(similarity)
 
     @property
     def is_minhash(self) -> bool:
         """Whether the sketches are MinHash signatures."""
         return isinstance(self.sketch, Minhash)
-
-    @property
-    def is_signed(self) -> bool:
-        """The same as `is_minhash`, under its name in version 0.1."""
-        return self.is_minhash
 
     @property
     def table_count(self) -> int:
@@ -293,10 +276,6 @@ class Options:
                     f"{name}= works only with fingerprints; with a Minhash use bands= and rows=,"
                     " and query by similarity="
                 )
-        if not self.corrected:
-            raise OptionError(
-                "corrected=False works only with fingerprints; signatures have nothing to correct"
-            )
         if self.keep_clusters == BY_DISTANCE:
             raise OptionError(
                 "keep_clusters='distance' works only with fingerprints; with a Minhash use"

@@ -1,19 +1,20 @@
 """Stored options: the options of a database as they are stored, and compared when it is opened.
 
-An option that is younger than the format is stored only if it is used, so that older versions can
-read what does not need it.
+The stored form says that similarities are corrected for the rounding of weights, and how scripts
+without spaces are cut.  Versions before the first release left this out, and are refused.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from simdb.decoding import a_map, expecting
+from simdb.correction import corrected_one
+from simdb.decoding import a_map, a_number, expecting
 from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
 from simdb.minhash import Minhash
-from simdb.options import BANDED, PERMUTED, UNCORRECTED, Options, Simhash
-from simdb.text_sketch import CJK, SPACELESS, TextSketch
+from simdb.options import BANDED, PERMUTED, Options, Simhash
+from simdb.text_sketch import CJK, TextSketch
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
@@ -24,22 +25,21 @@ MINHASH = "minhash"
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     """Make a map of plain types that can be stored, with `idf` in place of the IDF table.
 
-    An option that is younger than the format and not used is left out, so that older versions can
-    read the map.
+    Options that this kind of database does not use are left out.
     """
     bare = replace(options, sketch=replace(options.sketch, idf=None))
     encoded = asdict(bare)
-    encoded["sketch"] = encode_settings(encoded["sketch"]) | {"idf": idf}
+    encoded["sketch"]["idf"] = idf
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
     if not options.keeps_times:
         del encoded["keep_times"]
     if options.polytopes is None:
         del encoded["polytopes"]
-    if options.is_minhash or not options.corrected:
-        del encoded[CORRECTED]
     if options.is_minhash:
         encoded["sketch"][KIND] = MINHASH
+    else:
+        encoded[CORRECTED] = True
     for name in PERMUTED if options.is_minhash else BANDED:
         del encoded[name]
     return encoded
@@ -61,44 +61,54 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
             " open it with a newer simdb"
         )
     kind = kinds[named]
+    settings = {name: value for name, value in stored.items() if name != "sketch"}
+    is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
     names = {each.name for each in fields(Options)}
     sketch_names = {each.name for each in fields(kind)}
-    unknown = (set(stored) - names) | (set(sketch_settings) - sketch_names)
+    unknown = (set(settings) - names) | (set(sketch_settings) - sketch_names)
     if unknown:
         raise FormatError(
             f"the database was made with options that this version does not know:"
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
-    sketch_settings.setdefault(BY_CHARACTER, CJK)
-    settings = {name: value for name, value in stored.items() if name != "sketch"}
-    settings.setdefault(CORRECTED, kind is Minhash)
+    if not is_corrected or BY_CHARACTER not in sketch_settings:
+        raise FormatError(
+            "the database was stored by a version before the first release, without the option"
+            f" {BY_CHARACTER if is_corrected else CORRECTED!r}; dump it with the version that wrote"
+            " it (simdb dump) and load the dump with this one (simdb load)"
+        )
     made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
     if not made.table_count:
         raise ValueError("the sketch is a Minhash, but no bands are stored")
     return made
 
 
-def encode_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a map of settings of a sketch that can be stored, without what old versions imply."""
-    return {
-        name: value
-        for name, value in settings.items()
-        if name != BY_CHARACTER or value == SPACELESS
-    }
+def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    """Read the options of a dump, also of a version before the first release.
+
+    Those compared similarities that were not corrected.  The threshold becomes the corrected one,
+    under which the same documents match.
+    """
+    settings = dict(stored)
+    sketch = {BY_CHARACTER: CJK, **a_map(stored["sketch"])}
+    if KIND not in sketch and CORRECTED not in settings:
+        settings |= {CORRECTED: True, "similarity": corrected_one(a_number(stored["similarity"]))}
+    return decode_options({**settings, "sketch": sketch}, idf)
 
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
-    """Read stored `feature_settings`; a setting that is not stored gets its default.
-
-    Without `by_character`, words are those of the versions that did not have it.
-    """
+    """Read stored `feature_settings`; a setting that is not stored gets its default."""
     with expecting(f"the settings of features in {where}"):
         return _decoded_settings(a_map(stored), where)
 
 
 def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
-    has_words = stored.get("unit", "words") == "words" and not stored.get("tokeniser")
-    known = Simhash().feature_settings | {BY_CHARACTER: CJK if has_words else ""}
+    known = Simhash().feature_settings
+    if BY_CHARACTER not in stored:
+        raise FormatError(
+            f"{where} was written by a version before the first release, without the setting"
+            f" {BY_CHARACTER!r}; make the table again from the documents"
+        )
     unknown = set(stored) - set(known)
     if unknown:
         raise FormatError(
@@ -123,14 +133,8 @@ def differences(stored: Options, wanted: Options) -> list[str]:
     """Name each option in which `wanted` differs from `stored`, with both values.
 
     A sketch without an IDF table means the stored table, and numbers of tables that are None the
-    stored numbers.  The default similarity means that of the stored database, whether it corrects
-    similarities or not, and the default `by_character` that of a database of a version without it.
+    stored numbers.
     """
-    if not stored.corrected and wanted.corrected:
-        similarity = UNCORRECTED.get(wanted.similarity, wanted.similarity)
-        wanted = replace(wanted, corrected=False, similarity=similarity)
-    if stored.sketch.by_character == CJK and wanted.sketch.by_character == SPACELESS:
-        wanted = replace(wanted, sketch=replace(wanted.sketch, by_character=CJK))
     return [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)
@@ -149,7 +153,7 @@ def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
                 for part in fields(old)
             ]
         elif each.name == "polytopes":
-            pairs.append((each.name, old or 0, new))  # an older version stored none
+            pairs.append((each.name, old or 0, new))
         else:
             pairs.append((each.name, old, new))
     return pairs

@@ -38,7 +38,7 @@ class TextSketch:
        them a token.  "cjk": kana, Han and Hangul.  "spaceless": also the letters and marks of all
        other scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
        Javanese, by the properties of Unicode 18.  The default is that of the `idf` table, or else
-       "spaceless"; databases of versions without this option have "cjk".
+       "spaceless".
     4. `lowercase`: by the one-to-one Unicode mapping.
     5. `stop_words`: tokens to leave out: a language ("english") or the words themselves.
     6. `stemming`: a language of Snowball; the stem takes the place of each token.

@@ -84,16 +84,15 @@ def test_token_lists_and_features_have_fingerprints_too():
 
 
 @pytest.mark.parametrize("dimensions", [64, 128, 256])
-@pytest.mark.parametrize("corrected", [True, False])
-def test_stored_fingerprints_are_as_similar_as_the_database_says(tmp_path, dimensions, corrected):
+def test_stored_fingerprints_are_as_similar_as_the_database_says(tmp_path, dimensions):
     sketch = simdb.Simhash(dimensions=dimensions)
-    options = simdb.Options(sketch=sketch, corrected=corrected)
+    options = simdb.Options(sketch=sketch)
     with simdb.open(tmp_path / "db", options=options) as database:
         database.insert_many(["plain", "longer"], [TEXT, TEXT + " again"])
         found = database.query(id="plain", similarity=0.1, recall=1.0)
         plain, longer = (each.fingerprint for each in database.get_many(["plain", "longer"]))
 
-    assert plain.is_rounded is corrected
+    assert plain.is_rounded
     assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
 
 

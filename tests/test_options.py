@@ -8,10 +8,10 @@ import simdb
 from simdb.index.defaults import settled
 from simdb.stored_options import (
     check_same,
+    decode_dumped,
     decode_options,
     decode_settings,
     encode_options,
-    encode_settings,
 )
 
 
@@ -192,73 +192,57 @@ def test_stored_signatures_without_bands_are_refused(names):
         decode_options(encoded)
 
 
-def test_a_database_stored_without_the_correction_goes_on_without_it():
-    stored = encode_options(simdb.Options(corrected=False))
-
-    assert "corrected" not in stored
-    assert decode_options(stored) == simdb.Options(corrected=False)
-    assert decode_options(stored).similarity == 0.88
-
-
-def test_the_usual_options_open_a_database_without_the_correction():
-    old = simdb.Options(corrected=False)
-
-    check_same(old, simdb.Options(), "here")
-    check_same(replace(old, similarity=0.7), simdb.Options(similarity=0.7), "here")
-    with pytest.raises(simdb.OptionError, match=r"corrected is True, not False"):
-        check_same(simdb.Options(), old, "here")
-    with pytest.raises(simdb.OptionError, match=r"similarity is 0.88, not 0.8"):
-        check_same(old, simdb.Options(similarity=0.8), "here")
-
-
-def test_signatures_cannot_be_left_uncorrected():
-    with pytest.raises(simdb.OptionError, match="corrected=False works only with fingerprints"):
-        simdb.Options(sketch=simdb.Minhash(), corrected=False)
-
-
-@pytest.mark.parametrize("kind", [simdb.Simhash, simdb.Minhash])
-def test_a_database_stored_without_scripts_by_character_has_cjk_only(kind):
-    settings = {"bands": 9, "rows": 7} if kind is simdb.Minhash else {}
-    cjk = simdb.Options(sketch=kind(by_character="cjk"), **settings)
-    stored = encode_options(cjk)
-
-    assert "by_character" not in stored["sketch"]
-    assert decode_options(stored) == cjk
-    usual = encode_options(replace(cjk, sketch=kind()))
-    assert usual["sketch"]["by_character"] == "spaceless"
-    assert decode_options(usual) == replace(cjk, sketch=kind())
-
-
-@pytest.mark.parametrize("changed", [{"unit": "characters"}, {"tokeniser": "shlex:split"}], ids=str)
-def test_older_versions_can_read_what_cuts_no_words(changed):
-    options = simdb.Options(sketch=simdb.Simhash(**changed))
+def without(name, options):
+    """Return the stored options without one of the values that all databases have since 0.2."""
     stored = encode_options(options)
+    del (stored if name in stored else stored["sketch"])[name]
+    return stored
 
-    assert "by_character" not in stored["sketch"]
-    assert decode_options(stored) == options
+
+SIGNED = simdb.Options(sketch=simdb.Minhash(by_character="cjk"), bands=9, rows=7)
 
 
-def test_the_usual_options_open_a_database_that_cuts_cjk_only():
-    old = simdb.Options(sketch=simdb.Simhash(by_character="cjk"))
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [(simdb.Options(), "corrected"), (simdb.Options(), "by_character"), (SIGNED, "by_character")],
+)
+def test_options_from_before_the_first_release_are_refused_with_the_remedy(options, name):
+    with pytest.raises(simdb.FormatError, match=rf"'{name}'; dump it with the version that wrote"):
+        decode_options(without(name, options))
 
-    check_same(old, simdb.Options(), "here")
-    check_same(simdb.Options(sketch=old.sketch, corrected=False), simdb.Options(), "here")
-    with pytest.raises(simdb.OptionError, match=r"by_character is 'spaceless', not 'cjk'"):
-        check_same(simdb.Options(), old, "here")
-    with pytest.raises(simdb.OptionError, match=r"sketch.shingle is 3, not 2"):
-        check_same(old, simdb.Options(sketch=simdb.Simhash(shingle=2)), "here")
+
+def test_options_that_deny_the_correction_are_refused():
+    with pytest.raises(simdb.FormatError, match="without the option 'corrected'"):
+        decode_options(encode_options(simdb.Options()) | {"corrected": False})
+
+
+@pytest.mark.parametrize(
+    "options", [simdb.Options(sketch=simdb.Simhash(by_character="cjk")), SIGNED]
+)
+def test_a_dump_from_before_the_first_release_cuts_texts_as_it_did(options):
+    assert decode_dumped(without("by_character", options), None) == options
+
+
+def test_a_dump_from_before_the_first_release_matches_the_same_documents():
+    stored = without("corrected", simdb.Options(similarity=0.88))
+
+    found = decode_dumped(stored, None)
+
+    assert found.similarity == pytest.approx(0.889, abs=0.001)
+    assert found.compared(found.similarity) == pytest.approx(0.88, abs=1e-6)
+    assert decode_dumped(encode_options(found), None) == found
 
 
 @pytest.mark.parametrize("settings", [{}, {"by_character": "cjk"}, {"unit": "characters"}], ids=str)
 def test_settings_of_features_come_back_as_they_were(settings):
     known = simdb.Simhash(**settings).feature_settings
 
-    assert decode_settings(encode_settings(known), "here") == known
+    assert decode_settings(dict(known), "here") == known
 
 
-def test_settings_of_features_stored_without_scripts_by_character_have_cjk_only():
-    assert decode_settings({"shingle": 2}, "here")["by_character"] == "cjk"
-    assert decode_settings({"unit": "whitespace"}, "here")["by_character"] == ""
+def test_settings_of_features_from_before_the_first_release_are_refused():
+    with pytest.raises(simdb.FormatError, match="without the setting 'by_character'; make the"):
+        decode_settings({"shingle": 2}, "here")
 
 
 @pytest.mark.parametrize(("number", "stored"), [(None, None), (0, 0), (7, 7)])

@@ -181,8 +181,7 @@ def test_sketches_show_their_size_and_not_their_arrays():
     [
         simdb.Options(),
         simdb.Options(polytopes=4, similarity=0.95, recall=0.9),
-        simdb.Options(corrected=False),
-        simdb.Options(corrected=False, sketch=simdb.Simhash(shingle=1), blocks=6, leading=3),
+        simdb.Options(sketch=simdb.Simhash(shingle=1), blocks=6, leading=3),
         simdb.Options(sketch=simdb.Simhash.moz()),
         simdb.Options(sketch=simdb.Simhash(unit="characters", shingle=8)),
         simdb.Options(sketch=simdb.Simhash(by_character="cjk", stop_words=("a", "the"))),

@@ -1,15 +1,16 @@
 """Command explain: shows why two documents match or do not match."""
 
+import os
 from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.database_first import is_database, note_form
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.render import Row, is_table, print_one, print_rows, quantity, rounded
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
+from simdb.storage.files.names import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")
@@ -22,9 +23,6 @@ def explain(
         Argument(metavar="[DB] A B", help="Two files, or -; after a database, two stored ids."),
     ],
     sketch: Given,
-    db: Annotated[
-        str | None, Option(metavar="DB", help="An earlier form of naming the database.")
-    ] = None,
     document: Annotated[
         str | None, Option(metavar="FILE", help="With a database: a file, or -, instead of B.")
     ] = None,
@@ -48,7 +46,7 @@ def explain(
     """
     decoded_as = known_encoding(encoding)
     arguments.check_errors(errors)
-    db, named = _settled(names, db, document)
+    db, named = _settled(names, document)
     if db is None:
         left, right = (read_file(path, decoded_as, errors) for path in named)
         made = make_sketch(sketch)
@@ -70,23 +68,18 @@ def explain(
     print_explanation(found, (named[0], [*named, document or ""][1]), features, as_json=json)
 
 
-def _settled(
-    names: list[str], db: str | None, document: str | None
-) -> tuple[str | None, list[str]]:
+def _settled(names: list[str], document: str | None) -> tuple[str | None, list[str]]:
     """Return the database, None for two files, and the names of the documents; OptionError."""
-    if db is not None:
-        note_form(
-            " ".join(["explain", db, *names, *(["--document", document] if document else [])])
-        )
-    elif len(names) > 2 or document is not None or is_database(names[0]):
-        db, names = names[0], names[1:]
-    if db is None:
+    is_database = os.path.lexists(os.path.join(names[0], DATA_FILE))
+    if len(names) <= 2 and document is None and not is_database:
         if len(names) != 2 or names == [STANDARD_INPUT, STANDARD_INPUT]:
             raise simdb.OptionError(
                 "explain needs two files, only one of them -; or a database and the ids of two"
                 " documents: simdb explain DB A B"
             )
-    elif len(names) != (2 if document is None else 1):
+        return None, names
+    db, names = names[0], names[1:]
+    if len(names) != (2 if document is None else 1):
         raise simdb.OptionError(
             f"after the database {db}, explain needs the ids of two documents, or one id and"
             f" --document FILE; got {quantity(len(names), 'id')}"

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from typing import Annotated
 
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.database_first import in_order
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.output.render import print_one
 from simdb.compat.importing import import_datasketch as make_database
@@ -40,7 +39,6 @@ def import_datasketch(
 
     No code that the pickle names is imported or run.
     """
-    db, source = in_order("import-datasketch", db, source)
     made = make_database(
         source, db, threshold=threshold, params=params, seed=seed, hashfuncs=hashfunc or ()
     )

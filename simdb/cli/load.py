@@ -5,7 +5,6 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.database_first import in_order
 from simdb.cli.options.declare import Argument
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
@@ -17,7 +16,6 @@ def load(
     json: Json = False,
 ) -> None:
     """Make a new database from a dump, completely or not at all."""
-    db, source = in_order("load", db, source)
     with Progress("loading") as progress:
         count = simdb.load(
             sys.stdin.buffer if source == "-" else source,

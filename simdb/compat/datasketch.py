@@ -7,11 +7,10 @@
     lsh.insert("a", minhash)
     lsh.query(minhash)
 
-The names are `MinHash`, `LeanMinHash`, `WeightedMinHash`, `WeightedMinHashGenerator`, `MinHashLSH`
-(also as `WeightedMinHashLSH`), `MinHashLSHForest` (`WeightedMinHashLSHForest`),
-`MinHashLSHEnsemble`, `sha1_hash32` and `sha1_hash64`.  Hash values, bands and candidates are equal
-to those of datasketch 2.0.  Where datasketch raises ValueError, this module raises InputError or
-OptionError, which are subclasses of ValueError.
+The names are `MinHash`, `MinHashLSH`, `sha1_hash32` and `sha1_hash64`.  The index also takes the
+`MinHash`, `LeanMinHash` and `WeightedMinHash` that datasketch itself made.  Hash values, bands and
+candidates are equal to those of datasketch 2.0.  Where datasketch raises ValueError, this module
+raises InputError or OptionError, which are subclasses of ValueError.
 
 `MinHashLSH.database` is a simdb database of MinHash signatures, which offers everything else.  For
 each MinHash the index stores the b * r hash values in bands, and repeats the first ones up to a
@@ -20,30 +19,29 @@ Unpickling opens this directory, and raises NotFoundError if it does not exist. 
 such an index, use `lsh.database.copy` or `dump`.  A pickle of a temporary index holds its keys.
 
 These parts of datasketch are missing: storage in Redis, Cassandra and MongoDB, the asynchronous
-index, the GPU, `hashfunc` of `MinHashLSH`, `MinHashLSHBloom`, `bBitMinHash`, `HNSW` and
-HyperLogLog.  `hashtables` and `keys` are copies, which change nothing in the index.
+index, the GPU, `hashfunc` of `MinHashLSH`, and all classes that use no index on the disk.
+`hashtables` and `keys` are copies, which change nothing in the index.
 """
 
-from simdb.compat.lean_minhash import LeanMinHash
-from simdb.compat.lsh_ensemble import MinHashLSHEnsemble
-from simdb.compat.lsh_forest import MinHashLSHForest
 from simdb.compat.minhash_lsh import MinHashLSH
 from simdb.compat.minwise import MinHash, sha1_hash32, sha1_hash64
-from simdb.compat.weighted_minhash import WeightedMinHash, WeightedMinHashGenerator
 
-WeightedMinHashLSH = MinHashLSH
-WeightedMinHashLSHForest = MinHashLSHForest
+__all__ = ["MinHash", "MinHashLSH", "sha1_hash32", "sha1_hash64"]
 
-__all__ = [
-    "LeanMinHash",
-    "MinHash",
-    "MinHashLSH",
-    "MinHashLSHEnsemble",
-    "MinHashLSHForest",
-    "WeightedMinHash",
-    "WeightedMinHashGenerator",
-    "WeightedMinHashLSH",
-    "WeightedMinHashLSHForest",
-    "sha1_hash32",
-    "sha1_hash64",
-]
+# Classes of datasketch that keep everything in memory, so that a database would change nothing.
+IN_MEMORY = (
+    "HNSW", "HyperLogLog", "HyperLogLogPlusPlus", "LeanMinHash", "MinHashLSHBloom",
+    "MinHashLSHEnsemble", "MinHashLSHForest", "WeightedMinHash", "WeightedMinHashGenerator",
+    "WeightedMinHashLSHForest", "bBitMinHash",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Raise an error that says where a class of datasketch is; Python would hide AttributeError."""
+    if name in IN_MEMORY:
+        raise ImportError(
+            f"simdb has no {name}, because it uses no database; use `from datasketch import {name}`"
+        )
+    if name == "WeightedMinHashLSH":
+        raise ImportError("simdb has no WeightedMinHashLSH; use MinHashLSH(scheme='weighted')")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,8 +25,8 @@ def kind_of(minhash: Any) -> tuple[str, int]:
     seed = getattr(minhash, "seed", None)
     if not isinstance(values, np.ndarray) or seed is None:
         raise InputError(
-            f"{describe(minhash)} has no hash values and seed; give a MinHash, LeanMinHash or"
-            " WeightedMinHash"
+            f"{describe(minhash)} has no hash values and seed; give a MinHash of"
+            " simdb.compat.datasketch or of datasketch"
         )
     if values.ndim == 2:
         return WEIGHTED, seed

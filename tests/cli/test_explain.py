@@ -90,7 +90,7 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
         (["db", "fox.txt"], 2, "or one id and --document FILE; got 1 id"),
         (["db", "fox.txt", "cat.txt", "fox.txt"], 2, "got 3 ids"),
         (["db", "fox.txt", "cat.txt", "--document", "cat.txt"], 2, "got 2 ids"),
-        (["fox.txt", "--db", "db"], 2, "or one id and --document FILE; got 1 id"),
+        (["fox.txt", "--db", "db"], 2, "No such option"),
         (["fox.txt", "none.txt"], 2, "none.txt: cannot be read (No such file or directory)"),
         (["db", "fox.txt", "none"], 3, "no document has the id 'none'"),
         (["db", "fox.txt", "cat.txt", "--seed", "1"], 2, "created with --seed 0, not 1"),
@@ -103,19 +103,6 @@ def test_wrong_use_is_reported(simdb_run, wrong, code, message):
 
     assert ran.code == code
     assert message in ran.notes
-
-
-@pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("rest", [["cat.txt"], ["--document", "cat.txt"]])
-def test_the_earlier_form_gives_the_same_and_a_note(simdb_run, rest):
-    first = simdb_run("explain", "db", "fox.txt", *rest)
-    earlier = simdb_run("explain", "fox.txt", *rest, "--db", "db")
-
-    assert earlier.output == first.output
-    assert first.notes == ""
-    assert earlier.notes == (
-        f"note: the database comes first: simdb explain db fox.txt {' '.join(rest)}\n"
-    )
 
 
 @pytest.mark.usefixtures("files")

@@ -57,7 +57,7 @@ def test_the_verbs_answer_as_the_database_does(simdb_run):
 
 @pytest.mark.usefixtures("stored")
 def test_explanations_show_minima_and_bands(simdb_run):
-    (row,) = simdb_run("explain", "--db", "db", "0.txt", "1.txt").rows
+    (row,) = simdb_run("explain", "db", "0.txt", "1.txt").rows
     (of_files,) = simdb_run("explain", "0.txt", "1.txt", *FLAGS).rows
 
     assert row["permutations"] == 64

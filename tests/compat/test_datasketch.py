@@ -366,3 +366,13 @@ def test_a_pickle_names_the_directory_and_opens_it_again(tmp_path):
     shutil.rmtree(tmp_path / "lsh")
     with pytest.raises(simdb.NotFoundError):
         pickle.loads(content)
+
+
+@pytest.mark.parametrize("name", ["MinHashLSHForest", "LeanMinHash", "WeightedMinHashGenerator"])
+def test_the_import_of_a_class_without_a_database_names_datasketch(name):
+    with pytest.raises(ImportError, match=f"from datasketch import {name}"):
+        exec(f"from simdb.compat.datasketch import {name}")
+
+
+def test_an_unknown_name_is_no_attribute():
+    assert not hasattr(simdb.compat.datasketch, "MinHashTree")

@@ -7,13 +7,14 @@ import pickle
 import random
 import tempfile
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import simdb
 from simdb.compat import temporary_rows
-from simdb.compat.datasketch import LeanMinHash, MinHash, MinHashLSH, WeightedMinHashGenerator
+from simdb.compat.datasketch import MinHash, MinHashLSH
 
 SCHEMES = ("affine32", "affine64", "legacy", "weighted")
 
@@ -34,8 +35,15 @@ def many(count, scheme="affine32", num_perm=16):
     if scheme != "weighted":
         data = [[b"%d" % value for value in values] for values in sets]
         return MinHash.bulk(data, num_perm=num_perm, scheme=scheme)
-    generator = WeightedMinHashGenerator(9, num_perm)
-    return [generator.minhash(np.bincount(values, minlength=9)) for values in sets]
+    return [weighted(values, num_perm) for values in sets]
+
+
+def weighted(values, num_perm):
+    """Return the parts of a WeightedMinHash of datasketch: a seed, and pairs of whole numbers."""
+    orders = np.random.default_rng(1).random((num_perm, 9))
+    chosen = [min(values, key=order.__getitem__) for order in orders]
+    pairs = [(value, values.count(value) - 3) for value in chosen]
+    return SimpleNamespace(seed=1, hashvalues=np.array(pairs))
 
 
 def agree(left, right, bands, rows):
@@ -305,7 +313,7 @@ def test_the_first_minhash_decides_the_scheme_and_seed() -> None:
     legacy = many(2, "legacy")
     before = index.scheme, index.seed, index.query(many(1)[0])
 
-    index.insert("a", LeanMinHash(legacy[0]))
+    index.insert("a", legacy[0])
 
     assert before == (None, None, [])
     assert (index.scheme, index.seed) == ("legacy", 1)

@@ -36,12 +36,6 @@ def test_a_chosen_threshold_gets_none(tmp_path):
     assert short_advice(tmp_path / "db", options, texts_of(9)) == []
 
 
-def test_a_database_from_before_the_correction_has_its_own_default(tmp_path):
-    options = simdb.Options(corrected=False)
-
-    assert len(short_advice(tmp_path / "db", options, texts_of(9))) == 1
-
-
 @pytest.mark.parametrize(
     "options",
     [

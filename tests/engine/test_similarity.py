@@ -269,10 +269,9 @@ def test_the_plan_for_pairs_knows_that_headers_are_crowded(tmp_path):
     assert plans[1].cost_seconds > 2 * plans[0].cost_seconds
 
 
-@pytest.mark.parametrize("corrected", [True, False])
-def test_every_verb_gives_the_same_similarity(tmp_path, corrected):
+def test_every_verb_gives_the_same_similarity(tmp_path):
     texts = make_texts(64, 40)
-    options = simdb.Options(corrected=corrected, sketch=simdb.Simhash(shingle=1))
+    options = simdb.Options(sketch=simdb.Simhash(shingle=1))
     with simdb.open(tmp_path / "db", options=options) as database:
         database.insert_many(range(40), texts)
         bounds = {"similarity": 0.3, "recall": 1.0}
@@ -292,15 +291,3 @@ def test_every_verb_gives_the_same_similarity(tmp_path, corrected):
     assert single
     assert single == asked == explained
     assert paired == {pair: value for pair, value in single.items() if pair[0] < pair[1]}
-
-
-def test_a_database_that_is_not_corrected_measures_the_stored_weights(tmp_path):
-    texts = make_texts(64, 2)
-    options = simdb.Options(corrected=False)
-    with simdb.open(tmp_path / "db", options=options) as database:
-        database.insert_many(range(2), texts)
-
-        found = database.explain(0, 1).similarity
-        left, right = (each.fingerprint for each in database.get_many(range(2)))
-
-    assert found == pytest.approx(simdb.similarity(left, right), abs=1e-6)

@@ -30,7 +30,6 @@ OPTIONS = simdb.Options(
     leading=2,
     delta_documents=16,
     growth=2,
-    corrected=False,
 )
 STORED = {
     f"v{FORMAT_VERSION}": OPTIONS,
@@ -39,13 +38,12 @@ STORED = {
         OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=128), polytopes=3
     ),
     f"v{FORMAT_VERSION}-wide": replace(
-        OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=256), polytopes=3, corrected=True
+        OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=256), polytopes=3
     ),
-    f"v{FORMAT_VERSION}-corrected": replace(OPTIONS, corrected=True),
     f"v{FORMAT_VERSION}-spaceless": replace(
-        OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless"), corrected=True
+        OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless")
     ),
-    f"v{FORMAT_VERSION}-times": replace(OPTIONS, corrected=True, keep_times="seen"),
+    f"v{FORMAT_VERSION}-times": replace(OPTIONS, keep_times="seen"),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2,

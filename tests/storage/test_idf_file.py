@@ -165,12 +165,11 @@ def test_options_of_a_later_version_ask_for_a_newer_program(path):
 
 
 def test_options_that_an_older_version_did_not_have_are_as_usual(path):
-    settings = {name: TABLE.settings[name] for name in ("shingle", "stop_words")}
+    settings = {name: TABLE.settings[name] for name in ("shingle", "stop_words", "by_character")}
     table = simdb.IdfTable(TABLE.entries, TABLE.directory, TABLE.default, 50, settings)
     simdb.save_idf(table, path)
 
-    older = {"by_character": "cjk"}  # as the older version cut words
-    assert simdb.load_idf(path).settings == SKETCH.feature_settings | older
+    assert simdb.load_idf(path).settings == SKETCH.feature_settings
 
 
 @given(data=st.data())

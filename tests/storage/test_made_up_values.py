@@ -61,7 +61,17 @@ def asked(database):
 
 
 @pytest.mark.parametrize(
-    "stored", [0, None, [], "text", {1: 2}, {"sketch": 7}, {"sketch": {"idf": "x"}}, {"blocks": -1}]
+    "stored",
+    [
+        0,
+        None,
+        [],
+        "text",
+        {1: 2},
+        {"sketch": 7},
+        {"sketch": {"idf": "x"}},
+        {"blocks": -1, "corrected": True, "sketch": {"by_character": "cjk"}},
+    ],
 )
 def test_options_that_are_no_options_are_corrupt(opened, stored):
     key = layout.OPTIONS_KEY

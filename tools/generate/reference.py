@@ -42,16 +42,10 @@ BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
     "simdb.choices",
-    "simdb.integrations.frames",
-    "simdb.integrations.huggingface",
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
     "simdb.compat.minwise",
-    "simdb.compat.lean_minhash",
-    "simdb.compat.weighted_minhash",
     "simdb.compat.minhash_lsh",
-    "simdb.compat.lsh_forest",
-    "simdb.compat.lsh_ensemble",
     "simdb.compat.sessions",
     "simdb.compat.importing",
     "simdb.index.banding",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simdb.cli.reading.batch import Texts
-from simdb.options import UNCORRECTED, Options
+from simdb.options import Options
 from simdb.tuning.lengths import SHORT_WORDS, count_words
 from simdb.tuning.sample import TAG
 
@@ -16,12 +16,11 @@ DOCUMENTS_LEAST = 10
 
 def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:
     """Return whether documents match by the default threshold; the arguments are those given."""
-    usual = options.sketch.usual_similarity
     return (
         similarity is None
         and distance is None
         and options.sketch.vector_bytes > 0
-        and options.similarity in (usual, UNCORRECTED.get(usual))
+        and options.similarity == options.sketch.usual_similarity
     )
 
 

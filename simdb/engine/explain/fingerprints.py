@@ -83,7 +83,7 @@ def explain_stored(
     probe, is_reached = _reached(state, criterion, plan, asking, stored)
     return explain(
         left, right, options=store.options, criterion=criterion, plan=plan, probe=probe,
-        is_reached=is_reached, is_rounded=store.options.corrected,
+        is_reached=is_reached, is_rounded=True,
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.transfer.documents import unpack_documents
 from simdb.storage.transfer.frames import END, FrameReader
-from simdb.stored_options import decode_options
+from simdb.stored_options import decode_dumped
 from simdb.values import ORDINALS_MAX
 
 # The limits of one commit, and so of the memory for it.
@@ -193,7 +193,7 @@ def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameRea
         for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
             a_text(word)
         count = a_whole(stored["documents"], ORDINALS_MAX + 1)
-        return _Head(decode_options(options, table), resources, count)
+        return _Head(decode_dumped(options, table), resources, count)
 
 
 def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.options import UNCORRECTED, Options
+from simdb.options import Options
 from simdb.reports import Advice
 from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.stored import is_telling, median_features
@@ -46,5 +46,4 @@ def advice_on_shortness(store: Store, state: State) -> Iterator[Advice]:
 
 def _has_default(options: Options) -> bool:
     """Return whether documents match by the default threshold of the sketch."""
-    usual = options.sketch.usual_similarity
-    return options.similarity in (usual, UNCORRECTED.get(usual))
+    return options.similarity == options.sketch.usual_similarity

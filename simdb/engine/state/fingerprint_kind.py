@@ -110,18 +110,15 @@ class FingerprintKind:
 
     def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return similarities as users get them, corrected for the rounding of weights."""
-        is_changed = self._options.corrected and len(similarities) > 0
-        return corrected(similarities) if is_changed else similarities
+        return corrected(similarities) if len(similarities) else similarities
 
     def shown_one(self, similarity: float | None) -> float | None:
         """Return one similarity as users get it; None if it is unknown."""
-        if similarity is None or not self._options.corrected:
-            return similarity
-        return corrected_one(similarity)
+        return None if similarity is None else corrected_one(similarity)
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
-        return replace(fingerprint_of(sketches, at), is_rounded=self._options.corrected)
+        return replace(fingerprint_of(sketches, at), is_rounded=True)
 
     def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return None, since fingerprints are stored and no signatures."""

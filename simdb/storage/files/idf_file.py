@@ -30,7 +30,7 @@ from simdb.storage import codec
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY
 from simdb.storage.translation import translate
-from simdb.stored_options import decode_settings, encode_settings
+from simdb.stored_options import decode_settings
 
 MAGIC = b"simdbidf"
 VERSION = 1
@@ -157,7 +157,7 @@ def _write(file: BinaryIO, table: IdfTable) -> int:
     """Write all parts; return the head checksum."""
     entries = np.ascontiguousarray(table.entries, "<u8")
     directory = np.ascontiguousarray(table.directory, "<u4")
-    settings = codec.pack(encode_settings(table.settings))
+    settings = codec.pack(dict(table.settings))
     parts = (directory.data, _zeros_after(directory.nbytes), entries.data)
     body = xxhash.xxh3_64()
     for part in parts:

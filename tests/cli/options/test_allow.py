@@ -50,9 +50,7 @@ def test_a_tokeniser_is_imported_with_allow(simdb_run, verb):
 def test_the_option_tokeniser_allows_the_import(simdb_run):
     assert simdb_run("dedup", "text.txt", "--db", "db", "--tokeniser", NAME).code == 0
 
-    found = simdb_run(
-        "explain", "text.txt", "--db", "db", "--document", "text.txt", "--allow", NAME
-    )
+    found = simdb_run("explain", "db", "text.txt", "--document", "text.txt", "--allow", NAME)
 
     assert found.code == 0
     assert found.rows[0]["distance"] == 0

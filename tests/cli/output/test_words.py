@@ -44,7 +44,6 @@ ONLY_IN_PROGRAMS = re.compile(
             "metadata of",
             "similarity needs two",
             "similarities needs",
-            "corrected=False",
             "a list of tokens, simdb.Features",
             "takes texts, lists of tokens",
             "simdb\\.(?:signature|fingerprint) takes one",
