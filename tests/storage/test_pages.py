@@ -82,6 +82,20 @@ def test_a_damaged_head_of_a_value_is_refused_when_opening(data_file, offset, fo
         simdb.open(data_file.parent)
 
 
+def test_a_value_may_have_more_pages_than_it_fills(data_file):
+    # LMDB writes a list of free pages into the room that it has reserved for a longer one, and a
+    # sound database was refused.
+    with lmdb.open(str(data_file), subdir=False, max_dbs=64, map_size=1 << 30) as environment:
+        tree = environment.open_db(b"spare")
+        with environment.begin(write=True) as transaction:
+            transaction.put(b"key", bytes(5 * PAGE), db=tree)
+            transaction.put(b"key", bytes(3 * PAGE), db=tree)
+
+    with simdb.open(data_file.parent) as database:
+        assert problems(data_file) == []
+        assert len(database) == 1901
+
+
 def compact(path):
     return damage_and(path, lambda database: database.compact())
 

@@ -283,18 +283,26 @@ class _Walk:
         return nodes
 
     def _big(self, data: bytes, size: int, name: str, is_free: bool) -> bytes:
-        """Check a value on pages of its own; return its content only for the free pages."""
+        """Check a value on pages of its own; return its content only for the free pages.
+
+        It can have more pages than it fills: LMDB keeps the pages of a value that the same
+        transaction replaces by a shorter one, as it does with its own lists of free pages.
+        """
         (first,) = NUMBER.unpack(data)
-        count = -(-(PAGE.size + size) // self._page_bytes)
-        self._use(first, count, name)
-        self._counts[name][OVERFLOW] += count
+        least = -(-(PAGE.size + size) // self._page_bytes)
+        self._use(first, least, name)
         start = first * self._page_bytes
         if start + PAGE.size + size > self._file_bytes:
             raise Damage(f"a value of {name} on page {first} lies behind the end of the file")
         head = os.pread(self._descriptor, PAGE.size, start)
         found, _, flags, low, high = PAGE.unpack(head)
-        if (found, flags, low | high << 16) != (first, OVERFLOW, count):
-            raise Damage(f"page {first} of {name} does not start a value of {count} pages")
+        count = low | high << 16
+        is_possible = least <= count <= self._meta.last_page + 1 - first
+        if (found, flags) != (first, OVERFLOW) or not is_possible:
+            raise Damage(f"page {first} of {name} does not start a value of {least} pages")
+        if count > least:
+            self._use(first + least, count - least, name)
+        self._counts[name][OVERFLOW] += count
         return os.pread(self._descriptor, size, start + PAGE.size) if is_free else b""
 
     def _use(self, first: int, count: int, name: str) -> None:
