@@ -133,27 +133,48 @@ def test_what_changes_between_writing_and_the_commit_is_not_committed(database, 
     assert list(database.check(deep=True)) == []
 
 
-@pytest.mark.parametrize("kept", [0, 8])
-def test_runs_without_their_sums_are_damage_that_a_rebuild_repairs(database, kept):
-    before = everything(database)
+def forget_sums(database):
+    """Take the sums out of the manifest, which older versions wrote without them."""
     environment = database._store.environment
 
-    def forget(transaction):
+    def write(transaction):
         handle = environment.subdatabase(layout.MANIFEST)
         manifest = decode_manifest(transaction.get(layout.MANIFEST_KEY, db=handle))
-        runs = tuple(replace(run, sums=run.sums[:kept]) for run in manifest.runs)
-        value = encode_manifest(replace(manifest, runs=runs))
+        runs = tuple(replace(run, sums=b"") for run in manifest.runs)
+        value = encode_manifest(replace(manifest, runs=runs, unfinished=None))
         transaction.put(layout.MANIFEST_KEY, value, db=handle)
 
-    environment.write(forget)
+    environment.write(write)
 
-    assert {each.place for each in database.check()} == {"manifest"}
-    with pytest.raises(CorruptError, match=rf"the manifest has {kept} bytes of sums for run"):
+
+def test_runs_without_sums_are_merged_if_their_checksums_are_right(database):
+    before = everything(database)
+    forget_sums(database)
+
+    assert list(database.check(deep=True)) == []
+    database.compact()
+
+    stored, said = sums_by_definition(database)
+    assert stored == said
+    assert everything(database) == before
+
+
+def test_runs_without_sums_are_not_merged_if_a_checksum_is_wrong(database):
+    forget_sums(database)
+    environment = database._store.environment
+    name, key = layout.table_name(1), layout.table_key(database.stats().runs[-1].run, layout.KEYS)
+
+    def write(transaction):
+        value = bytearray(transaction.get(key, db=environment.subdatabase(name)))
+        value[-8:] = bytes(8)
+        transaction.put(key, bytes(value), db=environment.subdatabase(name))
+
+    environment.write(write)
+
+    assert [each.place for each in database.check()] == [name.decode()]
+    with pytest.raises(CorruptError, match="its checksum differs"):
         database.compact()
     database.rebuild()
-
-    assert everything(database) == before
-    assert list(database.check(deep=True)) == []
 
 
 def test_sums_add_up():

@@ -21,7 +21,7 @@ class RunInfo:
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
     `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
     `sums`: the checksum of the entries of each table, 8 bytes little-endian, of the table of ids
-    first and then of the tables of keys.
+    first and then of the tables of keys; empty in runs that older versions wrote.
     """
 
     number: int
@@ -97,6 +97,8 @@ class Manifest:
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
+# Fields that are younger than the format are stored only if they are not 0 or None.
+YOUNGER = ("cluster_count", "last_cluster", "unfinished", "options_version", "ahead")
 
 
 def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
@@ -124,6 +126,9 @@ def encode_manifest(manifest: Manifest) -> bytes:
     if manifest.unfinished is not None:
         merge = manifest.unfinished
         fields["unfinished"] = [*_encode_run(merge.run), merge.done, merge.begun]
+    for name in YOUNGER:
+        if not fields[name]:
+            del fields[name]
     stored = {**fields, "runs": rows}
     return codec.encode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, stored)
 
@@ -183,10 +188,8 @@ def _encode_run(run: RunInfo) -> list[Any]:
 
 
 def _decode_run(row: Any) -> RunInfo:
-    """Return a run; TypeError or ValueError unless its row has numbers and then sums."""
-    *numbers, sums = row
-    if not isinstance(sums, bytes):
-        raise TypeError(f"expected the sums of a run, got {type(sums).__name__}")
+    """Return a run; `polytope_count` and `sums` are younger than the rest and may be missing."""
+    *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
     return RunInfo(*(a_whole(number, NUMBER_STOP) for number in numbers), sums=sums)
 
 

@@ -25,9 +25,8 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merge import aligned_segment
 from simdb.storage.runs.run import Run, Segment, put_segment
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import check_merge, entries_in, written_entries
+from simdb.storage.runs.sums import REMEDY, check_merge, entries_in, written_entries
 from simdb.storage.runs.table import (
-    REMEDY,
     Put,
     Table,
     directory_bits,

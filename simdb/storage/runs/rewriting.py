@@ -20,9 +20,8 @@ from simdb.storage.runs.merge import aligned_segments, joined, slices, stored_co
 from simdb.storage.runs.pieces import Piece
 from simdb.storage.runs.run import Run, Segment, put_segment
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.sums import check_merge, check_read, entries_in, written_entries
+from simdb.storage.runs.sums import REMEDY, check_merge, check_read, entries_in, written_entries
 from simdb.storage.runs.table import (
-    REMEDY,
     Entries,
     Put,
     Table,

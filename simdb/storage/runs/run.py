@@ -215,10 +215,21 @@ class Run:
         codec.verify_value(key, source.value(name, layout.COLUMN_KINDS[column], key))
         self.column(column, number, source)
 
+    def verify_table(self, name: bytes, source: Source) -> None:
+        """Raise CorruptError unless a table is stored and the checksums of its values are right."""
+        self._verify_columns(name, layout.TABLE_KINDS, source)
+
     def verify_directory(self, name: bytes, source: Source) -> None:
         """Raise CorruptError unless the directory of a table is stored with the right checksum."""
-        key = layout.table_key(self.info.number, layout.DIRECTORY)
-        codec.verify_value(key, source.value(name, layout.TABLE_KINDS[layout.DIRECTORY], key))
+        self._verify_columns(name, (layout.DIRECTORY,), source)
+
+    def _verify_columns(self, name: bytes, columns: Iterable[int], source: Source) -> None:
+        if layout.is_polytope_name(name) and not self.info.polytope_count:
+            return
+        for column in columns:
+            key = layout.table_key(self.info.number, column)
+            codec.verify_value(key, source.value(name, layout.TABLE_KINDS[column], key))
+        self.named_table(name, source)
 
     @property
     def segment_count(self) -> int:

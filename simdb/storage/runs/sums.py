@@ -11,8 +11,10 @@ from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import REMEDY, Entries, entries_of, joint, sums_of
+from simdb.storage.runs.table import Entries, entries_of, joint, sums_of
 from simdb.storage.runs.table_merge import TableMerge
+
+REMEDY = "build the tables again from the stored columns: rebuild(), simdb rebuild"
 
 
 def written_entries(
@@ -20,7 +22,8 @@ def written_entries(
 ) -> Entries:
     """Return the entries of a table of all `runs`, as they were written.
 
-    `table_names`: all tables of keys.
+    For a run of an older version, which has no sums, that are the stored entries if their checksums
+    are right; CorruptError otherwise.  `table_names`: all tables of keys.
     """
     return joint(_written(run, name, source, table_names) for run in runs)
 
@@ -75,13 +78,12 @@ def table_differences(
     run: Run, source: Source, table_names: Sequence[bytes]
 ) -> Iterator[tuple[bytes, str]]:
     """Yield the `differences` of the tables of a run."""
-    try:
-        known = sums_of(run.info, table_names)
-    except CorruptError as error:
-        yield layout.MANIFEST, str(error)
-        return
-    for name in known:
+    known = sums_of(run.info, table_names)
+    for name in (layout.IDS, *table_names):
         try:
+            if name not in known:
+                run.verify_table(name, source)
+                continue
             run.verify_directory(name, source)
             table = run.named_table(name, source)
             if entries_of(table.keys, table.ordinals).checksum != known[name]:
@@ -107,6 +109,10 @@ def column_differences(
 
 def _written(run: Run, name: bytes, source: Source, table_names: Sequence[bytes]) -> Entries:
     known = sums_of(run.info, table_names)
-    if name not in known:
+    table = run.named_table(name, source)
+    if name in known:
+        return Entries(len(table.keys), known[name])
+    if layout.is_polytope_name(name) and not run.info.polytope_count:
         return Entries(0, 0)
-    return Entries(len(run.named_table(name, source).keys), known[name])
+    run.verify_table(name, source)
+    return entries_of(table.keys, table.ordinals)

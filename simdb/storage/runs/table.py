@@ -14,11 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import RunInfo
-
-REMEDY = "build the tables again from the stored columns: rebuild(), simdb rebuild"
 
 Put = Callable[[bytes, bytes, Any], None]
 SUM_BYTES = 8
@@ -169,9 +166,9 @@ def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
 def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
     """Whether these can be the entries of the table that `with_entries` added last to a row.
 
-    A table without entries may have no sum.
+    A row without sums does not tell, and a table without entries may have no sum.
     """
-    if not entries.length:
+    if not entries.length or not info.sums:
         return entries.length == entry_count(info, name)
     last = info.sums[-SUM_BYTES:]
     return entries == (entry_count(info, name), int.from_bytes(last, "little"))
@@ -188,17 +185,14 @@ def run_info(
 
 
 def sums_of(info: RunInfo, table_names: Iterable[bytes]) -> dict[bytes, int]:
-    """Return the sum of each table of a run, of the table of ids first.
+    """Return the sum of each table of a run; nothing if not all are known.
 
-    `table_names`: all tables of keys, in order.  Cross-polytope tables without entries have no sum.
-    Raises CorruptError if the manifest has another number of sums.
+    `table_names`: all tables of keys, in order.  The table of ids comes before them, and
+    cross-polytope tables without entries have no sum.
     """
     has_polytopes = info.polytope_count > 0
     keyed = [name for name in table_names if has_polytopes or not layout.is_polytope_name(name)]
     names = [layout.IDS, *keyed]
     if len(info.sums) != SUM_BYTES * len(names):
-        raise CorruptError(
-            f"the manifest has {len(info.sums)} bytes of sums for run {info.number} with"
-            f" {len(names)} tables, not {SUM_BYTES * len(names)}; {REMEDY}"
-        )
+        return {}
     return dict(zip(names, np.frombuffer(info.sums, "<u8").tolist(), strict=True))
