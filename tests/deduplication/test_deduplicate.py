@@ -212,6 +212,17 @@ def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch):
     assert found.kept.tolist() == simdb.deduplicate(TEXTS).kept.tolist()
 
 
+def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_time(monkeypatch):
+    pytest.importorskip("pyarrow")
+    expected = simdb.deduplicate(TEXTS).removed.to_pylist()
+    monkeypatch.setattr("simdb.deduplication.within.COMPARED_ROWS", 3)
+
+    found = simdb.deduplicate(TEXTS).removed.to_pylist()
+
+    assert found == expected
+    assert len(found) > 3
+
+
 @pytest.mark.parametrize("data", [[], (), iter([]), [None, None], ["", ""]])
 def test_data_without_texts_is_kept(data):
     found = simdb.deduplicate(data)

@@ -102,7 +102,10 @@ def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
     assert found.verification.overruled >= len(estimated ^ set(true_pairs())) > 0
 
 
-def test_connected_clusters_are_the_components_of_the_pairs(db):
+@pytest.mark.parametrize("portion", [1, 3, 1 << 13])
+def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, portion):
+    monkeypatch.setattr("simdb.engine.search.sweep.JUDGED_PAIRS", portion)
+
     clusters = db.find_clusters(verify="exact", documents=TEXTS, recall=1.0)
 
     assert {frozenset(cluster.ids) for cluster in clusters} == components(true_pairs())

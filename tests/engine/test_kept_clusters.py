@@ -140,6 +140,7 @@ def test_kept_clusters_are_those_of_a_double_loop(
         patch.setattr(maintain, "WHOLE_MAX", whole)
         patch.setattr(split, "COMPARED_NEIGHBOURS_MAX", hubs)
         patch.setattr(split, "ROUND_MEMBERS", 1)
+        patch.setattr(split, "QUERIES_AT_ONCE", max(hubs, 1))
         patch.setattr(couples, "CHUNK_PAIRS", 3)
         for operations, end in transactions:
             after = oracle.copy()

@@ -22,6 +22,12 @@ def test_every_verb_answers_as_the_loops_do():
     assert code == 0, told
 
 
+def test_every_verb_answers_as_the_loops_do_if_all_sizes_are_tiny():
+    code, told = run("--seed", 300, "--seeds", 2, "--steps", 40, "--tiny", 1)
+
+    assert code == 0, told
+
+
 def test_a_wrong_answer_is_told_with_the_command_that_repeats_it(tmp_path):
     broken = tmp_path / "sitecustomize.py"
     broken.write_text("import simdb.engine.state.view as v\nv.View.live = lambda self: []\n")

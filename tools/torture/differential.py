@@ -41,6 +41,11 @@ def main():
         default=True,
         help="also use a transaction inside the iterators that it reads",
     )
+    parser.add_argument(
+        "--tiny",
+        type=float,
+        help="share of the constants of sizes.py that are tiny; default: drawn",
+    )
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support"), str(ROOT)]
@@ -114,6 +119,7 @@ def run_process(kernel, seeds, given, until):
         "--seeds", str(seeds[-1] + 1), "--jobs", str(step_of(seeds)),
         "--steps", str(given.steps), "--seconds", str(until - time.monotonic()),
         "--callbacks" if given.callbacks else "--no-callbacks",
+        *tiny_of(given),
     ]  # fmt: skip
     return subprocess.run(
         command,
@@ -128,7 +134,12 @@ def run_process(kernel, seeds, given, until):
 def command_of(seed, given):
     """Return the command that runs only one seed again, without its --kernel."""
     callbacks = "" if given.callbacks else " --no-callbacks"
-    return f"{sys.executable} {HERE} --seed {seed} --steps {given.steps}{callbacks}"
+    command = f"{sys.executable} {HERE} --seed {seed} --steps {given.steps}{callbacks}"
+    return " ".join([command, *tiny_of(given)])
+
+
+def tiny_of(given):
+    return [] if given.tiny is None else ["--tiny", str(given.tiny)]
 
 
 def step_of(seeds):
@@ -147,7 +158,7 @@ def run_here(given):
         if time.monotonic() > until:
             break
         print(f"begin {seed}", flush=True)
-        session = Session(seed, callbacks=given.callbacks, tally=tally)
+        session = Session(seed, callbacks=given.callbacks, tally=tally, tiny=given.tiny)
         try:
             session.run(given.steps)
         except Exception:
@@ -162,6 +173,7 @@ def report(session, given):
     """Print what failed, after which steps, and the command that runs only it."""
     print(f"FAILED in step {session.steps} of seed {session.seed}, in {session.directory}")
     print(f"options: {session.options}")
+    print("tiny constants:", *session.shrunk)
     print("last steps:", *session.last, f"in a transaction: {session.doing}", sep="\n  ")
     print(traceback.format_exc(), f"run just that by\n  {command_of(session.seed, given)}")
 

@@ -34,9 +34,13 @@ import sowing  # noqa: E402
 from crops import Texts, some_options  # noqa: E402
 from expected import Tally  # noqa: E402
 from shelf import Shelf  # noqa: E402
+from simdb.engine.maintenance import calibration  # noqa: E402
 from simdb.engine.state import staged_times  # noqa: E402
+from simdb.plan.cost import USUAL_DELAYS  # noqa: E402
+from sizes import SHARES, shrunk  # noqa: E402
 
 SIZES = (1000, 20_000, 200_000, 2_000_000)
+FEW = 2000  # documents up to which constants may be tiny, see sizes.py
 CROWD = 1200  # equal documents, if there are many documents
 LAST_STEPS = 12
 DEVIATIONS = 5.0  # by chance in less than one of a million runs
@@ -57,11 +61,18 @@ class Field:
         self.path = os.path.join(self.directory, "db")
         self.texts = Texts(seed, count, min(CROWD, count // 20))
         self.tally, self.now, self.made = tally, 1_000_000_000, 0
-        self.last, self.seconds = [], {}
+        self.last, self.seconds, self.shrunk = [], {}, []
         staged_times.now_seconds = lambda: self.now
+        calibration.measured_delays = lambda: USUAL_DELAYS
 
     def run(self, rounds, until):
-        """Insert the documents and call all verbs; return whether there was time for all."""
+        """Insert the documents and call all verbs, as long as there is time."""
+        chance = random.Random(f"sizes {self.seed}")
+        share = chance.choice(SHARES) if self.count <= FEW else 0.0
+        with shrunk(chance, share) as self.shrunk:
+            self.work(rounds, until)
+
+    def work(self, rounds, until):
         self.timed(self.fill)
         for _ in range(rounds):
             verbs = [*self.verbs()]
@@ -260,6 +271,7 @@ def passes(field, rounds, until):
         field.run(rounds, until)
     except Exception:
         print(f"FAILED with seed {field.seed}, in {field.directory}, options {field.options}")
+        print("tiny constants:", *field.shrunk)
         print("last steps:", *field.last[-LAST_STEPS:], sep="\n  ")
         print(traceback.format_exc())
         print(f"run just that by\n  {sys.executable} {HERE} --documents {field.count}", end="")

@@ -5,6 +5,7 @@ has the chance and the texts.
 """
 
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from oracle import ERROR_FLOAT32
@@ -84,26 +85,31 @@ def query_many(target, shelf, field):
 
 
 def nearest(target, shelf, field):
-    """Ask for the nearest documents with recall 1, which is exact."""
-    k = field.chance.choice([1, 10, 300])
+    """Ask for the nearest documents, of one rank or all, with recall 1, which is exact."""
+    k, rank = field.chance.choice([1, 10, 300]), field.chance.choice([None, None, 0, 1])
+    where = None if rank is None else lambda metadata: (metadata or {}).get("rank") == rank
     for document, entry in zip(*sampled(shelf, field), strict=True):
-        found = target.nearest(document, k, recall=1.0)
-        best = ranking(shelf, entry)
+        found = target.nearest(document, k, recall=1.0, where=where)
+        best = ranking(shelf, entry, rank)
         assert len(found) == min(k, len(best)), f"{len(found)} of {len(best)}, {k} were wanted"
         for match, (cost, distance) in zip(found, best, strict=False):
             told = match.distance if match.similarity is None else -match.similarity
             assert abs(told - cost) <= ERROR_FLOAT32, f"{match} where {cost}, {distance} is due"
-    return f"the nearest {k}"
+    return f"the nearest {k} of rank {rank}"
 
 
-def ranking(shelf, entry):
-    """Return (distance or negative similarity, distance) of all documents, best first."""
+def ranking(shelf, entry, rank):
+    """Return (distance or negative similarity, distance) of all documents, best first.
+
+    `rank`: of the documents with this rank only.
+    """
     if entry.bits is None:
         return []
     distances = shelf.distances(entry)
-    places = np.flatnonzero(shelf.is_live & (shelf.kinds != 0))
+    is_chosen = shelf.is_live & (shelf.kinds != 0)
+    places = np.flatnonzero(is_chosen if rank is None else is_chosen & (shelf.ranks == rank))
     costs = -shelf.similarities(entry, places)
-    if np.isnan(costs).all():
+    if not shelf.measures(entry):
         costs = distances[places].astype(float)
     places, costs = places[~np.isnan(costs)], costs[~np.isnan(costs)]
     order = np.argsort(costs, kind="stable")
@@ -184,9 +190,10 @@ def pairs_ask(shelf, field):
 
 
 def read(target, shelf, field):
-    """Compare all ids, and the columns of a sample."""
+    """Compare all ids, the first documents, and the columns of a sample."""
     live = shelf.live_ids()
     assert list(target) == live, "other ids, or another order"
+    assert [id for id, _ in islice(target.items(), LISTED)] == live[:LISTED]
     ids = field.some_ids_of(shelf, LISTED)
     places = np.array([shelf.places[id] for id in ids], np.int64)
     known, bits = target.bits_many([*ids, "unknown"])

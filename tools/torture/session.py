@@ -18,6 +18,7 @@ from expected import Expected, Tally
 from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage.environment import gate
+from sizes import SHARES, shrunk
 
 LAST_STEPS = 12
 SNAPSHOTS_MAX = 3
@@ -30,8 +31,9 @@ class AbortError(Exception):
 class Session:
     """A database with what it must hold, and its snapshots with what they must hold."""
 
-    def __init__(self, seed, *, callbacks, tally=None):
-        self.seed, self.callbacks = seed, callbacks
+    def __init__(self, seed, *, callbacks, tally=None, tiny=None):
+        """`tiny`: the share of the constants in `sizes` that are tiny; None draws it."""
+        self.seed, self.callbacks, self.tiny = seed, callbacks, tiny
         self.chance = random.Random(seed)
         self.steps = 0
         self.last = deque(maxlen=LAST_STEPS)
@@ -43,12 +45,13 @@ class Session:
         self.copies = 0
         self.snapshots = []
         self.pricing = tables_first(self.chance.random() < 0.5)
+        self.shrunk = []  # names of the constants that are tiny
 
     def run(self, steps):
         """Run `steps` steps, and check everything at the end."""
         calibration.measured_delays = lambda: USUAL_DELAYS
         gate.WAIT_SECONDS = 0.02
-        with self.pricing:
+        with self.pricing, self.shrink() as self.shrunk:
             self.create()
             for _ in range(steps):
                 self.last.append(self.step())
@@ -56,6 +59,11 @@ class Session:
             self.close()
             assert_sound(self.path)
         shutil.rmtree(self.directory)
+
+    def shrink(self):
+        """Make constants tiny by draws of their own, so that the steps of a seed stay the same."""
+        chance = random.Random(f"sizes {self.seed}")
+        return shrunk(chance, chance.choice(SHARES) if self.tiny is None else self.tiny)
 
     def create(self):
         self.open("x", options=self.options)

@@ -121,6 +121,12 @@ class Shelf:
             return np.bitwise_count(self.bits ^ np.uint64(entry.bits)).astype(np.int64)
         return np.minimum((self.rows != entry.minima).sum(axis=1), 255)
 
+    def measures(self, entry):
+        """Return whether a document is compared by similarity, not by distance only."""
+        return self.is_minhash or (
+            entry.vector is not None and self.options.sketch.store_volatility
+        )
+
     def similarities(self, entry, places):
         """Return the similarity of an entry and the documents at some places; NaN for none."""
         found = np.full(len(places), np.nan)
@@ -128,7 +134,7 @@ class Shelf:
             agreeing = (self.rows[places] == entry.minima).sum(axis=1) / self.rows.shape[1]
             chance = 1 / 256 if self.options.sketch.stored_bits == 8 else 0
             return np.maximum((agreeing - chance) / (1 - chance), 0)
-        if entry.vector is None or not self.options.sketch.store_volatility:
+        if not self.measures(entry):
             return found
         vector = entry.vector.astype(np.float64)
         for start in range(0, len(places), MEASURED):

@@ -1,0 +1,113 @@
+"""Sizes: the constants that decide which code runs, with tiny values for databases under test.
+
+Most constants are far larger than a database that can be compared with double loops.  `shrunk`
+replaces some of them by tiny values, so that every part, group and merge of many occurs.  Constants
+that are options are not here.  docs/SIZES.md says what crosses each constant.
+"""
+
+import importlib
+import pkgutil
+import sys
+from contextlib import contextmanager
+
+FOLDERS = ("engine", "index", "plan", "sketch", "storage")
+# Module without "simdb.", and its constants with tiny values.
+TINY = {
+    "engine.by_id": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},
+    "engine.clusters.links": {"COMPARED_MAX": 2},
+    "engine.clusters.maintain": {"SWEPT_LEAST": 3, "WHOLE_MAX": 2},
+    "engine.clusters.split": {
+        "REMOVED_MAX": 1, "COMPARED_NEIGHBOURS_MAX": 1, "GROUPS_MAX": 2, "FOUND_MAX": 4,
+        "QUERIES_AT_ONCE": 1, "ROUND_MEMBERS": 2,
+    },
+    "engine.clusters.star": {"BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3},
+    "engine.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
+    "engine.maintenance.compaction": {"METADATA_GROUP": 2},
+    "engine.maintenance.dump": {"GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
+    "engine.maintenance.load": {"COMMIT_DOCUMENTS": 7},
+    "engine.maintenance.one_run": {"HASHED_DOCUMENTS": 3},
+    "engine.search.couples": {
+        "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
+    },
+    "engine.search.crowds": {"CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2},
+    "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
+    "engine.search.nearest_where": {"FOUND_TOGETHER": 8},
+    "engine.search.rows": {"MANY": 2},
+    "engine.search.where": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},
+    "engine.state.band_tables": {"SORTING_QUERIES": 2},
+    "engine.state.fingerprint_kind": {"CROWD_SAMPLE": 4},
+    "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
+    "engine.state.kept_plans": {"FEW": 1, "PLANS_MAX": 1},
+    "engine.state.signature_vectors": {"COMPARED_BYTES": 300},
+    "engine.write.ahead": {"WAITING_BYTES": 500},
+    "engine.write.claim": {"GROUP_DOCUMENTS": 2, "CANDIDATES_MOST": 1},
+    "engine.write.learning": {
+        "SAMPLED_LEAST": 4, "SAMPLED_MOST": 6, "PROBES_MOST": 50, "BATCH": 2, "MATCHES_MOST": 9,
+        "MATCHES_KEPT": 2,
+    },
+    "index.bands": {"KEYED_SIGNATURES": 3},
+    "index.rotation": {"PART_ENTRIES": 3},
+    "plan.compaction": {
+        "AT_ONCE_DELTAS": 1, "PACE": 2, "LENGTH_MOST": 60, "COMPACTED_MOST": 80, "STAGED_MOST": 6,
+        "AHEAD_LEAST": 12,
+    },
+    "sketch.fitting": {"BATCH_DOCUMENTS": 3, "SORTED_FEATURES": 8},
+    "sketch.minhash_signer": {"COUNTED_DOCUMENTS": 2},
+    "sketch.sketcher": {"PART_DOCUMENTS": 3},
+    "storage.codec": {"SMALL_BYTES": 4096},  # smaller values of LMDB are not aligned
+    "storage.layout": {"SEGMENT_ORDINALS": 16},
+    "storage.membership": {"SPARE_CHUNKS": 1},
+    "storage.records.batch": {"FEW_DOCUMENTS": 2},
+    "storage.records.delta": {"LEAST_CAPACITY": 1},
+    "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
+    "storage.runs.columns": {"FEW": 1},
+    "storage.runs.merge": {"THREADED_DOCUMENTS": 4},
+    "storage.runs.merging": {"WINDOW_ENTRIES": 5},
+    "storage.runs.rewriting": {"WINDOW_ENTRIES": 3, "THREADED_MOST": 10},
+    "storage.runs.samples": {"SAMPLED_PAIRS_MAX": 4},
+    "storage.runs.seal": {"KEYED_DOCUMENTS": 3},
+    "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
+    "storage.transfer.frames": {"PART_BYTES": 50},
+    "threads": {"LEAST": 2, "BEGUN": 1},
+}  # fmt: skip
+# Databases have all, none or some of them: a tiny constant can hide what another one decides.
+SHARES = (0.0, 0.0, 0.2, 0.5, 1.0)
+
+
+@contextmanager
+def shrunk(chance, share):
+    """Make the constants of this share of the modules tiny, drawn by `chance`; yield names."""
+    names, before = [], []
+    load_all()
+    # Constants of one module stay together: some must be larger than others.
+    for module_name in [each for each in TINY if chance.random() < share]:
+        owner = importlib.import_module(f"simdb.{module_name}")
+        for name, tiny in TINY[module_name].items():
+            names.append(f"{module_name}.{name}")
+            for module in users_of(owner, name):
+                before.append((module, name, getattr(module, name)))
+                setattr(module, name, tiny)
+    try:
+        yield names
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+def load_all():
+    """Import all modules that may use the constants: later they would keep a tiny value."""
+    for folder in FOLDERS:
+        package = importlib.import_module(f"simdb.{folder}")
+        for found in pkgutil.walk_packages(package.__path__, f"simdb.{folder}."):
+            importlib.import_module(found.name)
+
+
+def users_of(owner, name):
+    """Return the module of a constant and the modules that have imported it by name."""
+    value = getattr(owner, name)
+    others = [
+        module
+        for path, module in sys.modules.items()
+        if path.startswith("simdb.") and vars(module).get(name) is value and module is not owner
+    ]
+    return [owner, *others]
