@@ -20,7 +20,9 @@ TINY = {
         "REMOVED_MAX": 1, "COMPARED_NEIGHBOURS_MAX": 1, "GROUPS_MAX": 2, "FOUND_MAX": 4,
         "QUERIES_AT_ONCE": 1, "ROUND_MEMBERS": 2,
     },
-    "engine.clusters.star": {"BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3},
+    "engine.clusters.star": {
+        "BATCH_FIRST": 2, "BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3,
+    },
     "engine.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
     "engine.maintenance.compaction": {"METADATA_GROUP": 2},
     "engine.maintenance.dump": {"GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},

@@ -28,7 +28,8 @@ from simdb.plans import Plan
 
 # The documents of a batch are compared with each other.  That pays if most of them represent
 # themselves, so a batch has at most `GROWTH` documents for each representative of the batch before.
-BATCH_FIRST, BATCH_DOCUMENTS = 1 << 6, 1 << 11
+BATCH_FIRST = 1 << 6
+BATCH_DOCUMENTS = 1 << 11
 GROWTH = 8
 # Components of at most this many documents are searched side by side.
 COMPARED_MAX = 256

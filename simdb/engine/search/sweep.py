@@ -23,7 +23,8 @@ from simdb.plans import Plan
 U32 = npt.NDArray[np.uint32]
 # So many pairs are judged before the next ones are left out if they are connected by then: first
 # few, because in a crowd these connect most of the others, and then twice as many each time.
-JUDGED_PAIRS_FIRST, JUDGED_PAIRS = 1 << 11, 1 << 13
+JUDGED_PAIRS_FIRST = 1 << 11
+JUDGED_PAIRS = 1 << 13
 
 
 def find_couples(
