@@ -347,7 +347,9 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
         slices = states.incoming.sketch_slices(
             self._store.sketcher, documents, None, size, errors=errors, threads=state.threads
         )
-        return search.many.of_slices(self._store, state, slices, question, first=first, room=room)
+        return search.many.of_slices(
+            self._store, state, slices, question, first=bool(first), room=room
+        )
 
     def _found(
         self,

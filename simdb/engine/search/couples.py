@@ -89,17 +89,18 @@ class Batches:
     spread over many batches.
     """
 
-    def __init__(self, ordinals: U32, threads: int, first: int = LOOKUP_QUERIES_FIRST) -> None:
+    def __init__(self, ordinals: U32, threads: int, first: int | None = None) -> None:
         """Take the ordinals of the documents, ascending; `threads` share each batch.
 
-        `first`: the size of the first batch; 1 if one document may match all others.
+        `first`: the size of the first batch, if not the usual one; 1 if one document may match all
+        others.
         """
         stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
         self._ordinals = np.concatenate(
             [ordinals[:0], *(ordinals[at::stride] for at in range(stride))]
         )
         self._last = 0
-        self._size = first
+        self._size = LOOKUP_QUERIES_FIRST if first is None else first
         self._most = LOOKUP_QUERIES * threads
 
     def __iter__(self) -> Iterator[U32]:

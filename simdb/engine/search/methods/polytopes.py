@@ -14,7 +14,6 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.search.couples import (
     LOOKUP_QUERIES,
-    LOOKUP_QUERIES_FIRST,
     Batches,
     Couples,
     couples_of,
@@ -235,8 +234,7 @@ def _looked_up(
     out, too.  `crowds`: puts off the documents that are in crowds.  `as_couples` makes pairs of
     documents and their matches.
     """
-    first = LOOKUP_QUERIES_FIRST if crowds is None else 1
-    batches = Batches(ordinals, state.threads, first)
+    batches = Batches(ordinals, state.threads, None if crowds is None else 1)
     for batch in batches:
         queries = batch if crowds is None else crowds.put_off(batch)
 
