@@ -12,7 +12,7 @@ WORDS = [f"w{number}" for number in range(5000)]
 TEXT_WORDS = 20
 COPIES = 3  # of one base text, in the mean
 EDITS = (0, 0, 1, 2, 4)
-# Most kept clusters by similarity are searched for at each insertion; this bounds the minutes.
+# Of more documents none is compared with all others: that takes hours.
 LARGE = 50_000
 
 
@@ -21,7 +21,9 @@ def some_options(chance, count):
     is_minhash = chance.random() < 0.25
     sketch = some_minhash(chance) if is_minhash else some_simhash(chance)
     can_measure = sketch.vector_bytes > 0
-    kept = ["none", *(["similarity"] if can_measure else []), *([] if is_minhash else ["distance"])]
+    polytopes = chance.choice([None, None, 0, 2]) if can_measure and not is_minhash else None
+    is_found = can_measure and (count <= LARGE or is_minhash or polytopes != 0)
+    kept = ["none", *(["similarity"] if is_found else []), *([] if is_minhash else ["distance"])]
     chosen = {
         "sketch": sketch,
         "recall": chance.choice([0.9, 0.95] if count > LARGE else [0.9, 1.0]),
@@ -32,9 +34,7 @@ def some_options(chance, count):
         "keep_clusters": chance.choice(kept),
         "keep_times": chance.choice(["none", "inserted", "seen"]),
     }
-    if not is_minhash and can_measure:
-        chosen["polytopes"] = chance.choice([None, None, 0, 2])
-    return simdb.Options(**chosen)
+    return simdb.Options(**chosen, **({} if polytopes is None else {"polytopes": polytopes}))
 
 
 def some_simhash(chance):
