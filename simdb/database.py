@@ -7,16 +7,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from simdb import engine, previews
-from simdb.choices import DurabilityName, ErrorsName, ModeName
+from simdb.choices import (
+    ConflictName,
+    DurabilityName,
+    ErrorsName,
+    MatchName,
+    MethodName,
+    ModeName,
+    VerifyName,
+)
 from simdb.engine import maintenance, write
-from simdb.engine.reading import Reading
+from simdb.engine.reading import ESTIMATE, Reading
 from simdb.engine.state.handle import Handle
 from simdb.engine.state.opening import open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.writing import Writing
 from simdb.errors import ClosedError, Error, OptionError, ReadOnlyError
 from simdb.ids import IdT
+from simdb.matches import Match, Matches
 from simdb.options import Options
 from simdb.plan.calibration import Calibration
 from simdb.sketch.kinds import AnySketcher
@@ -25,6 +33,11 @@ from simdb.threads import thread_count
 from simdb.values import Fingerprints
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from simdb.document_like import DocumentLike
+    from simdb.engine.search.judge import Documents
+    from simdb.engine.search.where import Where
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.state.incoming import Progress
     from simdb.engine.transaction import WriteTransaction
@@ -33,7 +46,7 @@ if TYPE_CHECKING:
     from simdb.signatures import Signatures
 
 
-class Database(Reading[IdT], Writing[IdT]):
+class Database(Reading[IdT]):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
 
     A process that was forked may use the database of its parent, which opens itself again there;
@@ -92,6 +105,155 @@ class Database(Reading[IdT], Writing[IdT]):
         """
         self._check_writable()
         return engine.transaction.WriteTransaction(self._store)
+
+    def insert(
+        self,
+        id: IdT,
+        document: "DocumentLike",
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        on_conflict: ConflictName = "error",
+        errors: ErrorsName = "strict",
+    ) -> None:
+        """Store one document and commit; see `WriteTransaction.insert`."""
+        with self.write() as transaction:
+            transaction.insert(
+                id, document, metadata, replace=replace, on_conflict=on_conflict, errors=errors
+            )
+
+    def insert_many(
+        self,
+        ids: Iterable[IdT],
+        documents: Any = None,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        on_conflict: ConflictName = "error",
+        errors: ErrorsName = "strict",
+        progress: "Progress | None" = None,
+        threads: int | None = None,
+    ) -> int:
+        """Store many documents and commit, all or none of them; returns how many were stored.
+
+        `ids` and `documents`: as many of both, or a mapping from ids to documents alone.  The other
+        arguments are described at `WriteTransaction.insert_many`.
+        """
+        with self.write() as transaction:
+            return transaction.insert_many(
+                ids, documents, metadata, replace=replace, on_conflict=on_conflict, errors=errors,
+                progress=progress, threads=threads,
+            )  # fmt: skip
+
+    def add_if_new(
+        self,
+        id: IdT,
+        document: "DocumentLike",
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        on_conflict: ConflictName = "same",
+        errors: ErrorsName = "strict",
+    ) -> Match[IdT] | None:
+        """Store a document and commit, unless a stored document matches it.
+
+        Returns None if it was stored, otherwise its best match.  The same claim made again returns
+        a match with the stored document.  No other writer can store a match between the search and
+        the insertion.  See `WriteTransaction.add_if_new`.
+        """
+        with self.write() as transaction:
+            return transaction.add_if_new(
+                id, document, metadata, similarity=similarity, distance=distance, recall=recall,
+                method=method, on_conflict=on_conflict, errors=errors,
+            )  # fmt: skip
+
+    def add_many_if_new(
+        self,
+        ids: Iterable[IdT],
+        documents: Any = None,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        on_conflict: ConflictName = "same",
+        errors: ErrorsName = "strict",
+        verify: VerifyName = ESTIMATE,
+        texts: "Documents[IdT] | None" = None,
+        progress: "Progress | None" = None,
+        threads: int | None = None,
+    ) -> Matches[IdT]:
+        """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
+        with self.write() as transaction:
+            return transaction.add_many_if_new(
+                ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
+                method=method, on_conflict=on_conflict, errors=errors, verify=verify, texts=texts,
+                progress=progress, threads=threads,
+            )  # fmt: skip
+
+    def insert_batch(
+        self,
+        ids: Iterable[IdT],
+        documents: Any = None,
+        metadata: Any = None,
+        *,
+        match: MatchName = "all",
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        memory_limit: int | None = None,
+        errors: ErrorsName = "strict",
+        progress: "Progress | None" = None,
+        threads: int | None = None,
+    ) -> Matches[IdT]:
+        """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
+        with self.write() as transaction:
+            return transaction.insert_batch(
+                ids, documents, metadata, match=match, similarity=similarity, distance=distance,
+                recall=recall, method=method, memory_limit=memory_limit, errors=errors,
+                progress=progress, threads=threads,
+            )  # fmt: skip
+
+    def update_metadata(self, id: IdT, metadata: Any) -> None:
+        """Replace the metadata of one document and commit; None removes them.
+
+        Raises NotFoundError if the id is unknown.
+        """
+        with self.write() as transaction:
+            transaction.update_metadata(id, metadata)
+
+    def delete(self, id: IdT) -> None:
+        """Delete one document and commit; NotFoundError if the id is unknown."""
+        with self.write() as transaction:
+            transaction.delete(id)
+
+    def delete_many(self, ids: Iterable[IdT]) -> int:
+        """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
+        with self.write() as transaction:
+            return transaction.delete_many(ids)
+
+    def delete_where(self, where: "Where") -> int:
+        """Delete each document for whose metadata `where(metadata)` is true, and commit.
+
+        Returns the number of documents deleted.  See `WriteTransaction.delete_where`.
+        """
+        with self.write() as transaction:
+            return transaction.delete_where(where)
+
+    def expire(self, before: "datetime", *, where: "Where | None" = None) -> int:
+        """Delete the documents whose time is before `before`, and commit; returns their number.
+
+        `where`: of these only the ones that `delete_where(where)` would delete.
+        The database must have been created with `Options.keep_times`.  See
+        `WriteTransaction.expire`.
+        """
+        with self.write() as transaction:
+            return transaction.expire(before, where=where)
 
     def fit_idf(
         self,

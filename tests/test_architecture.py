@@ -115,8 +115,7 @@ FOLDERS = {
         "maintenance.shortness",
         "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
-        "pairing", "exporting", "by_id", "reading", "changing", "snapshot", "transaction",
-        "writing",
+        "exporting", "reading", "snapshot", "transaction",
     ],
     "sharding": [
         "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "searching",

@@ -3,34 +3,13 @@
 A note has a name and plain content, such as which documents one run of a program has stored.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 from simdb.checks import shown
-from simdb.engine.state.state import State
 from simdb.errors import InputError
 from simdb.storage import codec, layout
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
 from simdb.storage.records.metadata import METADATA_BYTES_MAX
-
-
-class Noted(Protocol):
-    """The reading verb about notes, over the state that `_state` gives."""
-
-    def _state(self) -> State:
-        """Enter a consistent state, for a `with` block."""
-
-    def note(self, name: str) -> Any:
-        """Return the content of the note `name`; None without one.
-
-        A note is a small object that a program stores beside the documents, with `set_note` of a
-        write transaction: None, bool, int, float, str, bytes, or lists and dicts of them.  It stays
-        when the database is compacted or rebuilt, and copies and dumps have it.
-
-        Raises InputError for an invalid name, CorruptError if the stored note is damaged.
-        """
-        key = note_key(name)
-        with self._state() as state:
-            return state.note(key)
 
 
 def note_key(name: object) -> bytes:

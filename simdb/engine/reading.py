@@ -4,44 +4,71 @@ Each verb makes a `Question` of its arguments, enters a consistent state, answer
 state.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from simdb import checks
-from simdb.choices import ErrorsName, MethodName
-from simdb.engine import explain, search
+from simdb.arrow import checked_arrow, read_batches
+from simdb.choices import ErrorsName, MethodName, PolicyName, VerifyName
+from simdb.documents import Document
+from simdb.engine import clusters, explain, exporting, search
 from simdb.engine import state as states
-from simdb.engine.by_id import ById
-from simdb.engine.notes import Noted
+from simdb.engine.notes import note_key
 from simdb.engine.search import lookup, one
 from simdb.engine.search.question import (
     Question,
+    bounded,
     check_limit,
+    is_maintained,
     of_any,
     of_pairs,
 )
 from simdb.engine.search.rows import Rows
 from simdb.engine.search.where import check_optional, kept, kept_matches
-from simdb.engine.state.documents import drawn, known_ordinals
+from simdb.engine.state.documents import drawn, find_ids, known_ordinals, stored_sketches
 from simdb.engine.state.state import State
-from simdb.errors import InputError
+from simdb.engine.state.store import Store
+from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
-from simdb.matches import Match, Matches
+from simdb.matches import Match, Matches, PairArrays
+from simdb.plan.problem import Criterion
+from simdb.plan.rotation import check_rotations
 from simdb.plans import Plan
+from simdb.storage import layout
+from simdb.storage.records.metadata import unpacked
 from simdb.threads import thread_count
 from simdb.values import ORDINALS_MAX
 
 if TYPE_CHECKING:
+    from simdb.clusters import Clusters
     from simdb.document_like import DocumentLike
+    from simdb.engine.search.judge import Documents, Judge
     from simdb.engine.search.many import Room
+    from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.verify import Verify, VerifyMany
     from simdb.engine.search.where import Where
     from simdb.reports import Explanation
 
+ESTIMATE: Final = "estimate"
+ITERATED_IDS = 4096
+ITERATED_DOCUMENTS = 1024
+EXPORTED_DOCUMENTS = 1 << 14
 
-class Reading(ById[IdT], Noted, Protocol[IdT]):
+Default = TypeVar("Default")
+Read = TypeVar("Read")
+
+U32 = npt.NDArray[np.uint32]
+
+
+class Reading(Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
+
+    _store: Store
 
     def query(
         self,
@@ -329,6 +356,307 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
                 self._store.options, criterion, population, state.calibration, n
             )
 
+    def find_all(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        rotations: int | None = None,
+        verify: VerifyName = ESTIMATE,
+        documents: "Documents[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> "Pairs[IdT]":
+        """Find every pair of stored documents that match; see `query` for the criterion.
+
+        Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
+        `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
+
+        method="rotation" sorts all fingerprints in `rotations` orders, 1 to 64, and compares
+        neighbours; None takes as many orders as the recall needs.  The plan predicts the share of
+        pairs missed.  `threads`: see `insert_many`.
+
+        verify="exact" decides by the exact similarity of the texts what the stored sketches only
+        estimate.  `documents` then gives the texts: a mapping from id to text, or a function that
+        takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of tokens, or an
+        Arrow column).  It is asked only for candidates, some thousand at a time, in the thread that
+        reads the pairs; where it has None, the estimate decides.  The exact similarity is Jaccard's
+        if every feature counts once, as by default; for weighted features it is what the sketch
+        estimates.  `similarity` is the least exact similarity of a pair; without it, 0.8, or what
+        the default of the database means.  `Pairs.verification` counts how many pairs the
+        estimate would have decided otherwise.
+        """
+        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            state.threads = count
+            criterion = of_pairs(self._store.options, state.counts, question)
+            judge = None
+            if is_exact:
+                criterion, judge = self._judging(criterion, question, documents)
+            plan = state.plan(criterion, is_swept=True)
+            stream = search.pairs.PairStream(
+                state, criterion, hold=owner._hold, end=end, judge=judge
+            )
+        return search.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
+
+    def find_clusters(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        rotations: int | None = None,
+        policy: PolicyName = "connected",
+        representative: str = "first",
+        verify: VerifyName = ESTIMATE,
+        documents: "Documents[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> "Clusters[IdT]":
+        """Find the groups of two or more documents that match; see `query` for the criterion.
+
+        `policy`: "connected" puts documents that a chain of matches connects into one cluster.
+        "star" takes the documents in order: each joins the earliest representative that matches it,
+        or becomes a representative itself, so every member matches its representative.
+
+        `representative`: "first" orders documents by insertion.  Any other value names a field of
+        the metadata: the least number, or text, comes first, and documents without the field last.
+        The first member of a cluster in that order is its representative.  `rotations`: see
+        `find_all`.  `threads`: see `insert_many`.  `verify`, `documents`: see `find_all`; documents
+        with equal sketches match without a look at their texts, and so do, in connected clusters,
+        documents that are connected already.
+
+        If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
+        own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
+        higher `recall`, forces a new search.
+
+        Equal documents are linked to the first of them and not compared with each other, so many
+        copies cost little.  Raises OptionError for an unknown policy or field, InputError for
+        values of the field that cannot be ordered.
+        """
+        clusters.find.check_policy(policy)
+        check_rotations(method, rotations)
+        options = self._store.options
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        question = question if is_exact else bounded(options, question)
+        with self._state() as state:
+            state.threads = count
+            order = clusters.order
+            is_first = representative == order.FIRST
+            places = None if is_first else order.places_by_field(state, representative)
+            is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
+            if is_stored and not is_exact:
+                labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
+                return clusters.find.as_clusters(state, labels, places)
+            criterion = of_pairs(options, state.counts, question)
+            judge = None
+            if is_exact:
+                criterion, judge = self._judging(criterion, question, documents)
+            return clusters.find.find_clusters(
+                state, criterion, policy=policy, places=places, judge=judge
+            )
+
+    def cluster(self, id: IdT) -> list[IdT]:
+        """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
+
+        The first id is the representative.  A document without matches is alone in its cluster.
+        The cluster is read from disk, without a search.  By distance it equals the result of
+        `find_clusters`; by similarity it holds the matches that the searches at each insertion
+        found, with the `recall` of the database.
+
+        Raises NotFoundError for an unknown id, OptionError if the database was created without
+        `keep_clusters`.
+        """
+        if not self._store.options.keeps_clusters:
+            raise OptionError(
+                f"{self._store.environment.path} does not maintain clusters; use find_clusters,"
+                " or create a database with Options(keep_clusters='distance') or 'similarity'"
+            )
+        with self._state() as state:
+            (ordinal,) = known_ordinals(state, [id])
+            members = state.membership().members(int(ordinal), state.next_ordinal)
+            return list(state.identifiers(members).decode(members))
+
+    def compare(
+        self,
+        left: Iterable[IdT],
+        right: Iterable[IdT],
+        *,
+        verify: VerifyName = ESTIMATE,
+        documents: "Documents[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> PairArrays[IdT]:
+        """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
+
+        Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
+        `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
+        measures.  Raises NotFoundError for an unknown id, InputError unless there are as many ids
+        on both sides.  `verify`, `documents`: see `find_all`; with verify="exact" the similarities
+        are exact.  `threads`: see `insert_many`.
+        """
+        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        both = [states.incoming.as_list(ids, "ids") for ids in (left, right)]
+        if len(both[0]) != len(both[1]):
+            raise InputError(
+                f"left and right must have as many ids, got {len(both[0])} and {len(both[1])}"
+            )
+        with self._state() as state:
+            state.threads = count
+            ordinals = [known_ordinals(state, ids) for ids in both]
+            found = search.couples.compared(state, *ordinals)
+            if is_exact and documents is not None:
+                found = self._judge(None, documents).measured(state, found)
+            return search.couples.as_pairs(state, found, is_exact=is_exact)
+
+    @overload
+    def get(self, id: IdT) -> Document[IdT] | None: ...
+
+    @overload
+    def get(self, id: IdT, default: Default) -> Document[IdT] | Default: ...
+
+    def get(self, id: IdT, default: Any = None) -> Any:
+        """Return the stored document `id`, or `default` if no document has this id.
+
+        `database[id]` raises NotFoundError instead.
+        """
+        with self._state() as state:
+            found = find_ids(state, [id])
+            return default if found[0] < 0 else _documents(state, [id], found.astype(np.uint32))[0]
+
+    def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
+        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            return _documents(state, listed, known_ordinals(state, listed))
+
+    def keys(self) -> Iterator[IdT]:
+        """Yield the ids of the documents stored now, in the order of insertion."""
+        return self._each_part(ITERATED_IDS, _ids)
+
+    def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
+        """Yield the id and the document of each document stored now, in the order of insertion.
+
+        A thousand documents are in memory at a time.  Later changes to the database are not seen.
+        """
+        return self._each_part(ITERATED_DOCUMENTS, _items)
+
+    def sketches(self, *, ids: str = "auto") -> Any:
+        """Return the sketches of all stored documents: a pyarrow.RecordBatchReader.
+
+        The columns are `id`, `is_empty` and, of fingerprints, `bits` uint64 and `vector`, the bytes
+        of the stored weights, null for a document without weights; or `signature`, the bytes of
+        the stored minima.  Another database stores them again, bit for bit, with
+
+            for batch in database.sketches():
+                other.insert_many(batch["id"], simdb.Fingerprints.from_arrow(batch))
+
+        or `simdb.Signatures.from_arrow(batch, sketch)`.  Some ten thousand documents are in memory
+        at a time, in the order of insertion, of which those without weights come last.  Later
+        changes to the database are not seen.  The bits of a document without features are all set.
+        Raises OptionError without pyarrow.  `ids`: see `Pairs.to_arrow`.
+        """
+        checked_arrow(ids)
+        is_minhash = self._store.options.is_minhash
+        with self._state() as state:
+            empty = exporting.no_sketches(is_minhash, state)
+        columns = partial(exporting.sketch_columns, is_minhash)
+        chunks = self._each_part(EXPORTED_DOCUMENTS, columns)
+        return read_batches(chunks, empty, id_columns=["id"], ids=ids)
+
+    def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
+        """Return whether each of `ids` is the id of a stored document: bool[n]."""
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            return found >= 0
+
+    def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
+
+        It is much faster than `get_many`.  The bits of an unknown id are 0.
+        """
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            is_stored = found >= 0
+            bits = np.zeros(len(found), np.uint64)
+            ordinals = found[is_stored].astype(np.uint32)
+            bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
+            return is_stored, bits
+
+    def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
+        """Return the time of each of the stored documents `ids`: datetime64[s][n], in UTC.
+
+        It is when the document was inserted or, with `Options(keep_times="seen")`, inserted or last
+        matched by a claim; NaT for a document without a time.  Raises OptionError if the database
+        keeps no times, NotFoundError for the first unknown id.
+        """
+        if not self._store.options.keeps_times:
+            raise OptionError(
+                f"{self._store.environment.path} keeps no times of documents; create a database"
+                " with Options(keep_times='inserted') or 'seen' and insert the documents there"
+            )
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            seconds = state.times()[known_ordinals(state, listed)]
+        times: npt.NDArray[np.datetime64] = seconds.astype("datetime64[s]")
+        times[seconds == 0] = np.datetime64("NaT")
+        return times
+
+    def __getitem__(self, id: IdT) -> Document[IdT]:
+        """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.
+
+        A document is a copy: to change what is stored, use `update_metadata` or `insert`.
+        """
+        return self.get_many([id])[0]
+
+    def __contains__(self, id: object) -> bool:
+        """Return whether a document with this id is stored."""
+        with self._state() as state:
+            return bool(find_ids(state, [id])[0] >= 0)
+
+    def __len__(self) -> int:
+        """Return the number of stored documents."""
+        with self._state() as state:
+            return state.counts.document_count
+
+    def __iter__(self) -> Iterator[IdT]:
+        """Yield the ids of the documents stored now, in the order of insertion."""
+        return self._each_part(ITERATED_IDS, _ids)
+
+    # Without this, reversed() would take whole numbers from the length downward as ids.
+    __reversed__: ClassVar[None] = None
+
+    def __bool__(self) -> bool:
+        """Return True, even if no document is stored."""
+        return True
+
+    def note(self, name: str) -> Any:
+        """Return the content of the note `name`; None without one.
+
+        A note is a small object that a program stores beside the documents, with `set_note` of a
+        write transaction: None, bool, int, float, str, bytes, or lists and dicts of them.  It stays
+        when the database is compacted or rebuilt, and copies and dumps have it.
+
+        Raises InputError for an invalid name, CorruptError if the stored note is damaged.
+        """
+        key = note_key(name)
+        with self._state() as state:
+            return state.note(key)
+
+    def _state(self) -> State:
+        """Enter a consistent state, for a `with` block."""
+
+    def _hold(self) -> State:
+        """Enter the committed state without staged changes; it does not end during the block."""
+
+    def _lasting(self) -> "tuple[Reading[IdT], Callable[[], None] | None]":
+        """Return a reader whose state outlasts a verb, and a function to end it, or None."""
+
     def _rows(
         self,
         state: State,
@@ -366,3 +694,57 @@ class Reading(ById[IdT], Noted, Protocol[IdT]):
             check_limit(limit)
         with self._state() as state:
             return one.find(state, document, id, given, limit, errors, first=first)
+
+    def _judge(self, similarity: float | None, documents: "Documents[IdT] | None") -> "Judge":
+        """Return the judge with the exact threshold `similarity`; None: that of the database."""
+        assert documents is not None, "check_verification has refused that"
+        options = self._store.options
+        return search.judge.judge_of(
+            self._store.exact_similarity(), documents, similarity, options.similarity
+        )
+
+    def _judging(
+        self, criterion: Criterion, question: Question, documents: "Documents[IdT] | None"
+    ) -> "tuple[Criterion, Judge]":
+        """Return the criterion of candidates, and the judge that decides them."""
+        judge = self._judge(question.similarity, documents)
+        return search.judge.candidates_of(self._store.options, criterion, judge), judge
+
+    def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
+        """Yield what `read` returns for the documents stored now, `size` documents at a time."""
+        owner, end = self._lasting()
+        with owner._state() as state:
+            ordinals = state.live()
+        for start in range(0, len(ordinals), size):
+            part = ordinals[start : start + size]
+            with owner._hold():
+                state.source.check_open()
+                found = read(state, part)
+            yield from found
+        if end is not None:
+            end()
+
+
+def _ids(state: State, ordinals: U32) -> list[Any]:
+    return list(state.identifiers(ordinals).decode(ordinals))
+
+
+def _items(state: State, ordinals: U32) -> list[tuple[Any, Document[Any]]]:
+    ids = _ids(state, ordinals)
+    return list(zip(ids, _documents(state, ids, ordinals), strict=True))
+
+
+def _documents(state: State, ids: list[Any], ordinals: U32) -> list[Document[Any]]:
+    """Return the stored documents with these ids and ordinals."""
+    sketches = stored_sketches(state, ordinals)
+    listed = ordinals.tolist()
+    packed = state.metadata_of_many(listed)
+    return [
+        Document(
+            id,
+            state.kind.fingerprint_of(sketches, at),
+            unpacked(packed, ordinal),
+            state.kind.signature_of(sketches, at),
+        )
+        for at, (id, ordinal) in enumerate(zip(ids, listed, strict=True))
+    ]

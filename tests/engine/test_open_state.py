@@ -127,7 +127,7 @@ def test_pairs_are_read_by_one_thread_at_a_time(filled):
 
 
 def test_what_was_not_read_ends_with_the_database(filled, monkeypatch):
-    monkeypatch.setattr("simdb.engine.by_id.ITERATED_IDS", 10)
+    monkeypatch.setattr("simdb.engine.reading.ITERATED_IDS", 10)
     pairs, ids = filled.find_all(distance=30).chunks(), iter(filled)
     next(ids)
 

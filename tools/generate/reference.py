@@ -28,14 +28,11 @@ FIRST = [
 ]
 # Members that several classes share are described once, with the best known class.
 SHARED = {
-    "Database": {
-        "reading": "Reading", "by_id": "ById", "pairing": "Pairing", "writing": "Writing",
-    },
-    "WriteTransaction": {"changing": "Changing"},
-}  # fmt: skip
+    "Database": {"reading": "Reading"},
+}
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
-SHARED_VERBS = "the reading verbs, `query` to `compare`"
+SHARED_VERBS = "the reading verbs, `query` to `note`"
 # A public class is written without the type of its ids; a list of ids has it.
 ID_TYPES = ("IdT", "IdT_co")
 BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")

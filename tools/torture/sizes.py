@@ -13,7 +13,7 @@ from contextlib import contextmanager
 FOLDERS = ("engine", "index", "plan", "sketch", "storage")
 # Module without "simdb.", and its constants with tiny values.
 TINY = {
-    "engine.by_id": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},
+    "engine.reading": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},
     "engine.clusters.links": {"COMPARED_MAX": 2},
     "engine.clusters.maintain": {"SWEPT_LEAST": 3, "WHOLE_MAX": 2},
     "engine.clusters.split": {
