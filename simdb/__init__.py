@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from simdb.features import Features
     from simdb.functions import (
         distance,
-        explain,
         find_all,
         find_clusters,
         fingerprint,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
         fit_idf,
         load,
         load_idf,
-        plan,
         save_idf,
         signature,
         signatures,
@@ -70,6 +68,7 @@ if TYPE_CHECKING:
         Rebuild,
         Statistics,
     )
+    from simdb.search import Search
     from simdb.sharding.reports import ShardedStatistics
     from simdb.sharding.routing import shard_of
     from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
@@ -98,7 +97,6 @@ else:
             "simdb.features": ["Features"],
             "simdb.functions": [
                 "distance",
-                "explain",
                 "find_all",
                 "find_clusters",
                 "fingerprint",
@@ -106,7 +104,6 @@ else:
                 "fit_idf",
                 "load",
                 "load_idf",
-                "plan",
                 "save_idf",
                 "signature",
                 "signatures",
@@ -130,6 +127,7 @@ else:
                 "Rebuild",
                 "Statistics",
             ],
+            "simdb.search": ["Search"],
             "simdb.sharding.reports": ["ShardedStatistics"],
             "simdb.sharding.routing": ["shard_of"],
             "simdb.sharding.sharded_database": ["ShardedDatabase", "open_sharded"],
@@ -192,6 +190,7 @@ __all__ = [
     "ReadOnlyError",
     "Rebuild",
     "ReplacedError",
+    "Search",
     "Shard",
     "ShardedDatabase",
     "ShardedStatistics",
@@ -207,7 +206,6 @@ __all__ = [
     "__version__",
     "deduplicate",
     "distance",
-    "explain",
     "find_all",
     "find_clusters",
     "fingerprint",
@@ -218,7 +216,6 @@ __all__ = [
     "load_idf",
     "open",
     "open_sharded",
-    "plan",
     "save_idf",
     "shard_of",
     "signature",

@@ -1,6 +1,6 @@
-"""Choices: the words that arguments such as `method=` take, as types for type checkers.
+"""Choices: the words that arguments such as `search=` take, as types for type checkers.
 
-A type checker then finds `method="pms"`.  At run time each word is checked as before.  Code that
+A type checker then finds `search="pms"`.  At run time each word is checked as before.  Code that
 passes such an argument on can name its type: `def find(method: simdb.choices.MethodName)`.
 
 `MethodName`: "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding".

@@ -17,33 +17,31 @@ from simdb.choices import (
     VerifyName,
 )
 from simdb.engine import maintenance, write
-from simdb.engine.reading import ESTIMATE, Reading
+from simdb.engine.reading import Reading
 from simdb.engine.state.handle import Handle
 from simdb.engine.state.opening import open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import ClosedError, Error, OptionError, ReadOnlyError
+from simdb.errors import ClosedError, Error, ReadOnlyError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.options import Options
 from simdb.plan.calibration import Calibration
+from simdb.search import Search
 from simdb.sketch.kinds import AnySketcher
-from simdb.sketch.sketcher import Sketcher
 from simdb.threads import thread_count
-from simdb.values import Fingerprints
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from simdb.document_like import DocumentLike
-    from simdb.engine.search.judge import Documents
+    from simdb.engine.search.judge import Texts
     from simdb.engine.search.where import Where
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.state.incoming import Progress
     from simdb.engine.transaction import WriteTransaction
     from simdb.idf import IdfTable
     from simdb.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
-    from simdb.signatures import Signatures
 
 
 class Database(Reading[IdT]):
@@ -76,7 +74,11 @@ class Database(Reading[IdT]):
 
     @property
     def sketcher(self) -> AnySketcher:
-        """The sketcher, which makes the same sketches of documents as this database."""
+        """The sketcher, which makes the same sketches of documents as this database.
+
+        `sketcher.fingerprints(documents)`, or `sketcher.signatures(documents)` of MinHash, use the
+        stored stop words and IDF table, and the tokeniser if `open` allows it.
+        """
         return self._store.sketcher
 
     @property
@@ -112,15 +114,12 @@ class Database(Reading[IdT]):
         document: "DocumentLike",
         metadata: Any = None,
         *,
-        replace: bool = False,
         on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
     ) -> None:
         """Store one document and commit; see `WriteTransaction.insert`."""
         with self.write() as transaction:
-            transaction.insert(
-                id, document, metadata, replace=replace, on_conflict=on_conflict, errors=errors
-            )
+            transaction.insert(id, document, metadata, on_conflict=on_conflict, errors=errors)
 
     def insert_many(
         self,
@@ -128,7 +127,6 @@ class Database(Reading[IdT]):
         documents: Any = None,
         metadata: Any = None,
         *,
-        replace: bool = False,
         on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
@@ -141,7 +139,7 @@ class Database(Reading[IdT]):
         """
         with self.write() as transaction:
             return transaction.insert_many(
-                ids, documents, metadata, replace=replace, on_conflict=on_conflict, errors=errors,
+                ids, documents, metadata, on_conflict=on_conflict, errors=errors,
                 progress=progress, threads=threads,
             )  # fmt: skip
 
@@ -154,7 +152,7 @@ class Database(Reading[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
@@ -167,7 +165,7 @@ class Database(Reading[IdT]):
         with self.write() as transaction:
             return transaction.add_if_new(
                 id, document, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, on_conflict=on_conflict, errors=errors,
+                search=search, on_conflict=on_conflict, errors=errors,
             )  # fmt: skip
 
     def add_many_if_new(
@@ -179,11 +177,11 @@ class Database(Reading[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
-        verify: VerifyName = ESTIMATE,
-        texts: "Documents[IdT] | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -191,7 +189,7 @@ class Database(Reading[IdT]):
         with self.write() as transaction:
             return transaction.add_many_if_new(
                 ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, on_conflict=on_conflict, errors=errors, verify=verify, texts=texts,
+                search=search, on_conflict=on_conflict, errors=errors, verify=verify, texts=texts,
                 progress=progress, threads=threads,
             )  # fmt: skip
 
@@ -205,8 +203,7 @@ class Database(Reading[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
-        memory_limit: int | None = None,
+        search: "MethodName | Search | None" = None,
         errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
         threads: int | None = None,
@@ -215,7 +212,7 @@ class Database(Reading[IdT]):
         with self.write() as transaction:
             return transaction.insert_batch(
                 ids, documents, metadata, match=match, similarity=similarity, distance=distance,
-                recall=recall, method=method, memory_limit=memory_limit, errors=errors,
+                recall=recall, search=search, errors=errors,
                 progress=progress, threads=threads,
             )  # fmt: skip
 
@@ -282,28 +279,6 @@ class Database(Reading[IdT]):
         self._check_writable()
         write.idf.set_idf(self._store, table)
 
-    def fingerprints(
-        self, documents: Iterable[Any], *, errors: ErrorsName = "strict", threads: int | None = None
-    ) -> Fingerprints:
-        """Return the fingerprints of many documents of one kind, as this database makes them.
-
-        They use the stored stop words, and the tokeniser if `simdb.open` allows it.  `threads`: see
-        `insert_many`.  Raises OptionError if the database stores MinHash signatures.
-        """
-        sketcher = self.sketcher
-        if not isinstance(sketcher, Sketcher):
-            raise OptionError(f"{self._path} stores MinHash signatures; use signatures()")
-        return sketcher.fingerprints(documents, errors=errors, threads=thread_count(threads))
-
-    def signatures(
-        self, documents: Iterable[Any], *, errors: ErrorsName = "strict", threads: int | None = None
-    ) -> "Signatures":
-        """Return the MinHash signatures of many documents; see `fingerprints`."""
-        sketcher = self.sketcher
-        if isinstance(sketcher, Sketcher):
-            raise OptionError(f"{self._path} stores fingerprints; use fingerprints()")
-        return sketcher.signatures(documents, errors=errors, threads=thread_count(threads))
-
     def stats(self) -> "Statistics":
         """Return the numbers of the database: documents, bytes, runs and readers."""
         self._check_open()
@@ -345,7 +320,7 @@ class Database(Reading[IdT]):
         `sample`: the number of stored documents to compare with all others, drawn at random with
         `seed`; None takes about a second.  It may also be documents like your queries, which teach
         more.  The calibration is stored with the speed of this machine and used from then on; see
-        `plan`.  With cross-polytope tables, only method="psm", "multiprobe" and `distance` use it.
+        `plan`.  With cross-polytope tables, only search="psm", "multiprobe" and `distance` use it.
 
         A calibration does not cover documents inserted later.  Queries compare these one by one, or
         search as if there were no calibration if that is faster, until the next `calibrate` or

@@ -1,35 +1,27 @@
-"""Functions: fingerprints, signatures, similarities, IDF tables and plans without a database."""
+"""Functions: fingerprints, signatures, similarities and IDF tables, without a database."""
 
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.checks import flag, instance
-from simdb.choices import ErrorsName, MethodName
+from simdb.checks import instance
+from simdb.choices import ErrorsName
 from simdb.correction import corrected
-from simdb.engine import explain as explaining
 from simdb.engine import maintenance
 from simdb.engine.clusters import arrays
-from simdb.engine.search.planning import plan_without_database
-from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
-from simdb.index.bands import bands_of
-from simdb.index.defaults import settled
 from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
-from simdb.plans import Plan
+from simdb.options import Simhash
 from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
-from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.quantisation import widened
 from simdb.sketch.ready import ReadySketcher
 from simdb.sketch.sketcher import Sketcher
@@ -40,7 +32,7 @@ from simdb.values import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, des
 from simdb.vector_form import DIMENSIONS, unpack, width
 
 if TYPE_CHECKING:
-    from simdb.reports import Explanation
+    pass
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 
@@ -242,65 +234,6 @@ def find_clusters(
     """
     count = thread_count(threads)
     return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance, threads=count)
-
-
-def explain(
-    left: Any,
-    right: Any,
-    sketch: Simhash | Minhash | None = None,
-    *,
-    similarity: float | None = None,
-    distance: int | None = None,
-    errors: ErrorsName = "strict",
-) -> "Explanation":
-    """Explain why two documents match or do not, and which features moved which bits.
-
-    The answer is that of a database with default options and this `sketch`, but from weights that
-    are not rounded for storing.  The documents match if they satisfy `similarity` and `distance`.
-    They can be of any kind; features are listed for documents that have features.
-    """
-    sketch = Simhash() if sketch is None else sketch
-    instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
-    options, question = Options(sketch=sketch), Question(similarity, distance)
-    if isinstance(sketch, Minhash):
-        reasons = explaining.signatures
-        minhash_sketcher = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
-        given_signature = reasons.given_signature
-        first, second = (given_signature(minhash_sketcher, each, errors) for each in (left, right))
-        criterion = question.criterion(options, is_weighted=True)
-        return reasons.explain(first, second, bands_of(settled(options)), criterion)
-    sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
-    given_side = explaining.fingerprints.given_side
-    sides = [given_side(sketcher, document, errors) for document in (left, right)]
-    one, other = (replace(side, measured=side.weights) for side in sides)
-    is_weighted = one.has_weights and other.has_weights
-    criterion = question.criterion(options, is_weighted=is_weighted)
-    return explaining.fingerprints.explain(one, other, options=options, criterion=criterion)
-
-
-def plan(
-    documents: float,
-    options: Options | None = None,
-    *,
-    similarity: float | None = None,
-    distance: int | None = None,
-    recall: float | None = None,
-    method: MethodName | None = None,
-    has_weights: bool = True,
-) -> Plan:
-    """Plan how a database of `documents` documents would answer a query, without such a database.
-
-    `options`: the options of the database, `Options()` if you give none.  The criterion is given as
-    for `Database.query`. `has_weights`: whether queries and documents have weights; only ready
-    fingerprints have none. There is no calibration: the plan assumes how similar documents differ,
-    and its costs are those of one fast machine.  If `documents` is more than one database can hold,
-    the plan assumes several databases and queries all of them.
-    """
-    options = Options() if options is None else options
-    instance("options", options, Options, "simdb.Options()")
-    flag("has_weights", has_weights)
-    question = Question(similarity, distance, recall, method)
-    return plan_without_database(options, documents, question, has_weights=has_weights)
 
 
 def _of_fingerprints(

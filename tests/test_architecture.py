@@ -11,7 +11,8 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "previews",
+        "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "search",
+        "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
         "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
         "verification", "values", "features", "clusters", "signatures", "matches",
@@ -96,7 +97,7 @@ FOLDERS = {
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
         "search.methods.polytopes", "search.methods.rotation", "search.methods.bands",
         "search.methods.register",
-        "search.question", "search.where", "search.lookup", "search.verify", "search.sweep",
+        "search.question", "search.where", "search.lookup", "search.accepting", "search.sweep",
         "search.pairs", "search.chunks", "search.many", "search.one", "search.nearest_where",
         "search.nearest",
         "search.planning",

@@ -46,9 +46,9 @@ def filled(database):
 @pytest.mark.parametrize("laid_out", LAYOUTS)
 @pytest.mark.parametrize("method", ["auto", "bphs", "exhaustive"])
 def test_ready_fingerprints_are_taken_in_any_layout(filled, laid_out, method):
-    expected = filled.query_many(BITS, distance=3, method=method)
+    expected = filled.query_many(BITS, distance=3, search=method)
 
-    found = filled.query_many(laid_out(BITS), distance=3, method=method)
+    found = filled.query_many(laid_out(BITS), distance=3, search=method)
 
     assert found.ids.tolist() == expected.ids.tolist()
     assert found.distances.tolist() == expected.distances.tolist()

@@ -223,9 +223,9 @@ def test_damaged_text_can_be_replaced_when_asked_for(database):
         {"recall": 1.5},
         {"recall": float("nan")},
         {"recall": "all"},
-        {"method": "psm2"},
-        {"method": 5},
-        {"method": ["bphs"]},
+        {"search": "psm2"},
+        {"search": 5},
+        {"search": ["bphs"]},
     ],
 )
 def test_bounds_that_cannot_be_are_refused_by_every_verb(filled, bounds):

@@ -1,4 +1,4 @@
-"""The types of `method=` and the like have the words that are accepted; type checkers see them."""
+"""The types of `search=` and the like have the words that are accepted; type checkers see them."""
 
 from typing import get_args
 
@@ -24,10 +24,10 @@ SNIPPET = """\
 import simdb
 
 database = simdb.open("path", "c", durability="full")
-database.query("text", method="psm", errors="replace")
+database.query("text", search="psm", errors="replace")
 database.find_clusters(policy="star", verify="exact")
 database.insert_batch([1], ["text"], match="first")
-database.add_if_new(1, "text", method="multiprobe")
+database.add_if_new(1, "text", search="multiprobe")
 simdb.deduplicate(["text"], on_null="drop")
 database.insert(1, "text", on_conflict="skip")
 simdb.open_sharded("shards", missing="error")
@@ -105,4 +105,4 @@ def test_a_type_checker_finds_every_misspelt_word_and_nothing_else(tmp_path):
 
 def test_at_run_time_the_same_words_are_refused(database):
     with pytest.raises(simdb.OptionError, match="'pms'"):
-        database.query("text", method="pms")
+        database.query("text", search="pms")

@@ -127,7 +127,7 @@ def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
     assert "numpy.ma" not in loaded
 
 
-@pytest.mark.parametrize("name", ["plan", "signatures"])
+@pytest.mark.parametrize("name", ["signatures"])
 def test_a_public_name_stays_when_a_module_of_the_same_name_is_loaded(name):
     code = f"import simdb.{name}; print('is_function', callable(simdb.{name}))"
 

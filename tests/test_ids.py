@@ -29,7 +29,7 @@ NAMED = """\
 import simdb
 
 
-def verified(id: str) -> bool:
+def accepted(id: str) -> bool:
     return id != ""
 
 
@@ -37,13 +37,13 @@ database: simdb.Database[str] = simdb.open("path", "c")
 texts: dict[str, str] = {"a": "text"}
 database.insert("a", "text")
 database.insert_many(texts, texts.values())
-match = database.first("text", verify=verified)
+match = database.first("text", accept=accepted)
 if match is not None:
     upper: str = match.id.upper()
     id, distance, similarity = match
 for each in database.query_many(["text"])[0]:
     print(each.id.upper())
-for cluster in database.find_clusters(verify="exact", documents=texts):
+for cluster in database.find_clusters(texts=texts):
     print(cluster.representative.upper(), [id.upper() for id in cluster])
 for pair in database.find_all():
     print(pair.left.upper(), pair.right.upper())

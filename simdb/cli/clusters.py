@@ -7,19 +7,21 @@ from simdb.cli.duplicates.stored_texts import check_shown, with_texts
 from simdb.cli.options.arguments import (
     Database,
     Distance,
-    Method,
     Output,
     Policy,
     Recall,
-    Rotations,
+    Search,
     Show,
     Similarity,
     StoredTexts,
     TextIds,
+    Where,
 )
+from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
+from simdb.cli.options.match_options import given_search
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import print_note
@@ -35,8 +37,8 @@ def clusters(
     similarity: Similarity = None,
     distance: Distance = None,
     recall: Recall = None,
-    method: Method = None,
-    rotations: Rotations = None,
+    search: Search = None,
+    where: Where = None,
     policy: Policy = "connected",
     representative: Annotated[
         str,
@@ -64,8 +66,8 @@ def clusters(
             similarity=similarity,
             distance=distance,
             recall=recall,
-            method=method,
-            rotations=rotations,
+            search=given_search(search),
+            where=None if where is None else given_condition(where),
             policy=policy,
             representative=representative,
         )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.match_options import given_search
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.render import Row, is_table, print_one, print_rows, quantity, rounded
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
@@ -29,7 +30,7 @@ def explain(
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
-    method: arguments.Method = None,
+    search: arguments.Search = None,
     features: Annotated[int, Option(min=0, help="List at most this many features.")] = 20,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
@@ -51,7 +52,10 @@ def explain(
         left, right = (read_file(path, decoded_as, errors) for path in named)
         made = make_sketch(sketch)
         note_markup(list(zip(named, (left, right), strict=True)), made)
-        found = simdb.explain(left, right, made, similarity=similarity, distance=distance)
+        with simdb.open(None, options=simdb.Options(sketch=made)) as empty:
+            found = empty.explain(
+                document=left, other_document=right, similarity=similarity, distance=distance
+            )
         print_explanation(found, (named[0], named[1]), features, as_json=json)
         return
     ids = arguments.given_ids(named, int_ids)
@@ -63,7 +67,7 @@ def explain(
             note_markup([(document, text)], database.options.sketch)
         found = database.explain(
             *ids, document=text, similarity=similarity, distance=distance, recall=recall,
-            method=method, errors=errors,
+            search=given_search(search), errors=errors,
         )  # fmt: skip
     print_explanation(found, (named[0], [*named, document or ""][1]), features, as_json=json)
 

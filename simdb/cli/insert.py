@@ -1,16 +1,15 @@
 """Command insert: stores documents in a database."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import simdb
-from simdb.choices import MatchName
+from simdb.choices import ConflictName, MatchName
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
@@ -20,19 +19,17 @@ from simdb.cli.reading.batch import Batch, Found
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.engine.write.conflicts import ERROR, rule_of
 from simdb.values import Id
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
-MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-SIZE = re.compile("([0-9]{1,12})([KMGT]?)B?")
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The look-up of --match: `first` or `all` matches, a memory limit, and the match options."""
+    """The look-up of --match: `first` or `all` matches, and the match options."""
 
     match: MatchName
-    memory_bytes: int | None
     options: MatchOptions
 
 
@@ -43,9 +40,7 @@ def insert(
     ] = None,
     id: Annotated[str | None, Option(metavar="ID", help="The id of one document.")] = None,
     text: Annotated[str | None, Option(metavar="TEXT", help="The text of that document.")] = None,
-    replace: Annotated[
-        bool, Option("--replace", help="Replace stored documents with the same ids.")
-    ] = False,
+    on_conflict: arguments.OnConflict = "error",
     metadata: Annotated[
         bool, Option("--metadata", help="Also store the other fields of each record.")
     ] = False,
@@ -53,8 +48,7 @@ def insert(
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
-    method: arguments.Method = None,
-    memory_limit: arguments.MemoryLimit = None,
+    search: arguments.Search = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     int_ids: arguments.IntIds = False,
@@ -73,8 +67,8 @@ def insert(
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
-    options = MatchOptions(similarity, distance, recall, method)
-    matching = _checked_matching(match, options, memory_limit, replace)
+    options = MatchOptions(similarity, distance, recall, given_search(search))
+    matching = _checked_matching(match, options, rule_of(on_conflict))
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=metadata
     )
@@ -89,7 +83,7 @@ def insert(
             progress=progress, allow=allow or [], must_exist=existing,
         ) as database:  # fmt: skip
             if matching is None:
-                print_one(_insert_all(database, intake, progress, replace=replace), as_json=json)
+                print_one(_insert_all(database, intake, progress, on_conflict), as_json=json)
             else:
                 rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
                 print_rows(rows, MATCHED_COLUMNS, as_json=json)
@@ -101,32 +95,38 @@ def insert(
 def _try_out(matching: Matching | None, database: simdb.Database) -> None:
     """Match no documents, so that wrong options are found before anything is read."""
     if matching is not None:
-        database.query_many([], **asdict(matching.options))
+        database.query_many([], **matching.options.arguments)
 
 
 def _insert_all(
-    database: simdb.Database, intake: Intake, progress: Progress, *, replace: bool
+    database: simdb.Database, intake: Intake, progress: Progress, on_conflict: ConflictName
 ) -> Row:
     """Insert all records in one transaction; return the counts as a result row."""
+    count = 0
     with begin_write(database, progress) as transaction:
         notes_short = is_default(database.options, None, None)
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
-            _insert_batch(transaction, batch, replace)
-    return {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
+            count += _insert_batch(transaction, batch, on_conflict)
+    return {"inserted": count, "skipped": intake.skipped, "stored": len(database)}
 
 
-def _insert_batch(transaction: simdb.WriteTransaction, batch: Batch, replace: bool) -> None:
-    """Insert one batch; with `replace`, the last of several documents with one id."""
-    last: dict[Id, int] = {}
-    for at, id in enumerate(batch.ids):
-        if id in last and not replace:
-            raise _taken(batch, at)
-        last[id] = at
-    if len(last) < len(batch):
-        batch = batch.chosen(list(last.values()))
+def _insert_batch(
+    transaction: simdb.WriteTransaction, batch: Batch, on_conflict: ConflictName
+) -> int:
+    """Insert one batch; return how many documents were stored."""
+    if on_conflict == ERROR:
+        seen: set[Id] = set()
+        for at, id in enumerate(batch.ids):
+            if id in seen:
+                raise _taken(batch, at)
+            seen.add(id)
     try:
-        transaction.insert_many(batch.ids, batch.texts, _metadata(batch), replace=replace)
+        return transaction.insert_many(
+            batch.ids, batch.texts, _metadata(batch), on_conflict=on_conflict
+        )
     except simdb.ExistsError:
+        if on_conflict != ERROR:
+            raise
         raise _taken(
             batch, next(at for at, id in enumerate(batch.ids) if id in transaction)
         ) from None
@@ -168,8 +168,7 @@ def _insert_matched(
         listed = list(ids)
         found = transaction.insert_batch(
             listed, iter(texts), fields if metadata else None, match=matching.match,
-            similarity=options.similarity, distance=options.distance, recall=options.recall,
-            method=options.method, memory_limit=matching.memory_bytes, progress=show,
+            progress=show, **options.arguments,
         )  # fmt: skip
     progress.finish()
     return (
@@ -185,36 +184,26 @@ def _inserted_note(intake: Intake) -> str:
 
 
 def _checked_matching(
-    match: MatchName | None, options: MatchOptions, memory_limit: str | None, replace: bool
+    match: MatchName | None, options: MatchOptions, on_conflict: str
 ) -> Matching | None:
     """Return the look-up that the options describe; None without --match.
 
     Raises OptionError for options that need --match, or do not go with it.
     """
     if match is None:
-        for name, value in (asdict(options) | {"memory_limit": memory_limit}).items():
+        for name, value in options.arguments.items():
             if value is not None:
-                raise simdb.OptionError(f"--{name.replace('_', '-')} needs --match first or all")
+                raise simdb.OptionError(f"--{name} needs --match first or all")
         return None
     if match not in ("first", "all"):
         raise simdb.OptionError(f"--match must be first or all, got {match!r}")
-    if replace:
-        raise simdb.OptionError("insert takes either --match or --replace, not both")
-    return Matching(match, size_bytes(memory_limit), options)
-
-
-def size_bytes(size: str | None) -> int | None:
-    """Return the number of bytes in a size like 512M; None for None."""
-    if size is None:
-        return None
-    parts = SIZE.fullmatch(size.strip().upper())
-    if parts is None or not int(parts[1]):
-        raise simdb.OptionError(f"--memory-limit must be a size like 512M or 2G, got {size[:40]!r}")
-    return int(parts[1]) * MULTIPLES[parts[2]]
+    if on_conflict != ERROR:
+        raise simdb.OptionError("insert takes either --match or --on-conflict, not both")
+    return Matching(match, options)
 
 
 def _taken(batch: Batch, at: int) -> simdb.ExistsError:
     return simdb.ExistsError(
         f"{batch.where(at)}: the id {batch.ids[at]!r} is taken, so nothing was inserted; use"
-        " --replace to replace the stored document"
+        " --on-conflict replace to replace the stored document"
     )

@@ -13,7 +13,7 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
-from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.formats import output_format
 from simdb.cli.output.progress import Progress
@@ -37,7 +37,7 @@ class LookupOptions:
     similarity: arguments.Similarity = None
     distance: arguments.Distance = None
     recall: arguments.Recall = None
-    method: arguments.Method = None
+    search: arguments.Search = None
     every: Annotated[
         bool, Option("--all", help="Show all matches of each document, not only the best.")
     ] = False
@@ -52,12 +52,12 @@ class LookupOptions:
     @property
     def matching(self) -> MatchOptions:
         """How near documents must be to match, and how to search for them."""
-        return MatchOptions(self.similarity, self.distance, self.recall, self.method)
+        return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
 
     def check(self) -> None:
         """Raise OptionError for options that --nearest does not have."""
         given = {
-            "--similarity": self.similarity, "--distance": self.distance, "--method": self.method,
+            "--similarity": self.similarity, "--distance": self.distance, "--search": self.search,
             "--all": self.every or None,
         }  # fmt: skip
         for name, value in given.items():
@@ -72,8 +72,7 @@ class LookupOptions:
         if self.nearest is not None:
             return snapshot.nearest_many(texts, self.nearest, recall=self.recall)
         return snapshot.query_many(
-            texts, similarity=self.similarity, distance=self.distance, recall=self.recall,
-            method=self.method, limit=None if self.every else 1,
+            texts, limit=None if self.every else 1, **self.matching.arguments
         )  # fmt: skip
 
 

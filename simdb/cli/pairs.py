@@ -9,18 +9,20 @@ from simdb.cli.duplicates.stored_texts import check_shown, with_texts
 from simdb.cli.options.arguments import (
     Database,
     Distance,
-    Method,
     Output,
     Recall,
-    Rotations,
+    Search,
     Show,
     Similarity,
     StoredTexts,
     TextIds,
+    Where,
 )
+from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
+from simdb.cli.options.match_options import given_search
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import Row, print_note, rounded
@@ -36,8 +38,8 @@ def pairs(
     similarity: Similarity = None,
     distance: Distance = None,
     recall: Recall = None,
-    method: Method = None,
-    rotations: Rotations = None,
+    search: Search = None,
+    where: Where = None,
     explain: Annotated[
         bool,
         Option(
@@ -60,8 +62,8 @@ def pairs(
         export_format(output)
     with simdb.open(db, "r") as database:
         found = database.find_all(
-            similarity=similarity, distance=distance, recall=recall, method=method,
-            rotations=rotations,
+            similarity=similarity, distance=distance, recall=recall, search=given_search(search),
+            where=None if where is None else given_condition(where),
         )  # fmt: skip
         if explain:
             plan = found.plan

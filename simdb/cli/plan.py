@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,
@@ -17,7 +17,8 @@ from simdb.cli.output.render import (
     time_in_words,
 )
 from simdb.cli.output.words import row_in_words
-from simdb.engine.search.planning import ModelCost, paper_costs
+from simdb.engine.search.planning import ModelCost, paper_costs, plan_without_database
+from simdb.engine.search.question import Question
 
 Documents = Annotated[
     float | None,
@@ -58,9 +59,8 @@ def plan(
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
-    method: arguments.Method = None,
+    search: arguments.Search = None,
     pairs: AllPairs = False,
-    rotations: arguments.Rotations = None,
     json: arguments.Json = False,
 ) -> None:
     """Show how a query would be answered, at what cost, and why no other method was chosen.
@@ -77,19 +77,17 @@ def plan(
                 "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB;"
                 " leave them out"
             )
-        matching = MatchOptions(similarity, distance, recall, method)
-        found = _plan_in(db, sketch, documents, matching, pairs=pairs, rotations=rotations)
+        matching = MatchOptions(similarity, distance, recall, given_search(search))
+        found = _plan_in(db, sketch, documents, matching, pairs=pairs)
         _print_plan(found, [], documents, as_json=json)
         return
-    if pairs or rotations is not None:
-        raise simdb.OptionError("--pairs and --rotations need a database; give DB")
+    if pairs:
+        raise simdb.OptionError("--pairs needs a database; give DB")
     if documents is None:
         raise simdb.OptionError("plan needs either DB or --documents N")
     options = simdb.Options(sketch=make_sketch(sketch), **given)
-    found = simdb.plan(
-        documents, options, has_weights=weights is not False, similarity=similarity,
-        distance=distance, recall=recall, method=method,
-    )  # fmt: skip
+    question = Question(similarity, distance, recall, given_search(search))
+    found = plan_without_database(options, documents, question, has_weights=weights is not False)
     model = paper_costs(found, options, documents, recall or options.recall)
     _print_plan(found, model, documents, as_json=json)
 
@@ -101,15 +99,11 @@ def _plan_in(
     matching: MatchOptions,
     *,
     pairs: bool,
-    rotations: int | None,
 ) -> simdb.Plan:
     """Plan with the options and the calibration of the database `db`."""
     with simdb.open(db, "r") as database:
         check_given(sketch, database.options.sketch, db)
-        return database.plan(
-            documents, pairs=pairs, rotations=rotations, similarity=matching.similarity,
-            distance=matching.distance, recall=matching.recall, method=matching.method,
-        )  # fmt: skip
+        return database.plan(documents, pairs=pairs, **matching.arguments)
 
 
 def _print_plan(

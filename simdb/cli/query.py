@@ -7,6 +7,7 @@ from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.door import open_either
+from simdb.cli.options.match_options import given_search
 from simdb.cli.output.render import match_row, print_rows
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
@@ -27,7 +28,7 @@ def query(
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
-    method: arguments.Method = None,
+    search: arguments.Search = None,
     limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None,
     nearest: Annotated[
         int | None,
@@ -51,13 +52,11 @@ def query(
             "query needs exactly one of TEXT, -, --file, --id and --fingerprint"
         )
     if nearest is not None:
-        _check_alone(similarity=similarity, distance=distance, method=method, limit=limit)
+        _check_alone(similarity=similarity, distance=distance, search=search, limit=limit)
     document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
     filters: dict[str, Any] = {} if where is None else {"where": given_condition(where)}
     with open_either(db, allow or []) as database:
-        if filters:
-            _check_single(database, db)
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
         if nearest is not None:
@@ -67,7 +66,7 @@ def query(
         else:
             found = database.query(
                 document, id=wanted, similarity=similarity, distance=distance, recall=recall,
-                method=method, limit=limit, errors=errors, **filters,
+                search=given_search(search), limit=limit, errors=errors, **filters,
             )  # fmt: skip
     print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)
 
@@ -83,15 +82,6 @@ def _document(
     if text == STANDARD_INPUT or file is not None:
         return read_file(file or STANDARD_INPUT, decoded_as, errors)
     return text
-
-
-def _check_single(database: object, path: str) -> None:
-    """Raise OptionError for a sharded database."""
-    if not isinstance(database, simdb.Database):
-        raise simdb.OptionError(
-            f"--where does not apply to the sharded database {path}; query its shards, the"
-            " databases in that directory, or filter what is found"
-        )
 
 
 def _check_alone(**given: object) -> None:

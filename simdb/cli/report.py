@@ -7,6 +7,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
+from simdb.cli.options.match_options import given_search
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.formats import PAGE, Format
 from simdb.cli.output.progress import Progress
@@ -49,7 +50,7 @@ def report(
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
-    method: arguments.Method = None,
+    search: arguments.Search = None,
     groups: GroupCount = USUAL.groups,
     sample: Sample = USUAL.sample,
     seed: Seed = USUAL.seed,
@@ -78,7 +79,8 @@ def report(
     with Progress("reporting") as progress, simdb.open(db, "r") as database:
         intake = Intake(read_sources(texts or [], reading, excluded=[db, output]), progress)
         facts = gather(
-            database, similarity=similarity, distance=distance, recall=recall, method=method,
+            database, similarity=similarity, distance=distance, recall=recall,
+            search=given_search(search),
             limits=limits, texts=partial(chosen_texts, intake) if texts else None,
             show=progress.show,
         )  # fmt: skip

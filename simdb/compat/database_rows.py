@@ -35,7 +35,9 @@ class DatabaseRows:
         """
         if len(new) + len(replacing) == 1:
             (id, row), *_ = [*new.items(), *replacing.items()]
-            self.database.insert(id, self.form.signature(row), replace=not new)
+            self.database.insert(
+                id, self.form.signature(row), on_conflict="replace" if not new else "error"
+            )
             return
         self.write_all([(new, False), (replacing, True)])
 
@@ -45,7 +47,9 @@ class DatabaseRows:
             for part, is_replacing in parts:
                 if part:
                     signatures = self.form.signatures(np.stack(list(part.values())))
-                    transaction.insert_many(list(part), signatures, replace=is_replacing)
+                    transaction.insert_many(
+                        list(part), signatures, on_conflict="replace" if is_replacing else "error"
+                    )
 
     def delete(self, ids: Collection[Id]) -> None:
         """Delete the rows of ids, with one commit; raise NotFoundError if one does not exist."""
@@ -74,7 +78,7 @@ class DatabaseRows:
             return []
         found = self.database.query_many(
             self.form.signatures(np.stack(rows)),
-            similarity=ANY_SIMILARITY, recall=ANY_RECALL, method="banding",
+            similarity=ANY_SIMILARITY, recall=ANY_RECALL, search="banding",
         )  # fmt: skip
         return [[each.id for each in found[at]] for at in range(len(rows))]
 
@@ -94,7 +98,7 @@ class DatabaseRows:
     def _found(self, reading: Reading, row: U32) -> list[Id]:
         found = reading.query(
             self.form.signature(row),
-            similarity=ANY_SIMILARITY, recall=ANY_RECALL, method="banding",
+            similarity=ANY_SIMILARITY, recall=ANY_RECALL, search="banding",
         )  # fmt: skip
         return [each.id for each in found]
 

@@ -48,7 +48,7 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
         documents = ByOrdinal(by_place, remembered=Remembered()) if question.is_exact else None
         groups = found.find_clusters(
             similarity=question.similarity, distance=question.distance, recall=question.recall,
-            policy=question.policy, verify=question.verify, documents=documents,
+            policy=question.policy, verify=question.verify, texts=documents,
             threads=question.threads,
         )  # fmt: skip
         leaders, others = _split(groups)
@@ -78,7 +78,7 @@ def _similarities(
         for start in range(0, len(others), COMPARED_ROWS):
             some = slice(start, start + COMPARED_ROWS)
             compared = snapshot.compare(
-                leaders[some], others[some], verify=question.verify, documents=documents,
+                leaders[some], others[some], verify=question.verify, texts=documents,
                 threads=question.threads,
             )  # fmt: skip
             parts.append(compared.similarity)

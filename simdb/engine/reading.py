@@ -7,16 +7,17 @@ state.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import checks
 from simdb.arrow import checked_arrow, read_batches
-from simdb.choices import ErrorsName, MethodName, PolicyName, VerifyName
+from simdb.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
 from simdb.documents import Document
-from simdb.engine import clusters, explain, exporting, search
+from simdb.engine import clusters, explain, exporting
+from simdb.engine import search as searches
 from simdb.engine import state as states
 from simdb.engine.notes import note_key
 from simdb.engine.search import lookup, one
@@ -29,7 +30,7 @@ from simdb.engine.search.question import (
     of_pairs,
 )
 from simdb.engine.search.rows import Rows
-from simdb.engine.search.where import check_optional, kept, kept_matches
+from simdb.engine.search.where import check_optional, kept, kept_matches, only_where
 from simdb.engine.state.documents import drawn, find_ids, known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -37,8 +38,8 @@ from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches, PairArrays
 from simdb.plan.problem import Criterion
-from simdb.plan.rotation import check_rotations
 from simdb.plans import Plan
+from simdb.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
 from simdb.threads import thread_count
@@ -47,14 +48,13 @@ from simdb.values import ORDINALS_MAX
 if TYPE_CHECKING:
     from simdb.clusters import Clusters
     from simdb.document_like import DocumentLike
-    from simdb.engine.search.judge import Documents, Judge
+    from simdb.engine.search.accepting import Accept, AcceptMany
+    from simdb.engine.search.judge import Judge, Texts
     from simdb.engine.search.many import Room
     from simdb.engine.search.pairs import Pairs
-    from simdb.engine.search.verify import Verify, VerifyMany
     from simdb.engine.search.where import Where
     from simdb.reports import Explanation
 
-ESTIMATE: Final = "estimate"
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
 EXPORTED_DOCUMENTS = 1 << 14
@@ -78,10 +78,10 @@ class Reading(Protocol[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         limit: int | None = None,
         where: "Where | None" = None,
-        verify: "Verify[IdT] | None" = None,
+        accept: "Accept[IdT] | None" = None,
         errors: ErrorsName = "strict",
     ) -> list[Match[IdT]]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
@@ -92,34 +92,35 @@ class Reading(Protocol[IdT]):
         fingerprints.
 
         `recall`: the share of the matches to find, measured against comparing with every document;
-        1.0 with `distance` is exact.  `method`: a search method; None lets the planner choose.
+        1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets
+        the planner choose.
         `limit`: the largest number of matches to return.  `errors`: "strict" refuses text that is
         not valid Unicode, "replace" replaces the invalid characters.
 
         `where(metadata)` tells whether a document with these metadata (None if it has none) may be
         a match.  It is asked about matches, best first, until `limit` of them satisfy it.
 
-        `verify(id)` confirms a match.  Return False to drop it, or its exact similarity, which
+        `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
         replaces the estimate; below `similarity` the match is dropped.
 
         Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
         NotFoundError for an unknown `id`.
         """
-        given = similarity, distance, recall, method
-        if where is None and verify is None:
+        given = similarity, distance, recall, search
+        if where is None and accept is None:
             return self._found(document, id, given, limit, errors, first=False)
         check_limit(limit)
         check_optional(where)
-        search.verify.check_verify(verify)
+        searches.accepting.check_accept(accept)
         with self._state() as state:
             every = one.find(state, document, id, given, None, errors, first=False)
             if where is not None:
-                every = kept_matches(state, every, where, limit if verify is None else None)
-        if verify is None:
+                every = kept_matches(state, every, where, limit if accept is None else None)
+        if accept is None:
             return every
         least = Question(*given).least_similarity(self._store.options)
-        return search.verify.verified(every, verify, least)[:limit]
+        return searches.accepting.accepted(every, accept, least)[:limit]
 
     def first(
         self,
@@ -129,32 +130,32 @@ class Reading(Protocol[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         where: "Where | None" = None,
-        verify: "Verify[IdT] | None" = None,
+        accept: "Accept[IdT] | None" = None,
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Find any one match, as fast as possible; None if no document matches.  See `query`.
 
-        With `where` or `verify`, all matches are found, and asked about up to the first that
+        With `where` or `accept`, all matches are found, and asked about up to the first that
         satisfies both.
         """
-        given = similarity, distance, recall, method
+        given = similarity, distance, recall, search
         if where is not None:
-            most = 1 if verify is None else None
+            most = 1 if accept is None else None
             found = self.query(
                 document, id=id, similarity=similarity, distance=distance, recall=recall,
-                method=method, limit=most, where=where, errors=errors,
+                search=search, limit=most, where=where, errors=errors,
             )  # fmt: skip
-        elif verify is None:
+        elif accept is None:
             found = self._found(document, id, given, None, errors, first=True)
-        if verify is None:
+        if accept is None:
             return found[0] if found else None
-        search.verify.check_verify(verify)
+        searches.accepting.check_accept(accept)
         if where is None:
             found = self._found(document, id, given, None, errors, first=False)
         least = Question(*given).least_similarity(self._store.options)
-        return search.verify.first_verified(found, verify, least)
+        return searches.accepting.first_accepted(found, accept, least)
 
     def query_many(
         self,
@@ -164,14 +165,11 @@ class Reading(Protocol[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         limit: int | None = None,
-        first: bool = False,
-        attempts: int | None = None,
-        header_bits: int | None = None,
-        memory_limit: int | None = None,
+        match: MatchName = "all",
         where: "Where | None" = None,
-        verify: "VerifyMany[IdT] | None" = None,
+        accept: "AcceptMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -179,32 +177,27 @@ class Reading(Protocol[IdT]):
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
-        instead.  `first`: return any one match of each, as fast as possible.  For method="psm" and
-        "multiprobe": `attempts` is the most headers of each table that are looked up beside that of
-        the query, and replaces `recall`; `header_bits` is the most bits of a header.
-        `memory_limit`: bytes for the search; stored runs pass through memory in chunks, see
-        `Database.insert_batch`.  None: they do so only if the database is larger than the memory
-        and that is faster.
+        instead.  `match`: "all" returns all matches of each, best first; "first" any one match, and
+        is faster.  `search` can also limit the memory, see `Search`.
         `where`: see `query`; it is asked about a document once, however many queries it matches.
-        `verify(position, id)` confirms a match of the query at `position`, see `query`.
+        `accept(position, id)` confirms a match of the query at `position`, see `query`.
         `threads`: see `insert_many`.
         """
         count = thread_count(threads)
-        question = Question(
-            similarity, distance, recall, method, limit, attempts=attempts, header_bits=header_bits
-        )
+        searches.many.check_match(match)
+        question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
+        first = match == "first"
         check_limit(question.limit)
         check_optional(where)
-        search.verify.check_verify(verify)
-        room = search.many.room_of(memory_limit)
-        if verify is not None:
+        searches.accepting.check_accept(accept)
+        room = searches.many.room_of(question.how.memory_limit)
+        if accept is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
-                method=method, attempts=attempts, header_bits=header_bits,
-                memory_limit=memory_limit, where=where, errors=errors, threads=count,
+                search=search, where=where, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
-            return search.verify.verified_many(every, verify, least, limit=limit, first=first)
+            return searches.accepting.accepted_many(every, accept, least, limit=limit, first=first)
         if first:
             question = replace(question, limit=1)
         most = question.limit
@@ -246,10 +239,10 @@ class Reading(Protocol[IdT]):
         InputError for an invalid document, OptionError for an invalid `k` or `recall`,
         NotFoundError for an unknown `id`.
         """
-        wanted = search.nearest.Wanted.checked(self._store.options, k, recall)
+        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
         check_optional(where)
         with self._state() as state:
-            return search.nearest.find(self._store, state, document, id, wanted, errors, where)
+            return searches.nearest.find(self._store, state, document, id, wanted, errors, where)
 
     def nearest_many(
         self,
@@ -269,7 +262,7 @@ class Reading(Protocol[IdT]):
         a few of its queries tell where the nearest documents of the others are to be expected.
         """
         count = thread_count(threads)
-        wanted = search.nearest.Wanted.checked(self._store.options, k, recall)
+        wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
         check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
@@ -277,12 +270,12 @@ class Reading(Protocol[IdT]):
             state.threads = count
             if ids is not None:
                 ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
-                rows = search.nearest.of_stored(self._store, state, ordinals, wanted, where)
+                rows = searches.nearest.of_stored(self._store, state, ordinals, wanted, where)
             else:
                 slices = states.incoming.sketch_slices(
                     self._store.sketcher, documents, None, None, errors=errors, threads=count
                 )
-                rows = search.nearest.of_slices(self._store, state, slices, wanted, where)
+                rows = searches.nearest.of_slices(self._store, state, slices, wanted, where)
             return lookup.as_matches(state, rows)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
@@ -301,29 +294,30 @@ class Reading(Protocol[IdT]):
 
     def explain(
         self,
-        id: IdT,
+        id: IdT | None = None,
         other_id: IdT | None = None,
         *,
         document: "DocumentLike | None" = None,
+        other_document: "DocumentLike | None" = None,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         errors: ErrorsName = "strict",
     ) -> "Explanation":
-        """Explain why the stored document `id` matches a second document, or does not; see `query`.
+        """Explain why two documents match or do not, and which features moved which bits.
 
-        The second document is the stored `other_id` or the given `document`: give one of them.  The
-        database does not keep texts, so the explanation lists all features of a given text;
-        `simdb.explain` compares two texts.
+        The documents are the stored `id` and `other_id`, or the stored `id` and a given `document`,
+        or `document` and `other_document`, of which nothing needs to be stored.  The criterion is
+        that of `query`.
+
+        The database does not keep texts, so only features of given texts are listed.  The weights
+        of two given documents are not rounded, as stored ones are.
         """
-        if (other_id is None) == (document is None):
-            raise InputError("explain needs id and either other_id or document=")
-        question = Question(similarity, distance, recall, method)
+        both = explain.stored.Both(id, other_id, document, other_document)
+        question = Question(similarity, distance, recall, search)
         with self._state() as state:
-            return explain.stored.explain_stored(
-                self._store, state, id, other_id, document, question, errors
-            )
+            return explain.stored.explain_both(self._store, state, both, question, errors)
 
     def plan(
         self,
@@ -332,27 +326,22 @@ class Reading(Protocol[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         pairs: bool = False,
-        rotations: int | None = None,
-        attempts: int | None = None,
-        header_bits: int | None = None,
     ) -> Plan:
         """Return how the database would answer a query with these arguments, and why; see `query`.
 
-        `n`: plan for this number of stored documents, in one run.  `pairs`: plan `find_all`
-        instead, with the costs of one document.  `rotations`: see `find_all`.  `attempts`,
-        `header_bits`: see `query_many`; the plan predicts the recall of so many look-ups.
+        `n`: plan for this number of stored documents, in one run, or in several databases if one
+        cannot hold so many; `simdb.open(None).plan(8e9)` needs no stored document.  `pairs`: plan
+        `find_all` instead, with the costs of one document.
         """
-        question = Question(
-            similarity, distance, recall, method, rotations=rotations, attempts=attempts,
-            header_bits=header_bits,
-        )  # fmt: skip
+        follows = OF_PAIRS if pairs else OF_QUERIES
+        question = Question(similarity, distance, recall, search, follows=follows)
         with self._state() as state:
             of = of_pairs if pairs else of_any
             criterion = of(self._store.options, state.counts, question)
             population = state.population(criterion, is_swept=pairs)
-            return search.planning.planned(
+            return searches.planning.planned(
                 self._store.options, criterion, population, state.calibration, n
             )
 
@@ -362,10 +351,10 @@ class Reading(Protocol[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
-        rotations: int | None = None,
-        verify: VerifyName = ESTIMATE,
-        documents: "Documents[IdT] | None" = None,
+        search: "MethodName | Search | None" = None,
+        where: "Where | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
     ) -> "Pairs[IdT]":
         """Find every pair of stored documents that match; see `query` for the criterion.
@@ -373,34 +362,36 @@ class Reading(Protocol[IdT]):
         Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
         `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
 
-        method="rotation" sorts all fingerprints in `rotations` orders, 1 to 64, and compares
-        neighbours; None takes as many orders as the recall needs.  The plan predicts the share of
-        pairs missed.  `threads`: see `insert_many`.
+        `where(metadata)`: only pairs of documents that both satisfy it, see `query`; all documents
+        are asked about first.  `threads`: see `insert_many`.
 
-        verify="exact" decides by the exact similarity of the texts what the stored sketches only
-        estimate.  `documents` then gives the texts: a mapping from id to text, or a function that
-        takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of tokens, or an
-        Arrow column).  It is asked only for candidates, some thousand at a time, in the thread that
-        reads the pairs; where it has None, the estimate decides.  The exact similarity is Jaccard's
-        if every feature counts once, as by default; for weighted features it is what the sketch
-        estimates.  `similarity` is the least exact similarity of a pair; without it, 0.8, or what
-        the default of the database means.  `Pairs.verification` counts how many pairs the
-        estimate would have decided otherwise.
+        `texts` lets the exact similarity of the texts decide what the stored sketches only
+        estimate; verify="estimate" leaves it to them.  `texts` is a mapping from id to text, or a
+        function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of
+        tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
+        the thread that reads the pairs; where it has None, the estimate decides.  The exact
+        similarity is Jaccard's if every feature counts once, as by default; for weighted features
+        it is what the sketch estimates.  `similarity` is the least exact similarity of a pair;
+        without it, 0.8, or what the default of the database means.  `Pairs.verification` counts how
+        many pairs the estimate would have decided otherwise.
         """
-        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
-        question = Question(similarity, distance, recall, method, rotations=rotations)
+        is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS)
+        check_optional(where)
         owner, end = self._lasting()
         with owner._state() as state:
             state.threads = count
             criterion = of_pairs(self._store.options, state.counts, question)
             judge = None
             if is_exact:
-                criterion, judge = self._judging(criterion, question, documents)
+                criterion, judge = self._judging(criterion, question, texts)
+            if where is not None:
+                state = only_where(state, where)
             plan = state.plan(criterion, is_swept=True)
-            stream = search.pairs.PairStream(
+            stream = searches.pairs.PairStream(
                 state, criterion, hold=owner._hold, end=end, judge=judge
             )
-        return search.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
+        return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
 
     def find_clusters(
         self,
@@ -408,12 +399,12 @@ class Reading(Protocol[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
-        rotations: int | None = None,
+        search: "MethodName | Search | None" = None,
         policy: PolicyName = "connected",
         representative: str = "first",
-        verify: VerifyName = ESTIMATE,
-        documents: "Documents[IdT] | None" = None,
+        where: "Where | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
     ) -> "Clusters[IdT]":
         """Find the groups of two or more documents that match; see `query` for the criterion.
@@ -424,24 +415,24 @@ class Reading(Protocol[IdT]):
 
         `representative`: "first" orders documents by insertion.  Any other value names a field of
         the metadata: the least number, or text, comes first, and documents without the field last.
-        The first member of a cluster in that order is its representative.  `rotations`: see
-        `find_all`.  `threads`: see `insert_many`.  `verify`, `documents`: see `find_all`; documents
+        The first member of a cluster in that order is its representative.  `where`,
+        `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`, documents
         with equal sketches match without a look at their texts, and so do, in connected clusters,
         documents that are connected already.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
-        own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
-        higher `recall`, forces a new search.
+        own threshold applies.  Connected clusters are then read from disk; passing `search`, or a
+        higher `recall`, or `where`, forces a new search.
 
         Equal documents are linked to the first of them and not compared with each other, so many
         copies cost little.  Raises OptionError for an unknown policy or field, InputError for
         values of the field that cannot be ordered.
         """
         clusters.find.check_policy(policy)
-        check_rotations(method, rotations)
+        check_optional(where)
         options = self._store.options
-        question = Question(similarity, distance, recall, method, rotations=rotations)
-        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS)
+        is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
         question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count
@@ -449,13 +440,15 @@ class Reading(Protocol[IdT]):
             is_first = representative == order.FIRST
             places = None if is_first else order.places_by_field(state, representative)
             is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
-            if is_stored and not is_exact:
+            if is_stored and not is_exact and where is None:
                 labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
                 return clusters.find.as_clusters(state, labels, places)
             criterion = of_pairs(options, state.counts, question)
             judge = None
             if is_exact:
-                criterion, judge = self._judging(criterion, question, documents)
+                criterion, judge = self._judging(criterion, question, texts)
+            if where is not None:
+                state = only_where(state, where)
             return clusters.find.find_clusters(
                 state, criterion, policy=policy, places=places, judge=judge
             )
@@ -486,8 +479,8 @@ class Reading(Protocol[IdT]):
         left: Iterable[IdT],
         right: Iterable[IdT],
         *,
-        verify: VerifyName = ESTIMATE,
-        documents: "Documents[IdT] | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
     ) -> PairArrays[IdT]:
         """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
@@ -495,10 +488,10 @@ class Reading(Protocol[IdT]):
         Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
         `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
         measures.  Raises NotFoundError for an unknown id, InputError unless there are as many ids
-        on both sides.  `verify`, `documents`: see `find_all`; with verify="exact" the similarities
+        on both sides.  `verify`, `texts`: see `find_all`; with texts the similarities
         are exact.  `threads`: see `insert_many`.
         """
-        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
         both = [states.incoming.as_list(ids, "ids") for ids in (left, right)]
         if len(both[0]) != len(both[1]):
             raise InputError(
@@ -507,10 +500,10 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             state.threads = count
             ordinals = [known_ordinals(state, ids) for ids in both]
-            found = search.couples.compared(state, *ordinals)
-            if is_exact and documents is not None:
-                found = self._judge(None, documents).measured(state, found)
-            return search.couples.as_pairs(state, found, is_exact=is_exact)
+            found = searches.couples.compared(state, *ordinals)
+            if is_exact and texts is not None:
+                found = self._judge(None, texts).measured(state, found)
+            return searches.couples.as_pairs(state, found, is_exact=is_exact)
 
     @overload
     def get(self, id: IdT) -> Document[IdT] | None: ...
@@ -670,12 +663,12 @@ class Reading(Protocol[IdT]):
         """Return the matches of many documents, or of the stored documents `ids`."""
         if ids is not None:
             ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
-            return search.many.of_stored(self._store, state, ordinals, question, room=room)
+            return searches.many.of_stored(self._store, state, ordinals, question, room=room)
         size = None if room is None else room.query_count(state.width)
         slices = states.incoming.sketch_slices(
             self._store.sketcher, documents, None, size, errors=errors, threads=state.threads
         )
-        return search.many.of_slices(
+        return searches.many.of_slices(
             self._store, state, slices, question, first=bool(first), room=room
         )
 
@@ -695,20 +688,20 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             return one.find(state, document, id, given, limit, errors, first=first)
 
-    def _judge(self, similarity: float | None, documents: "Documents[IdT] | None") -> "Judge":
+    def _judge(self, similarity: float | None, texts: "Texts[IdT] | None") -> "Judge":
         """Return the judge with the exact threshold `similarity`; None: that of the database."""
-        assert documents is not None, "check_verification has refused that"
+        assert texts is not None, "check_verification has refused that"
         options = self._store.options
-        return search.judge.judge_of(
-            self._store.exact_similarity(), documents, similarity, options.similarity
+        return searches.judge.judge_of(
+            self._store.exact_similarity(), texts, similarity, options.similarity
         )
 
     def _judging(
-        self, criterion: Criterion, question: Question, documents: "Documents[IdT] | None"
+        self, criterion: Criterion, question: Question, texts: "Texts[IdT] | None"
     ) -> "tuple[Criterion, Judge]":
         """Return the criterion of candidates, and the judge that decides them."""
-        judge = self._judge(question.similarity, documents)
-        return search.judge.candidates_of(self._store.options, criterion, judge), judge
+        judge = self._judge(question.similarity, texts)
+        return searches.judge.candidates_of(self._store.options, criterion, judge), judge
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
         """Yield what `read` returns for the documents stored now, `size` documents at a time."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from simdb import kernel, previews
 from simdb.arrow_texts import text_column
-from simdb.checks import is_one_of, shown
+from simdb.checks import shown
 from simdb.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
-from simdb.engine import search, write
+from simdb.engine import search as searches
+from simdb.engine import write
 from simdb.engine.notes import note_key, packed_note
-from simdb.engine.reading import ESTIMATE, Reading
+from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.where import Where, check_optional, check_where, satisfying
@@ -28,6 +29,7 @@ from simdb.engine.write.write_state import WriteState
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
+from simdb.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import NO_METADATA
 from simdb.threads import thread_count
@@ -35,7 +37,7 @@ from simdb.values import check_many
 
 if TYPE_CHECKING:
     from simdb.document_like import DocumentLike
-    from simdb.engine.search.judge import Documents
+    from simdb.engine.search.judge import Texts
 
 
 class WriteTransaction(Reading[IdT]):
@@ -62,7 +64,6 @@ class WriteTransaction(Reading[IdT]):
         document: "DocumentLike",
         metadata: Any = None,
         *,
-        replace: bool = False,
         on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
     ) -> None:
@@ -70,7 +71,7 @@ class WriteTransaction(Reading[IdT]):
 
         Raises ExistsError if the id is stored already, unless `on_conflict` says otherwise.
         """
-        rule = conflicts.rule_of(on_conflict, replace)
+        rule = conflicts.rule_of(on_conflict)
         with self._writing.alone("the transaction must be idle to insert"):
             form = kernel.encode_ids([id])
             if self._writing.staging.lacks(int(form[2][0])):
@@ -87,7 +88,6 @@ class WriteTransaction(Reading[IdT]):
         documents: Any = None,
         metadata: Any = None,
         *,
-        replace: bool = False,
         on_conflict: ConflictName = "error",
         errors: ErrorsName = "strict",
         progress: Progress | None = None,
@@ -106,13 +106,13 @@ class WriteTransaction(Reading[IdT]):
 
         `on_conflict`: what to do with a document whose id is stored already.  "error" raises
         ExistsError.  "skip" keeps the stored document and its metadata.  "replace" deletes it
-        first; `replace=True` means the same.  "same" skips a document with the stored sketch, and
+        first.  "same" skips a document with the stored sketch, and
         raises ExistsError for any other.  If an id is given twice, the later document meets the
         earlier one as if it were stored; only with "error" that is an InputError.
 
         Raises InputError for an invalid id, document or metadata.
         """
-        rule = conflicts.rule_of(on_conflict, replace)
+        rule = conflicts.rule_of(on_conflict)
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             return self._insert(
@@ -129,7 +129,7 @@ class WriteTransaction(Reading[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
@@ -145,7 +145,7 @@ class WriteTransaction(Reading[IdT]):
         raises ExistsError.
         """
         rule = conflicts.rule_of(on_conflict)
-        question = Question(similarity, distance, recall, method)
+        question = Question(similarity, distance, recall, search)
         with self._writing.alone("the transaction must be idle to insert"):
             form, packed = kernel.encode_ids([id]), incoming.pack_one(metadata, id)
             staging = self._writing.staging
@@ -170,11 +170,11 @@ class WriteTransaction(Reading[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         on_conflict: ConflictName = "same",
         errors: ErrorsName = "strict",
-        verify: VerifyName = ESTIMATE,
-        texts: "Documents[IdT] | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
         progress: Progress | None = None,
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -184,9 +184,8 @@ class WriteTransaction(Reading[IdT]):
         i of the result is empty if document i was stored; otherwise it holds the best match, as
         `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`.
 
-        verify="exact": the exact similarity of the texts decides what matches, as in `find_all`.
-        `texts` gives the texts of stored documents, as `documents=` does there; where it has None,
-        the estimate decides.
+        `texts`: the texts of stored documents; the exact similarity then decides what matches, see
+        `find_all`.
 
         `on_conflict`: what to do with a document whose id is stored already; see `add_if_new`.  If
         an id is given twice, the later document meets the earlier one if that was stored.  With
@@ -197,9 +196,9 @@ class WriteTransaction(Reading[IdT]):
         After ExistsError no document is stored.
         """
         rule = conflicts.rule_of(on_conflict)
-        question = Question(similarity, distance, recall, method)
-        if not is_one_of(verify, (ESTIMATE,)) or texts is not None:
-            search.judge.check_verification(verify, texts, "texts")
+        question = Question(similarity, distance, recall, search)
+        if not searches.judge.check_verification(verify, texts):
+            texts = None
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(
@@ -217,8 +216,7 @@ class WriteTransaction(Reading[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
-        memory_limit: int | None = None,
+        search: "MethodName | Search | None" = None,
         errors: ErrorsName = "strict",
         progress: Progress | None = None,
         threads: int | None = None,
@@ -230,18 +228,15 @@ class WriteTransaction(Reading[IdT]):
         match each other; see `add_many_if_new` for that.  See `query` for the criterion and
         `insert_many` for `documents`.
 
-        `memory_limit`: bytes for the search.  The search takes the documents in slices and passes
-        the stored runs through memory in chunks, so the database may be larger than the limit.
-        None: no limit, but if the database is larger than the memory of this process and chunks are
-        faster, the runs pass through a quarter of that memory.  Not counted are the ids, the staged
-        documents (some 30 bytes each, and the volatility vector), the commit itself and the
-        matches.  `progress(done)` is called now and then with the number of documents looked up.
+        `search` can also limit the memory: the search takes the documents in slices then, see
+        `Search`.  `progress(done)` is called now and then with the number of documents looked up.
 
         Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
         stored already; then no document is stored.
         """
         many.check_match(match)
-        room, count = many.room_of(memory_limit), thread_count(threads)
+        question = Question(similarity, distance, recall, search, follows=OF_BATCHES)
+        room, count = many.room_of(question.how.memory_limit), thread_count(threads)
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             state, sketcher = self._writing.current(), self._store.sketcher
@@ -252,8 +247,7 @@ class WriteTransaction(Reading[IdT]):
                 sketcher, documents, len(encoded), size, errors=errors, threads=count
             )
             rows, sketches = many.match_batch(
-                self._store, state, slices,
-                Question(similarity, distance, recall, method), first=match == "first", room=room,
+                self._store, state, slices, question, first=match == "first", room=room,
                 progress=progress,
             )  # fmt: skip
             matches = lookup.as_matches(state, rows)
@@ -423,7 +417,7 @@ class WriteTransaction(Reading[IdT]):
         errors: ErrorsName,
         threads: int,
         progress: Progress | None = None,
-        texts: "Documents[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
     ) -> Matches[IdT]:
         self._writing.staging.threads = threads
         given = conflicts.arriving(self._writing.current(), ids, metadata, rule)

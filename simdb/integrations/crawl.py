@@ -108,7 +108,7 @@ class Crawl:
             return Verdict(NEAR_DUPLICATE, match)
         kind = CHANGED if match is None else self._kind_of(transaction, page.id)
         if kind != SEEN:
-            transaction.insert(page.id, page.text, metadata, replace=True)
+            transaction.insert(page.id, page.text, metadata, on_conflict="replace")
         return Verdict(kind, match)
 
     def _kind_of(self, transaction: WriteTransaction, id: Id) -> str:
@@ -130,6 +130,6 @@ def _running(transaction: WriteTransaction) -> list[str]:
 
 def _set_running(transaction: WriteTransaction, names: list[str]) -> None:
     if names:
-        transaction.insert(CRAWLS_ID, "", {RUNNING: names}, replace=True)
+        transaction.insert(CRAWLS_ID, "", {RUNNING: names}, on_conflict="replace")
     elif CRAWLS_ID in transaction:
         transaction.delete(CRAWLS_ID)

@@ -33,8 +33,8 @@ def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan])
     plan = _by_bands(problem)
     if criterion.recall >= 1.0 and plan.recall < 1.0:
         raise OptionError(
-            f"method='banding' cannot promise to find every document at"
-            f" similarity={criterion.similarity:g}; use method='exhaustive' or a recall below 1"
+            f"search='banding' cannot promise to find every document at"
+            f" similarity={criterion.similarity:g}; use search='exhaustive' or a recall below 1"
         )
     return plan
 

@@ -98,11 +98,11 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
     times = plan.cost_seconds / able[0].cost_seconds if able[0].cost_seconds else 1.0
     cost = f"{times:.3g} times the cost of the cheapest, {able[0].method}"
     if plan.recall < criterion.recall:
-        words += f", but method={criterion.method!r} reaches only {plan.recall:.3g}"
+        words += f", but search={criterion.method!r} reaches only {plan.recall:.3g}"
     elif criterion.method == plan.method:
-        words += f"; this is the plan of method={plan.method!r}, at {cost}"
+        words += f"; this is the plan of search={plan.method!r}, at {cost}"
     elif criterion.method != AUTO:
-        words += f", but none with method={criterion.method!r}"
+        words += f", but none with search={criterion.method!r}"
     elif able[0].method in probing.METHODS and plan.method not in probing.METHODS:
         words += f"; this one does not depend on a sample of pairs, at {cost}"
     elif times > 1.0:

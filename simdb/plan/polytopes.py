@@ -52,7 +52,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     found = plans(problem)
     if found:
         return found[0]
-    raise OptionError(f"method='polytope' {_hindrance(problem.criterion, problem.population)}")
+    raise OptionError(f"search='polytope' {_hindrance(problem.criterion, problem.population)}")
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -141,13 +141,13 @@ def _hindrance(criterion: Criterion, population: Population) -> str:
     if not population.polytope_tables:
         return (
             "needs cross-polytope tables, and this database has none; make them with compact() or"
-            " rebuild(polytopes=4), or use method='auto'"
+            " rebuild(polytopes=4), or use search='auto'"
         )
     if criterion.similarity is None:
-        return "needs similarity=; for a distance use method='bphs'"
+        return "needs similarity=; for a distance use search='bphs'"
     if not criterion.is_weighted:
         return "needs queries with weights; give a simdb.Fingerprint with weights or a text"
     return (
         f"cannot reach recall {criterion.recall:g} at similarity={criterion.asked_similarity:g};"
-        " use method='exhaustive'"
+        " use search='exhaustive'"
     )

@@ -96,8 +96,8 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     criterion, delays = problem.criterion, problem.delays
     if not criterion.is_weighted:
         raise OptionError(
-            f"method={criterion.method!r} needs queries with weights, and a ready fingerprint has"
-            " none; give a simdb.Fingerprint with weights, or use method='bphs'"
+            f"search={criterion.method!r} needs queries with weights, and a ready fingerprint has"
+            " none; give a simdb.Fingerprint with weights, or use search='bphs'"
         )
     if criterion.attempts is not None:
         return _fixed(problem, criterion.attempts)

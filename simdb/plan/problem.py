@@ -24,7 +24,7 @@ class Criterion:
     A match has at most `distance` differing bits and at least `similarity`, if these are not None;
     at least one of them is given.  It must be found with probability `recall`, by `method`.
     `is_weighted`: every query has weights.  `is_stored`: the queries are stored documents, whose
-    weights are rounded.  `rotations`: for method="rotation"; None for as many as the recall needs.
+    weights are rounded.  `rotations`: for search="rotation"; None for as many as the recall needs.
     `asked`: what the caller gave for `similarity`, if the kernel compares with another number; see
     `simdb/correction.py`.  `floor`: the similarity from which candidates are kept although tables
     are searched for `similarity`, because something else decides them; None for `similarity`.

@@ -35,7 +35,7 @@ F64 = npt.NDArray[np.float64]
 
 
 def check_rotations(method: object, rotations: object) -> None:
-    """Raise OptionError unless `rotations` is None, or 1 to 64 for method="rotation"."""
+    """Raise OptionError unless `rotations` is None, or 1 to 64 for search="rotation"."""
     if rotations is None:
         return
     is_whole = isinstance(rotations, int | np.integer) and not isinstance(rotations, bool)
@@ -46,7 +46,7 @@ def check_rotations(method: object, rotations: object) -> None:
         )
     if not is_one_of(method, METHODS):
         raise OptionError(
-            f"rotations= works only with method='rotation', got method={shown(method)}"
+            f"rotations= works only with search='rotation', got search={shown(method)}"
         )
 
 
@@ -67,7 +67,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     )
     if not population.is_swept:
         raise OptionError(
-            "method='rotation' finds all pairs: give it to find_all, to find_clusters with"
+            "search='rotation' finds all pairs: give it to find_all, to find_clusters with"
             " policy='connected', or to plan with pairs=True"
         )
     limit = candidate_distances(criterion)[0]
@@ -76,10 +76,10 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     rotations = criterion.rotations or next(able, None)
     if rotations is None:
         raise OptionError(
-            f"method='rotation' cannot reach recall={criterion.recall:g}: even"
+            f"search='rotation' cannot reach recall={criterion.recall:g}: even"
             f" {ROTATIONS_MAX} rotations are predicted to miss"
-            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs; use method='auto', a lower"
-            " recall=, or rotations= to accept what that many find"
+            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs; use search='auto', a lower"
+            " recall=, or simdb.Search(method='rotation', rotations=64)"
         )
     recall = recalls[rotations]
     reason = (

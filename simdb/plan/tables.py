@@ -40,7 +40,7 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan for method="bphs": exact for a distance, with flips for a similarity.
+    """Return the plan for search="bphs": exact for a distance, with flips for a similarity.
 
     If no number of flips reaches the recall, return the plan with the best recall.
     """
@@ -51,7 +51,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
             f"distance={criterion.distance} is more than the {population.tables} tables of"
             f" blocks={population.blocks}, leading={population.leading} serve exactly ({served});"
             f" create the database with blocks={criterion.distance + population.leading}, or use"
-            " method='auto' or 'exhaustive'"
+            " search='auto' or 'exhaustive'"
         )
     exact = _exact(problem)
     if exact is not None:
@@ -66,8 +66,8 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         return min(able, key=lambda plan: plan.cost_seconds)
     if criterion.recall >= 1.0:
         raise OptionError(
-            f"method='bphs' cannot promise to find every document at"
-            f" similarity={criterion.asked_similarity:g}; use method='exhaustive' or a recall below"
+            f"search='bphs' cannot promise to find every document at"
+            f" similarity={criterion.asked_similarity:g}; use search='exhaustive' or a recall below"
             " 1"
         )
     return max(plans, key=lambda plan: plan.recall)

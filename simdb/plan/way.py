@@ -36,10 +36,10 @@ class Way(Protocol[Searched]):
 
     @property
     def METHODS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """The values of method= that choose this way."""
+        """The values of search= that choose this way."""
 
     def plans(self, problem: Problem[Searched]) -> list[Plan]:
-        """Return the plans that method="auto" can choose from, also plans that miss the recall."""
+        """Return the plans that search="auto" can choose from, also plans that miss the recall."""
 
     def named(self, problem: Problem[Searched], best: Callable[[Criterion], Plan]) -> Plan:
         """Return the plan for one of `METHODS` by name; OptionError if there is none.

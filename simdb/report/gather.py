@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from datetime import datetime, timezone
 
-from simdb.choices import MethodName
 from simdb.database import Database
 from simdb.engine.snapshot import Snapshot
 from simdb.options import BY_DISTANCE
@@ -14,6 +13,7 @@ from simdb.report.limits import Limits
 from simdb.report.pairs import draw_pairs
 from simdb.report.words import options_in_words, sections_in_words
 from simdb.reports import Statistics
+from simdb.search import SearchLike
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 
 LARGER = (2, 10, 100)
@@ -27,7 +27,7 @@ def gather(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    method: MethodName | None = None,
+    search: SearchLike | None = None,
     limits: Limits | None = None,
     texts: Texts | None = None,
     show: Callable[[str], None] = lambda state: None,
@@ -41,8 +41,8 @@ def gather(
     show("reading sizes")
     statistics = database.stats()
     with database.read() as snapshot:
-        threshold = _threshold(database, snapshot, similarity, distance, recall, method)
-        drawn, groups = _searched(snapshot, statistics, threshold, limits, method, show)
+        threshold = _threshold(database, snapshot, similarity, distance, recall, search)
+        drawn, groups = _searched(snapshot, statistics, threshold, limits, search, show)
     wanted = shown_ids(groups)
     missing = 0
     if texts is not None:
@@ -70,12 +70,12 @@ def _threshold(
     similarity: float | None,
     distance: int | None,
     recall: float | None,
-    method: MethodName | None,
+    search: SearchLike | None,
 ) -> Threshold:
     """Return when documents match: as asked for, or by the defaults of the database."""
     options = database.options
     plan = snapshot.plan(
-        similarity=similarity, distance=distance, recall=recall, method=method, pairs=True
+        similarity=similarity, distance=distance, recall=recall, search=search, pairs=True
     )
     if similarity is None and distance is None:
         if plan.similarity is None or options.keep_clusters == BY_DISTANCE:
@@ -90,19 +90,19 @@ def _searched(
     statistics: Statistics,
     threshold: Threshold,
     limits: Limits,
-    method: MethodName | None,
+    search: SearchLike | None,
     show: Callable[[str], None],
 ) -> tuple[Drawn, Groups]:
     population = statistics.document_count - statistics.empty_count
     if threshold.similarity is not None:
         population -= statistics.bare_count
     drawn, matched = draw_pairs(
-        snapshot, threshold, limits, population=population, method=method, show=show
+        snapshot, threshold, limits, population=population, search=search, show=show
     )
     show("finding groups")
     if population <= limits.grouped_documents:
-        return drawn, all_groups(snapshot, threshold, limits, method)
-    return drawn, drawn_groups(snapshot, threshold, limits, method, matched, population)
+        return drawn, all_groups(snapshot, threshold, limits, search)
+    return drawn, drawn_groups(snapshot, threshold, limits, search, matched, population)
 
 
 def _headline(database: Database, statistics: Statistics) -> Headline:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import MethodName
 from simdb.clusters import Clusters
 from simdb.engine.snapshot import Snapshot
 from simdb.matches import PairArrays
@@ -20,6 +19,7 @@ from simdb.report.excerpts import beginning, compared
 from simdb.report.facts import Group, Groups, Member, SizeBin, Threshold
 from simdb.report.limits import Limits
 from simdb.report.pairs import Matched
+from simdb.search import SearchLike
 from simdb.values import Id
 
 # The least sizes of groups that are counted together.
@@ -35,12 +35,12 @@ Texts = Callable[[Collection[Id]], Mapping[Id, str]]
 
 
 def all_groups(
-    snapshot: Snapshot, threshold: Threshold, limits: Limits, method: MethodName | None
+    snapshot: Snapshot, threshold: Threshold, limits: Limits, search: SearchLike | None
 ) -> Groups:
     """Return the groups of all documents: connected by chains of matches."""
     clusters = snapshot.find_clusters(
         similarity=threshold.similarity, distance=threshold.distance, recall=threshold.recall,
-        method=method,
+        search=search,
     )  # fmt: skip
     sizes = clusters.sizes
     ones = np.ones(len(sizes))
@@ -57,7 +57,7 @@ def drawn_groups(
     snapshot: Snapshot,
     threshold: Threshold,
     limits: Limits,
-    method: MethodName | None,
+    search: SearchLike | None,
     matched: Matched,
     population: int,
 ) -> Groups:
@@ -71,7 +71,7 @@ def drawn_groups(
         group_count=round(float(in_groups.sum())),
         grouped_count=round(float(in_documents.sum())),
         sizes=_size_bins(sizes, in_groups, in_documents),
-        largest=_largest_drawn(snapshot, threshold, limits, method, matched),
+        largest=_largest_drawn(snapshot, threshold, limits, search, matched),
     )
 
 
@@ -122,7 +122,7 @@ def _largest_drawn(
     snapshot: Snapshot,
     threshold: Threshold,
     limits: Limits,
-    method: MethodName | None,
+    search: SearchLike | None,
     matched: Matched,
 ) -> tuple[Group, ...]:
     """Return the drawn documents with the most matches, without two of one group."""
@@ -137,7 +137,7 @@ def _largest_drawn(
             continue
         matches = snapshot.query(
             id=id, similarity=threshold.similarity, distance=threshold.distance,
-            recall=threshold.recall, method=method, limit=COMPARED_MEMBERS,
+            recall=threshold.recall, search=search, limit=COMPARED_MEMBERS,
         )  # fmt: skip
         others = [match.id for match in matches]
         passed.update(others)

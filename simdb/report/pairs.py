@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import MethodName
 from simdb.engine.snapshot import Snapshot
 from simdb.report.facts import Bin, Drawn, Threshold
 from simdb.report.limits import Limits
+from simdb.search import SearchLike
 from simdb.values import Id
 
 # How far below the threshold pairs are shown, and the width of a bin of similarities.
@@ -55,13 +55,13 @@ def draw_pairs(
     limits: Limits,
     *,
     population: int,
-    method: MethodName | None,
+    search: SearchLike | None,
     show: Show,
 ) -> tuple[Drawn, Matched]:
     """Look up the matches of documents drawn at random, out of a `population` of documents."""
     is_measured = threshold.similarity is not None
-    # A method that was asked for, or a bound of both kinds, is taken as it is.
-    is_floored = is_measured and threshold.distance is None and method is None
+    # A way to search that was asked for, or a bound of both kinds, is taken as it is.
+    is_floored = is_measured and threshold.distance is None and search is None
     floor = _floor(threshold.similarity or 0.0) if is_floored else threshold.similarity or 0.0
     ids = snapshot.draw_ids(limits.sample, seed=limits.seed, weighted=is_measured)
     edges = _edges(floor) if is_measured else np.arange((threshold.distance or 0) + 2, dtype=float)
@@ -72,7 +72,7 @@ def draw_pairs(
         some, slice_begun = ids[done : done + size], time.monotonic()
         found = snapshot.query_many(
             ids=some, similarity=floor or None, distance=threshold.distance,
-            recall=threshold.recall, method=method,
+            recall=threshold.recall, search=search,
         )  # fmt: skip
         most = _count(tally, found.offsets, found.similarities, found.distances, threshold)
         done += len(some)

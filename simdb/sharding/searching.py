@@ -16,6 +16,7 @@ from simdb.engine.search import lookup, one
 from simdb.engine.search.many import Room
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
+from simdb.engine.search.where import Where, kept, kept_matches
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.errors import InputError
 from simdb.matches import Match, Matches
@@ -90,10 +91,15 @@ def contained(shards: Shards, ids: list[Id]) -> npt.NDArray[np.bool_]:
 
 
 def find(
-    shards: Shards, query: Asked, given: one.Given, limit: int | None, threads: int
+    shards: Shards,
+    query: Asked,
+    given: one.Given,
+    limit: int | None,
+    where: Where | None,
+    threads: int,
 ) -> list[Match]:
     """Return the matches of one document in all shards, best first, at most `limit`."""
-    answers = shards.all(partial(_find, query, given, limit, False), threads)
+    answers = shards.all(partial(_find, query, given, limit, False, where), threads)
     options = shards.sample.store.options
     criterion = criterion_of(options, query.sketches, Question(*given))
     by_similarity = criterion.similarity is not None
@@ -101,9 +107,9 @@ def find(
     return best_first(found, by_similarity=by_similarity, limit=limit)
 
 
-def find_first(shards: Shards, query: Asked, given: one.Given) -> Match | None:
+def find_first(shards: Shards, query: Asked, given: one.Given, where: Where | None) -> Match | None:
     """Return any one match of a document: of the first shard that has one."""
-    for _, found in shards.each(partial(_find, query, given, None, True, threads=1)):
+    for _, found in shards.each(partial(_find, query, given, 1, True, where, threads=1)):
         if found:
             return found[0]
     return None
@@ -116,6 +122,7 @@ def find_many(
     *,
     room: Room | None,
     first: bool,
+    where: Where | None,
     left_out: npt.NDArray[np.uint64] | None,
     threads: int,
 ) -> Matches:
@@ -134,7 +141,7 @@ def find_many(
         # A stored document also finds itself.
         more = question if own is None or limit is None else replace(question, limit=limit + 1)
         ask = _first_of_each if first and own is None else _all_of_each
-        parts = ask(shards, sketches, more, room, threads)
+        parts = ask(shards, sketches, more, room, where, threads)
         keys = np.full(len(sketches), criterion.similarity is not None)
         found.append(merged(len(sketches), parts, keys, limit=limit, left_out=own))
         start = stop
@@ -146,12 +153,13 @@ def nearest(
     sketches: Sketches,
     wanted: Wanted,
     *,
+    where: Where | None,
     left_out: npt.NDArray[np.uint64] | None,
     threads: int,
 ) -> Matches:
     """Return the `wanted.k` nearest documents of each query in all shards."""
     more = wanted if left_out is None else wanted._replace(k=wanted.k + 1)
-    answers = shards.all(partial(_nearest, sketches, more), threads)
+    answers = shards.all(partial(_nearest, sketches, more, where), threads)
     every = np.arange(len(sketches))
     parts = [Part(number, every, found) for number, found in answers]
     has_weights = sketches.states == WEIGHTED
@@ -161,24 +169,34 @@ def nearest(
 
 
 def _all_of_each(
-    shards: Shards, sketches: Sketches, question: Question, room: Room | None, threads: int
+    shards: Shards,
+    sketches: Sketches,
+    question: Question,
+    room: Room | None,
+    where: Where | None,
+    threads: int,
 ) -> list[Part]:
     outer = max(min(threads, shards.count), 1)
     share = None if room is None else Room(max(room.limit_bytes // outer, 1))
-    answers = shards.all(partial(_find_many, sketches, question, share, False), threads)
+    answers = shards.all(partial(_find_many, sketches, question, share, False, where), threads)
     every = np.arange(len(sketches))
     return [Part(number, every, found) for number, found in answers]
 
 
 def _first_of_each(
-    shards: Shards, sketches: Sketches, question: Question, room: Room | None, threads: int
+    shards: Shards,
+    sketches: Sketches,
+    question: Question,
+    room: Room | None,
+    where: Where | None,
+    threads: int,
 ) -> list[Part]:
     """Return one match of each query; a query with a match is not asked of later shards."""
     pending, parts = np.arange(len(sketches)), []
     queries = sketches
 
     def ask(shard: OpenShard) -> Matches:
-        return _find_many(queries, question, room, True, shard, threads)
+        return _find_many(queries, question, room, True, where, shard, threads)
 
     for number, found in shards.each(ask):
         parts.append(Part(number, pending, found))
@@ -200,17 +218,21 @@ def _find(
     given: one.Given,
     limit: int | None,
     first: bool,
+    where: Where | None,
     shard: OpenShard,
     threads: int,
 ) -> list[Match]:
+    most, first = (limit, first) if where is None else (None, False)
     with shard.store.state() as state:
         state.threads = threads
         if query.document is not None:
-            return one.find(state, query.document, None, given, limit, "strict", first=first)
-        left_out = query.ordinal if shard.number == query.shard else None
-        return one.find_sketched(
-            state, query.sketches, given, limit, first=first, left_out=left_out
-        )
+            found = one.find(state, query.document, None, given, most, "strict", first=first)
+        else:
+            left_out = query.ordinal if shard.number == query.shard else None
+            found = one.find_sketched(
+                state, query.sketches, given, most, first=first, left_out=left_out
+            )
+        return found if where is None else kept_matches(state, found, where, limit)
 
 
 def _find_many(
@@ -218,19 +240,27 @@ def _find_many(
     question: Question,
     room: Room | None,
     first: bool,
+    where: Where | None,
     shard: OpenShard,
     threads: int,
 ) -> Matches:
+    most = question.limit
+    if where is not None:
+        question, first = replace(question, limit=None), False
     with shard.store.state() as state:
         state.threads = threads
         rows = search.many.of_slices(
             shard.store, state, [sketches], question, first=first, room=room
         )
+        if where is not None:
+            rows = kept(state, rows, where, most)
         return lookup.as_matches(state, rows)
 
 
-def _nearest(sketches: Sketches, wanted: Wanted, shard: OpenShard, threads: int) -> Matches:
+def _nearest(
+    sketches: Sketches, wanted: Wanted, where: Where | None, shard: OpenShard, threads: int
+) -> Matches:
     with shard.store.state() as state:
         state.threads = threads
-        rows = search.nearest.of_sketches(shard.store.options, state, sketches, wanted)
+        rows = search.nearest.of_slices(shard.store, state, [sketches], wanted, where)
         return lookup.as_matches(state, rows)

@@ -10,18 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import previews
-from simdb.choices import ErrorsName, MethodName, MissingName
+from simdb.choices import ErrorsName, MatchName, MethodName, MissingName
 from simdb.database import Database
 from simdb.documents import Document
-from simdb.engine import search
+from simdb.engine import search as searches
 from simdb.engine import state as states
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, check_limit
+from simdb.engine.search.where import check_optional
 from simdb.errors import InputError, ReadOnlyError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.options import Options
 from simdb.reports import Advice, Finding
+from simdb.search import OF_BATCHES, Search
 from simdb.sharding import searching
 from simdb.sharding.reports import ShardedStatistics
 from simdb.sharding.shards import Shards
@@ -31,7 +33,8 @@ from simdb.values import Sketches, object_array
 
 if TYPE_CHECKING:
     from simdb.document_like import DocumentLike
-    from simdb.engine.search.verify import Verify, VerifyMany
+    from simdb.engine.search.accepting import Accept, AcceptMany
+    from simdb.engine.search.where import Where
 
 
 class ShardedDatabase(Generic[IdT]):
@@ -85,9 +88,10 @@ class ShardedDatabase(Generic[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         limit: int | None = None,
-        verify: "Verify[IdT] | None" = None,
+        where: "Where | None" = None,
+        accept: "Accept[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = 1,
     ) -> list[Match[IdT]]:
@@ -97,16 +101,17 @@ class ShardedDatabase(Generic[IdT]):
         thread takes longer than most queries, so it is 1 by default; more help where shards are on
         a slow disk, or where every document is compared.
         """
-        search.verify.check_verify(verify)
+        searches.accepting.check_accept(accept)
         check_limit(limit)
-        count, given = thread_count(threads), (similarity, distance, recall, method)
+        check_optional(where)
+        count, given = thread_count(threads), (similarity, distance, recall, search)
         query = searching.asked(self._shards, document, id, errors, "query")
-        most = limit if verify is None else None
-        found = searching.find(self._shards, query, given, most, count)
-        if verify is None:
+        most = limit if accept is None else None
+        found = searching.find(self._shards, query, given, most, where, count)
+        if accept is None:
             return found
         least = Question(*given).least_similarity(self.options)
-        return search.verify.verified(found, verify, least)[:limit]
+        return searches.accepting.accepted(found, accept, least)[:limit]
 
     def first(
         self,
@@ -116,22 +121,24 @@ class ShardedDatabase(Generic[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
-        verify: "Verify[IdT] | None" = None,
+        search: "MethodName | Search | None" = None,
+        where: "Where | None" = None,
+        accept: "Accept[IdT] | None" = None,
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Find any one match, as fast as possible; None if no document matches.
 
         The shards are asked one after the other, up to the first that has a match.  See `query`.
         """
-        search.verify.check_verify(verify)
-        given = (similarity, distance, recall, method)
+        searches.accepting.check_accept(accept)
+        check_optional(where)
+        given = (similarity, distance, recall, search)
         query = searching.asked(self._shards, document, id, errors, "first")
-        if verify is None:
-            return searching.find_first(self._shards, query, given)
-        found = searching.find(self._shards, query, given, None, 1)
+        if accept is None:
+            return searching.find_first(self._shards, query, given, where)
+        found = searching.find(self._shards, query, given, None, where, 1)
         least = Question(*given).least_similarity(self.options)
-        return search.verify.first_verified(found, verify, least)
+        return searches.accepting.first_accepted(found, accept, least)
 
     def query_many(
         self,
@@ -141,44 +148,43 @@ class ShardedDatabase(Generic[IdT]):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: MethodName | None = None,
+        search: "MethodName | Search | None" = None,
         limit: int | None = None,
-        first: bool = False,
-        attempts: int | None = None,
-        header_bits: int | None = None,
-        memory_limit: int | None = None,
-        verify: "VerifyMany[IdT] | None" = None,
+        match: MatchName = "all",
+        where: "Where | None" = None,
+        accept: "AcceptMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Find the matches of many documents at once, as arrays; see `Database.query_many`.
 
         `threads`: how many threads share the work; each takes another shard if there are enough.
-        `memory_limit` is for all shards together.  `ordinals` of the result are uint64: 2**32 times
-        the number of the shard, plus the ordinal in it.
+        The memory limit of `search` is for all shards together.  `ordinals` of the result are
+        uint64: 2**32 times the number of the shard, plus the ordinal in it.
         """
         count = thread_count(threads)
-        question = Question(
-            similarity, distance, recall, method, limit, attempts=attempts, header_bits=header_bits
-        )
+        searches.many.check_match(match)
+        question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
+        first = match == "first"
         check_limit(limit)
-        search.verify.check_verify(verify)
-        room = search.many.room_of(memory_limit)
-        if verify is None and first:
+        check_optional(where)
+        searches.accepting.check_accept(accept)
+        room = searches.many.room_of(question.how.memory_limit)
+        if accept is None and first:
             question = replace(question, limit=1)
-        elif verify is not None:
+        elif accept is not None:
             question = replace(question, limit=None)
         width = self._shards.sample.store.width
         size = None if room is None else room.query_count(width)
         slices, own = self._queries(documents, ids, size, errors, count)
         found = searching.find_many(
-            self._shards, slices, question, room=room, first=first and verify is None,
-            left_out=own, threads=count,
+            self._shards, slices, question, room=room, first=first and accept is None,
+            where=where, left_out=own, threads=count,
         )  # fmt: skip
-        if verify is None:
+        if accept is None:
             return found
         least = question.least_similarity(self.options)
-        return search.verify.verified_many(found, verify, least, limit=limit, first=first)
+        return searches.accepting.accepted_many(found, accept, least, limit=limit, first=first)
 
     def nearest(
         self,
@@ -187,6 +193,7 @@ class ShardedDatabase(Generic[IdT]):
         *,
         id: IdT | None = None,
         recall: float | None = None,
+        where: "Where | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = 1,
     ) -> list[Match[IdT]]:
@@ -195,12 +202,15 @@ class ShardedDatabase(Generic[IdT]):
         See `Database.nearest`; `threads`: see `query`.
         """
         wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
+        check_optional(where)
         if (document is None) == (id is None):
             raise InputError("nearest needs either a document or the id= of a stored document")
         documents, ids = ([document], None) if id is None else (None, [id])
         slices, own = self._queries(documents, ids, None, errors, 1)
         (sketches,) = slices
-        return searching.nearest(self._shards, sketches, wanted, left_out=own, threads=count)[0]
+        return searching.nearest(
+            self._shards, sketches, wanted, where=where, left_out=own, threads=count
+        )[0]
 
     def nearest_many(
         self,
@@ -209,16 +219,20 @@ class ShardedDatabase(Generic[IdT]):
         *,
         ids: Iterable[IdT] | None = None,
         recall: float | None = None,
+        where: "Where | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Find the `k` documents nearest to each of many documents; see `Database.nearest_many`."""
         wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
+        check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
         slices, own = self._queries(documents, ids, None, errors, count)
         (sketches,) = slices
-        return searching.nearest(self._shards, sketches, wanted, left_out=own, threads=count)
+        return searching.nearest(
+            self._shards, sketches, wanted, where=where, left_out=own, threads=count
+        )
 
     def get(self, id: IdT, default: Any = None) -> Any:
         """Return the stored document `id`, or `default` if no document has this id."""

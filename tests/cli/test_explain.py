@@ -1,6 +1,7 @@
 """Command explain: two files, two stored documents, or one of each."""
 
 import pytest
+from empty import explained
 
 import simdb
 from simdb.cli import explain
@@ -23,7 +24,7 @@ def stored(simdb_run, files):
 
 @pytest.mark.usefixtures("files")
 def test_two_files_are_explained_with_their_features(simdb_run):
-    expected = simdb.explain(FOX, CAT, simdb.Simhash(shingle=1))
+    expected = explained(FOX, CAT, simdb.Simhash(shingle=1))
 
     ran = simdb_run("explain", "fox.txt", "cat.txt", "--shingle", "1")
 
@@ -65,7 +66,7 @@ def test_the_probe_that_finds_a_match_is_shown(simdb_run):
     with simdb.open("db", "w") as database:
         database.insert("copy", FOX)
 
-    (row,) = simdb_run("explain", "db", "copy", "fox.txt", "--method", "bphs").rows
+    (row,) = simdb_run("explain", "db", "copy", "fox.txt", "--search", "bphs").rows
 
     assert row["probe"] == {"table": 0, "flipped": [], "rank": None, "vertices": 0}
 
@@ -131,7 +132,7 @@ def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
 def test_a_terminal_shows_tables(monkeypatch, capsys):
     for module in (render, explain):
         monkeypatch.setattr(module, "is_table", lambda as_json: True)
-    explanation = simdb.explain(FOX, CAT, simdb.Simhash(shingle=1))
+    explanation = explained(FOX, CAT, simdb.Simhash(shingle=1))
 
     explain.print_explanation(explanation, ("fox", "cat"), 1, as_json=False)
 

@@ -82,7 +82,7 @@ def test_the_nearest_are_shown_whatever_their_similarity(look):
 
 
 @pytest.mark.parametrize(
-    "options", [["--similarity", "0.5"], ["--distance", "3"], ["--method", "bphs"], ["--all"]]
+    "options", [["--similarity", "0.5"], ["--distance", "3"], ["--search", "bphs"], ["--all"]]
 )
 def test_nearest_goes_with_no_threshold(look, options):
     ran = look("--nearest", 2, *options)

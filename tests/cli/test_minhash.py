@@ -44,7 +44,7 @@ def test_the_verbs_answer_as_the_database_does(simdb_run):
         pairs = sorted((pair.left, pair.right) for pair in database.find_all())
 
     queried = simdb_run("query", "db", f"{TEXT} 0")
-    paired = simdb_run("pairs", "db", "--method", "banding")
+    paired = simdb_run("pairs", "db", "--search", "banding")
     grouped = simdb_run("clusters", "db")
     (got,) = simdb_run("get", "db", "0.txt").rows
 

@@ -38,7 +38,7 @@ def test_wrong_options_are_refused_before_anything_is_read(run, monkeypatch, ver
     monkeypatch.setattr(content, "open_counted", lambda path: pytest.fail(f"{path} was read"))
 
     for name, value in (
-        ("similarity", 80), ("similarity", 0), ("distance", 65), ("recall", 2), ("method", "fast"),
+        ("similarity", 80), ("similarity", 0), ("distance", 65), ("recall", 2), ("search", "fast"),
     ):  # fmt: skip
         ran = run(*verb, f"--{name}", value)
 
@@ -112,7 +112,7 @@ def test_an_insertion_of_which_all_was_skipped_makes_no_database(run):
 
 @pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
 def test_a_new_database_is_announced(run, verb):
-    end = ["a.jsonl", "--replace"] if verb == ["insert"] else []
+    end = ["a.jsonl", "--on-conflict", "replace"] if verb == ["insert"] else []
     first, second = (run(*verb, "new", *end) for _ in range(2))
 
     assert (first.code, second.code) == (0, 0)
@@ -122,7 +122,8 @@ def test_a_new_database_is_announced(run, verb):
 
 @pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
 def test_with_existing_no_database_is_made(run, verb):
-    end = ["a.jsonl", "--replace", "--existing"] if verb == ["insert"] else ["--existing"]
+    source = ["a.jsonl", "--on-conflict", "same"] if verb == ["insert"] else []
+    end = [*source, "--existing"]
     typo, right = (run(*verb, name, *end) for name in ("dd", "d"))
 
     assert (typo.code, right.code) == (3, 0)
@@ -164,7 +165,7 @@ def test_a_source_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", [
-    ["dedup", "a.jsonl", "--db", "d"], ["insert", "d", "a.jsonl", "--replace"],
+    ["dedup", "a.jsonl", "--db", "d"], ["insert", "d", "a.jsonl", "--on-conflict", "same"],
     ["delete", "d", "1"], ["compact", "d"],
 ])  # fmt: skip
 def test_who_waits_for_another_writer_says_so(run, monkeypatch, verb):

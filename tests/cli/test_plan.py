@@ -37,7 +37,7 @@ def test_a_plan_without_a_database_lists_other_plans_and_the_cost_model(simdb_ru
 def test_a_plan_without_a_database_takes_options_of_a_database(simdb_run):
     ran = simdb_run(
         "plan", "--documents", 1e6, "--blocks", 6, "--leading", 3, "--header-offset", 0,
-        "--distance", 3, "--method", "bphs",
+        "--distance", 3, "--search", "bphs",
     )  # fmt: skip
 
     row = ran.rows[0]
@@ -60,7 +60,7 @@ def test_zero_documents_can_be_planned(simdb_run):
         (["--documents", "5", "--blocks", "65"], "blocks"),
         (["db", "--blocks", "5"], "leave them out"),
         (["db", "--no-weights"], "leave them out"),
-        (["--documents", "5", "--method", "guess"], "method"),
+        (["--documents", "5", "--search", "guess"], "search"),
     ],
 )
 def test_invalid_plan_options_are_refused(simdb_run, arguments, words):

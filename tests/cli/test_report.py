@@ -103,7 +103,7 @@ def test_a_missing_library_ends_with_2_before_anything_is_read(simdb_run, db, mo
         (["nowhere"], 3, "nowhere"),
         (["db", "--texts", "nowhere"], 2, "there is no file or folder nowhere"),
         (["db", "--similarity", "2"], 2, "similarity must be above 0 and at most 1"),
-        (["db", "--method", "pms"], 2, "method must be one of"),
+        (["db", "--search", "pms"], 2, "search must be one of"),
         (["db", "--sample", "0"], 2, "--sample"),
         (["db", "-o", "no/folder/page.html"], 2, "no/folder"),
     ],

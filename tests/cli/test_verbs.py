@@ -97,12 +97,26 @@ def test_insert_of_a_repeated_id_changes_nothing(simdb_run, db, write_lines):
 def test_insert_with_replace_stores_the_last_text(simdb_run, db, write_lines):
     write_lines("b.jsonl", {"id": "y", "text": "first"}, {"id": "y", "text": FOX})
 
-    ran = simdb_run("insert", db, "b.jsonl", "--replace")
+    ran = simdb_run("insert", db, "b.jsonl", "--on-conflict", "replace")
 
     assert ran.code == 0
     with simdb.open(db, "r") as stored:
         assert sorted(stored) == ["x", "y", "z"]
         assert stored.get("y").fingerprint == stored.get("x").fingerprint
+
+
+def test_insert_keeps_what_is_stored_with_skip_and_refuses_another_text_with_same(
+    simdb_run, db, write_lines
+):
+    write_lines("b.jsonl", {"id": "y", "text": FOX}, {"id": "n", "text": FOX})
+
+    same = simdb_run("insert", db, "b.jsonl", "--on-conflict", "same")
+    skip = simdb_run("insert", db, "b.jsonl", "--on-conflict", "skip")
+
+    assert (same.code, skip.code) == (3, 0)
+    assert skip.rows == [{"inserted": 1, "skipped": 0, "stored": 4}]
+    with simdb.open(db, "r") as stored:
+        assert stored["y"].fingerprint != stored["n"].fingerprint
 
 
 def test_insert_skips_and_reports_bad_records(simdb_run, db, tmp_path):
@@ -115,7 +129,9 @@ def test_insert_skips_and_reports_bad_records(simdb_run, db, tmp_path):
     assert "b.jsonl:1: " in ran.notes
 
 
-@pytest.mark.parametrize("limit", [[], ["--memory-limit", "1K"], ["--memory-limit", "2g"]])
+@pytest.mark.parametrize(
+    "limit", [[], ["--search", "memory_limit=1K"], ["--search", "memory-limit=2g"]]
+)
 def test_insert_shows_the_matches_among_documents_stored_before(simdb_run, db, write_lines, limit):
     write_lines("b.jsonl", {"id": "v", "text": FOX, "n": 1}, {"id": "w", "text": FOX + " again"})
 
@@ -156,12 +172,14 @@ def test_insert_with_match_of_a_taken_id_changes_nothing(simdb_run, db, write_li
     "options",
     [
         ["--match", "best"],
-        ["--match", "all", "--replace"],
-        ["--match", "all", "--memory-limit", "lots"],
-        ["--match", "all", "--memory-limit", "0"],
-        ["--match", "all", "--memory-limit", "9" * 5000],
-        ["--match", "all", "--memory-limit", "\u0b6dM"],
-        ["--memory-limit", "1G"],
+        ["--match", "all", "--on-conflict", "replace"],
+        ["--match", "all", "--search", "memory_limit=lots"],
+        ["--match", "all", "--search", "memory_limit=0"],
+        ["--match", "all", "--search", "memory_limit=" + "9" * 5000],
+        ["--match", "all", "--search", "memory_limit=\u0b6dM"],
+        ["--search", "memory_limit=1G"],
+        ["--match", "all", "--search", "psm,flips=3"],
+        ["--on-conflict", "ask"],
         ["--similarity", "0.9"],
     ],
 )
@@ -262,7 +280,7 @@ def test_query_takes_a_limit_and_a_criterion(simdb_run, db):
     assert len(simdb_run("query", db, FOX, "--limit", "1").rows) == 1
     assert len(simdb_run("query", db, FOX, "--distance", "0").rows) == 1
     assert len(simdb_run("query", db, FOX, "--distance", "64", "--recall", "1").rows) == 3
-    assert len(simdb_run("query", db, FOX, "--method", "exhaustive").rows) == 2
+    assert len(simdb_run("query", db, FOX, "--search", "exhaustive").rows) == 2
 
 
 def test_query_shows_only_documents_with_a_value(simdb_run, tmp_path):
@@ -307,10 +325,10 @@ def test_query_refuses_a_criterion_beside_the_nearest(simdb_run, db, option):
     "arguments",
     [
         [FOX, "--nearest", "0"], [FOX, "--nearest", "three"],
-        [FOX, "--nearest", "2", "--method", "psm"],
+        [FOX, "--nearest", "2", "--search", "psm"],
         [], [FOX, "--id", "x"], ["--file", "missing"], ["--fingerprint", "nine"],
         ["--fingerprint", "-1"], [FOX, "--similarity", "2"], [FOX, "--distance", "65"],
-        [FOX, "--method", "magic"], [FOX, "--limit", "-1"], [FOX, "--encoding", "no"],
+        [FOX, "--search", "magic"], [FOX, "--limit", "-1"], [FOX, "--encoding", "no"],
         ["--file", "bad"], ["--id", ""],
     ],
 )  # fmt: skip

@@ -85,7 +85,7 @@ def test_candidates_that_texts_decide_are_the_pairs_of_exact_similarity(sketch):
         with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
             database.insert_many(range(200), texts)
             pairs = database.find_all(
-                similarity=least, method="banding", verify="exact", documents=texts_of(texts)
+                similarity=least, search="banding", verify="exact", texts=texts_of(texts)
             )
             assert found[exact] == {(pair.left, pair.right) for pair in pairs}
 

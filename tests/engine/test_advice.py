@@ -170,7 +170,7 @@ def test_with_cross_polytope_tables_only_a_stored_calibration_is_due(disk, datab
 
     (old,) = database.advice()
     assert "does not cover 30 documents" in old.message
-    assert old.reason.startswith("each query by method='psm' or 'multiprobe'")
+    assert old.reason.startswith("each query by search='psm' or 'multiprobe'")
 
 
 def test_modes_that_let_others_in_are_told(disk, database, tmp_path):

@@ -120,7 +120,7 @@ def test_a_transaction_finds_and_deletes_what_it_has_in_several_runs(database):
         found = [
             [each.id for each in transaction.query(int(bits), distance=0)] for bits in BITS[:9]
         ]
-        transaction.insert_many([0, 5], BITS[[0, 5]], replace=True)
+        transaction.insert_many([0, 5], BITS[[0, 5]], on_conflict="replace")
 
     assert found == [[1], [1], [2, 3], [2, 3], [4], [4], [6, 7], [6, 7], [8, 9][:2]]
     assert sorted(database) == sorted([0, 5, *(id for id in range(100) if id % 5)])

@@ -1,6 +1,7 @@
 """A fixed number of flip sets (attempts=) and shorter headers (header_bits=) for PSM."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -64,9 +65,8 @@ def likely(levels: np.ndarray, costs: np.ndarray, attempts: int, header: list[in
 def test_the_likeliest_headers_are_looked_up_and_no_others(
     database: simdb.Database, queries: simdb.Fingerprints, attempts: int
 ) -> None:
-    given: dict[str, Any] = {
-        "distance": DISTANCE, "method": "psm", "attempts": attempts, "header_bits": 8
-    }  # fmt: skip
+    search = simdb.Search(method="psm", attempts=attempts, header_bits=8)
+    given: dict[str, Any] = {"distance": DISTANCE, "search": search}
     plan = database.plan(**given)
     assert plan.probing is not None
     mask = bits.leading_masks(database.options.blocks, database.options.leading)[0]
@@ -93,7 +93,8 @@ def test_more_attempts_find_no_less_and_all_find_everything(
 
     counts = [
         len(database.query_many(
-            queries, distance=DISTANCE, method="psm", attempts=attempts, header_bits=HEADER_BITS
+            queries, distance=DISTANCE,
+            search=simdb.Search(method="psm", attempts=attempts, header_bits=HEADER_BITS),
         ).ordinals)
         for attempts in (0, 2, 20, 200, 2**HEADER_BITS)
     ]  # fmt: skip
@@ -105,11 +106,11 @@ def test_more_attempts_find_no_less_and_all_find_everything(
 def test_multiprobe_looks_so_many_headers_up_in_every_table(
     database: simdb.Database, queries: simdb.Fingerprints
 ) -> None:
-    given: dict[str, Any] = {"distance": DISTANCE, "attempts": 3}
-    one = database.query_many(queries, method="psm", **given)
-    every = database.query_many(queries, method="multiprobe", **given)
+    one, multiprobe = (simdb.Search(method=name, attempts=3) for name in ("psm", "multiprobe"))
+    one = database.query_many(queries, distance=DISTANCE, search=one)
+    every = database.query_many(queries, distance=DISTANCE, search=multiprobe)
 
-    tables = database.plan(method="multiprobe", **given).tables
+    tables = database.plan(distance=DISTANCE, search=multiprobe).tables
 
     assert tables == database.options.blocks
     assert len(every.ordinals) >= len(one.ordinals)
@@ -128,7 +129,8 @@ def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
         database.calibrate(asked)
         exact = len(database.query_many(asked, distance=3, recall=1.0).ordinals)
         for attempts in (0, 2, 8):
-            given: dict[str, Any] = {"distance": 3, "method": "psm", "attempts": attempts}
+            search = simdb.Search(method="psm", attempts=attempts)
+            given: dict[str, Any] = {"distance": 3, "search": search}
             share = len(database.query_many(asked, **given).ordinals) / exact
 
             # 256 sampled pairs: four standard errors are at most .125.
@@ -138,9 +140,9 @@ def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"attempts": 5}, "method='psm'"),
-        ({"header_bits": 5}, "method='psm'"),
-        ({"attempts": 5, "method": "bphs"}, "method='psm'"),
+        ({"attempts": 5}, "search='psm'"),
+        ({"header_bits": 5}, "search='psm'"),
+        ({"attempts": 5, "method": "bphs"}, "search='psm'"),
         ({"attempts": -1, "method": "psm"}, "from 0 to 65535, got -1"),
         ({"attempts": True, "method": "psm"}, "got True"),
         ({"attempts": 2.0, "method": "psm"}, "got 2.0"),
@@ -152,19 +154,37 @@ def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
 def test_what_cannot_be_followed_is_refused(
     database: simdb.Database, queries: simdb.Fingerprints, given: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(simdb.OptionError, match=message):
-        database.query_many(queries, distance=DISTANCE, **given)
-    with pytest.raises(simdb.OptionError, match=message):
-        database.plan(distance=DISTANCE, **given)
+    asked = {name: given[name] for name in given if name == "recall"}
+    how = {name: given[name] for name in given if name != "recall"}
+    many, one = partial(database.query_many, queries), partial(database.query, queries[0])
+    for verb in (many, one, database.plan):
+        with pytest.raises(simdb.OptionError, match=message):
+            verb(distance=DISTANCE, search=simdb.Search(**how), **asked)
+
+
+def test_one_query_looks_up_as_many_headers_as_a_batch(
+    database: simdb.Database, queries: simdb.Fingerprints
+) -> None:
+    search = simdb.Search(method="psm", attempts=3, header_bits=HEADER_BITS)
+
+    together = database.query_many(queries, distance=DISTANCE, search=search)
+
+    for place in range(len(queries)):
+        one = database.query(queries[place], distance=DISTANCE, search=search)
+        assert one == together[place]
 
 
 def test_header_bits_alone_keep_the_recall(
     database: simdb.Database, queries: simdb.Fingerprints
 ) -> None:
     exact = len(database.query_many(queries, distance=DISTANCE, recall=1.0).ordinals)
-    plan = database.plan(distance=DISTANCE, method="psm", recall=0.9, header_bits=4)
+    plan = database.plan(
+        distance=DISTANCE, search=simdb.Search(method="psm", header_bits=4), recall=0.9
+    )
 
-    found = database.query_many(queries, distance=DISTANCE, method="psm", recall=0.9, header_bits=4)
+    found = database.query_many(
+        queries, distance=DISTANCE, search=simdb.Search(method="psm", header_bits=4), recall=0.9
+    )
 
     assert plan.header_bits <= 4 or plan.method == "bphs"
     assert len(found.ordinals) >= 0.8 * exact

@@ -68,7 +68,11 @@ def test_all_matches_are_those_of_the_state_before(open_database, limit, method)
     expected = [oracle.query(each, 3) for each in batch.tolist()]
 
     found = database.insert_batch(
-        range(1000, 1060), batch, match="all", distance=3, method=method, memory_limit=limit
+        range(1000, 1060),
+        batch,
+        match="all",
+        distance=3,
+        search=simdb.Search(method=method, memory_limit=limit),
     )
 
     assert rows_of(found) == expected
@@ -90,7 +94,7 @@ def test_the_first_match_is_one_of_all_and_everyone_who_has_any_gets_it(open_dat
     every = [oracle.query(each, 3) for each in batch.tolist()]
 
     found = database.insert_batch(
-        range(1000, 1060), batch, match="first", distance=3, memory_limit=limit
+        range(1000, 1060), batch, match="first", distance=3, search=simdb.Search(memory_limit=limit)
     )
 
     assert [len(row) for row in found] == [min(len(row), 1) for row in every]
@@ -124,11 +128,15 @@ def test_similar_texts_are_those_that_a_query_finds(open_database, limit, method
     for start in range(0, 90, 18):
         database.insert_many(range(start, start + 18), stored[start : start + 18])
     database.delete_many(range(0, 90, 5))
-    asked = {"similarity": 0.8, "recall": recall, "method": method}
-    every = database.query_many(batch, **asked)
+    asked = {"similarity": 0.8, "recall": recall}
+    every = database.query_many(batch, search=method, **asked)
 
     found = database.insert_batch(
-        range(100, 140), batch, match="first" if first else "all", memory_limit=limit, **asked
+        range(100, 140),
+        batch,
+        match="first" if first else "all",
+        search=simdb.Search(method=method, memory_limit=limit),
+        **asked,
     )
 
     assert len(every.ordinals) > 40
@@ -166,7 +174,7 @@ def test_documents_of_every_kind_are_stored_as_by_insert_many(
 
         plain.insert_many(ids, documents)
         again = iter(documents) if name == "iterator" else documents
-        batched.insert_batch(ids, again, distance=0, memory_limit=limit)
+        batched.insert_batch(ids, again, distance=0, search=simdb.Search(memory_limit=limit))
 
     ids = list(plain)
     assert list(batched) == ids
@@ -183,7 +191,9 @@ def test_documents_of_a_batch_and_those_without_features_match_nothing(open_data
     database.insert_many(["empty", "full"], ["", "some words"])
 
     found = database.insert_batch(
-        list("abcd"), ["", "other things", "other things", "some words"], memory_limit=limit
+        list("abcd"),
+        ["", "other things", "other things", "some words"],
+        search=simdb.Search(memory_limit=limit),
     )
 
     assert [[match.id for match in row] for row in found] == [[], [], [], ["full"]]
@@ -198,7 +208,9 @@ def test_in_a_transaction_what_was_staged_is_seen_and_an_abort_forgets_it(open_d
     with database.write() as transaction:
         transaction.insert_many(range(9), np.zeros(9, np.uint64))
         first = transaction.insert_batch(["x"], [0], ["its metadata"], distance=1)
-        found = transaction.insert_batch(["y"], [0], distance=1, memory_limit=limit)
+        found = transaction.insert_batch(
+            ["y"], [0], distance=1, search=simdb.Search(memory_limit=limit)
+        )
         assert transaction.get("x").metadata == "its metadata"
         transaction.abort()
 
@@ -211,8 +223,11 @@ def test_an_empty_batch_is_nothing(open_database):
     database = open_database()
 
     assert len(database.insert_batch([], [])) == 0
-    assert len(database.insert_batch([], [], memory_limit=100, match="first")) == 0
-    assert len(database.insert_batch([1], [5], memory_limit=100)) == 1
+    assert (
+        len(database.insert_batch([], [], search=simdb.Search(memory_limit=100), match="first"))
+        == 0
+    )
+    assert len(database.insert_batch([1], [5], search=simdb.Search(memory_limit=100))) == 1
     assert list(database) == [1]
 
 
@@ -222,13 +237,13 @@ def test_an_empty_batch_is_nothing(open_database):
         ([1, "taken"], [2, 3], {}, simdb.ExistsError),
         ([1, 1], [2, 3], {}, simdb.InputError),
         ([1, 2], [2], {}, simdb.InputError),
-        ([1, 2], [2, 3, 4], {"memory_limit": 1}, simdb.InputError),
-        ([1, 2], [2, None], {"memory_limit": 1}, simdb.InputError),
+        ([1, 2], [2, 3, 4], {"search": simdb.Search(memory_limit=1)}, simdb.InputError),
+        ([1, 2], [2, None], {"search": simdb.Search(memory_limit=1)}, simdb.InputError),
         ([1], [2], {"match": "best"}, simdb.OptionError),
         ([1], [2], {"match": None}, simdb.OptionError),
-        ([1], [2], {"memory_limit": 0}, simdb.OptionError),
-        ([1], [2], {"memory_limit": "512M"}, simdb.OptionError),
-        ([1], [2], {"memory_limit": True}, simdb.OptionError),
+        ([1], [2], {"search": simdb.Search(memory_limit=0)}, simdb.OptionError),
+        ([1], [2], {"search": simdb.Search(memory_limit="512M")}, simdb.OptionError),
+        ([1], [2], {"search": simdb.Search(memory_limit=True)}, simdb.OptionError),
         ([1], [2], {"similarity": 0.9}, simdb.OptionError),
         ([1], [2], {"distance": 99}, simdb.OptionError),
         ([1], [2], {"metadata": ["a", "b"]}, simdb.InputError),
@@ -252,10 +267,10 @@ def test_weighted_and_bare_documents_need_a_bound_whatever_the_slices(open_datab
     mixed = ["", "some text", 17]
 
     with pytest.raises(simdb.InputError, match="give similarity= or distance="):
-        database.insert_batch([1, 2, 3], mixed, memory_limit=limit)
+        database.insert_batch([1, 2, 3], mixed, search=simdb.Search(memory_limit=limit))
 
     assert len(database) == 0
-    database.insert_batch([1, 2, 3], mixed, distance=3, memory_limit=limit)
+    database.insert_batch([1, 2, 3], mixed, distance=3, search=simdb.Search(memory_limit=limit))
     assert len(database) == 3
 
 
@@ -267,7 +282,8 @@ def test_progress_rises_to_the_number_of_documents(open_database, limit, match):
     reported = []
 
     database.insert_batch(
-        range(1000, 1040), near_each_other(2, 40), match=match, memory_limit=limit,
+        range(1000, 1040), near_each_other(2, 40), match=match,
+        search=simdb.Search(memory_limit=limit),
         progress=reported.append,
     )  # fmt: skip
 
@@ -287,10 +303,15 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
         kept = [table.keys.copy() for table in tables]
 
         found = transaction.insert_batch(
-            range(20_000, 21_000), bits[:1000] ^ np.uint64(6), distance=2, memory_limit=limit
+            range(20_000, 21_000),
+            bits[:1000] ^ np.uint64(6),
+            distance=2,
+            search=simdb.Search(memory_limit=limit),
         )
         # Staged changes are in no file, so only this process could bring them back.
-        again = transaction.insert_batch(["y"], bits[:1], distance=2, memory_limit=limit)
+        again = transaction.insert_batch(
+            ["y"], bits[:1], distance=2, search=simdb.Search(memory_limit=limit)
+        )
 
         assert all(np.array_equal(a, b.keys) for a, b in zip(kept, tables, strict=True))
 
@@ -312,7 +333,9 @@ def test_a_commit_that_fails_leaves_everything_as_it_was(open_database, monkeypa
 
     monkeypatch.setattr(writer.Writer, "put", put_or_fail)
     with pytest.raises(OSError, match="the disk is gone"):
-        database.insert_batch(range(20, 40), near_each_other(2, 20), memory_limit=1500)
+        database.insert_batch(
+            range(20, 40), near_each_other(2, 20), search=simdb.Search(memory_limit=1500)
+        )
 
     monkeypatch.undo()
     assert list(database) == list(range(20))
@@ -326,7 +349,10 @@ def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
     database.insert_many(range(9000), bits)
 
     found = database.insert_batch(
-        range(9000, 30_000), np.resize(bits, 21_000), distance=0, memory_limit=limit
+        range(9000, 30_000),
+        np.resize(bits, 21_000),
+        distance=0,
+        search=simdb.Search(memory_limit=limit),
     )
 
     assert found.ids.tolist() == np.resize(np.arange(9000), 21_000).tolist()
@@ -341,9 +367,15 @@ def test_queries_within_a_memory_limit_find_the_same(open_database, limit, most)
     batch = near_each_other(2, 30)
     ids = list(oracle.documents)[::9]
 
-    found = database.query_many(batch, distance=3, limit=most, memory_limit=limit)
-    by_id = database.query_many(ids=ids, distance=3, limit=most, memory_limit=limit)
-    first = database.query_many(batch, distance=3, first=True, memory_limit=limit)
+    found = database.query_many(
+        batch, distance=3, limit=most, search=simdb.Search(memory_limit=limit)
+    )
+    by_id = database.query_many(
+        ids=ids, distance=3, limit=most, search=simdb.Search(memory_limit=limit)
+    )
+    first = database.query_many(
+        batch, distance=3, match="first", search=simdb.Search(memory_limit=limit)
+    )
 
     every = [oracle.query(each, 3) for each in batch.tolist()]
     assert rows_of(found) == [row[:most] for row in every]

@@ -47,7 +47,7 @@ def test_what_is_no_id_is_refused_and_not_missing(filled, id):
 
 def test_keys_and_items_follow_the_order_of_insertion(filled):
     filled.delete(1)
-    filled.insert("a", 9, replace=True)
+    filled.insert("a", 9, on_conflict="replace")
 
     assert list(filled.keys()) == list(filled) == [b"c", "a"]
     assert list(filled.items()) == [(b"c", filled[b"c"]), ("a", filled["a"])]

@@ -58,7 +58,7 @@ def pairs_of(matches):
 
 
 def exact(database):
-    return pairs_of(database.query_many(QUERIES, similarity=0.8, recall=1.0, method="exhaustive"))
+    return pairs_of(database.query_many(QUERIES, similarity=0.8, recall=1.0, search="exhaustive"))
 
 
 def recall_of(found, wanted):
@@ -91,9 +91,11 @@ def test_recall_asked_is_recall_given_for_documents_inserted_since(open_database
         insert_new(database, start, start + 100)
     wanted = exact(database)
 
-    found = pairs_of(database.query_many(QUERIES, method=method, **ASKED))
-    first = database.query_many(QUERIES, method=method, first=True, **ASKED)
-    limited = database.query_many(QUERIES, method=method, memory_limit=20_000, **ASKED)
+    found = pairs_of(database.query_many(QUERIES, search=method, **ASKED))
+    first = database.query_many(QUERIES, search=method, match="first", **ASKED)
+    limited = database.query_many(
+        QUERIES, search=simdb.Search(method=method, memory_limit=20_000), **ASKED
+    )
 
     assert len(wanted) > 350
     assert recall_of(found, wanted) >= 0.9
@@ -104,12 +106,12 @@ def test_recall_asked_is_recall_given_for_documents_inserted_since(open_database
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_query_finds_among_documents_inserted_since_what_a_batch_finds(grown, method):
-    batch = grown.query_many(QUERIES, method=method, **ASKED)
+    batch = grown.query_many(QUERIES, search=method, **ASKED)
 
     for at in range(100):
-        assert grown.query(QUERIES[at], method=method, **ASKED) == batch[at]
-        assert grown.query(QUERIES[at], method=method, limit=1, **ASKED) == batch[at][:1]
-        assert (grown.first(QUERIES[at], method=method, **ASKED) is None) == (not batch[at])
+        assert grown.query(QUERIES[at], search=method, **ASKED) == batch[at]
+        assert grown.query(QUERIES[at], search=method, limit=1, **ASKED) == batch[at][:1]
+        assert (grown.first(QUERIES[at], search=method, **ASKED) is None) == (not batch[at])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -118,12 +120,12 @@ def test_pairs_and_clusters_of_documents_inserted_since_are_found(grown, method)
     grown.insert_many(copies, QUERIES)
     wanted = {
         frozenset((pair.left, pair.right))
-        for pair in grown.find_all(similarity=0.8, recall=1.0, method="exhaustive")
+        for pair in grown.find_all(similarity=0.8, recall=1.0, search="exhaustive")
         if isinstance(pair.right, str)
     }
 
-    pairs = {frozenset((pair.left, pair.right)) for pair in grown.find_all(method=method, **ASKED)}
-    clusters = grown.find_clusters(method=method, **ASKED)
+    pairs = {frozenset((pair.left, pair.right)) for pair in grown.find_all(search=method, **ASKED)}
+    clusters = grown.find_clusters(search=method, **ASKED)
 
     joined = {frozenset(each.ids) for each in clusters}
     assert len(wanted) > 350
@@ -138,7 +140,7 @@ def test_a_claim_finds_what_was_inserted_since(grown, method):
     claimed = [f"claim{at}" for at in range(NEW)]
     wanted = {query for query, _ in exact(grown)}
 
-    found = grown.add_many_if_new(claimed, QUERIES, method=method, **ASKED)
+    found = grown.add_many_if_new(claimed, QUERIES, search=method, **ASKED)
 
     refused = np.flatnonzero(np.diff(found.offsets))
     assert len(wanted & set(refused.tolist())) >= 0.9 * len(wanted)
@@ -148,7 +150,10 @@ def test_a_batch_that_is_inserted_is_matched_with_what_was_inserted_since(grown)
     wanted = exact(grown)
 
     found = grown.insert_batch(
-        [f"batch{at}" for at in range(NEW)], QUERIES, method="psm", memory_limit=20_000, **ASKED
+        [f"batch{at}" for at in range(NEW)],
+        QUERIES,
+        search=simdb.Search(method="psm", memory_limit=20_000),
+        **ASKED,
     )
 
     assert recall_of(pairs_of(found), wanted) >= 0.9
@@ -159,17 +164,17 @@ def test_what_a_transaction_inserts_is_found_before_and_after_its_commit(open_da
 
     with database.write() as transaction:
         insert_new(transaction)
-        inside = pairs_of(transaction.query_many(QUERIES, method="psm", **ASKED))
+        inside = pairs_of(transaction.query_many(QUERIES, search="psm", **ASKED))
 
     wanted = exact(database)
     assert recall_of(inside, wanted) >= 0.9
-    assert pairs_of(database.query_many(QUERIES, method="psm", **ASKED)) == inside
+    assert pairs_of(database.query_many(QUERIES, search="psm", **ASKED)) == inside
 
 
 def test_deleted_documents_that_were_inserted_since_are_not_found(grown):
     grown.delete_many(new_ids(0, 200))
 
-    found = pairs_of(grown.query_many(QUERIES, method="psm", **ASKED))
+    found = pairs_of(grown.query_many(QUERIES, search="psm", **ASKED))
 
     assert recall_of(found, exact(grown)) >= 0.9
     assert not {id for _, id in found} & set(new_ids(0, 200))
@@ -177,10 +182,10 @@ def test_deleted_documents_that_were_inserted_since_are_not_found(grown):
 
 def test_the_plan_tells_what_is_compared_since_the_calibration_has_not_seen_it(open_database):
     database = calibrated_on_others(open_database)
-    before = database.plan(method="psm", **ASKED)
+    before = database.plan(search="psm", **ASKED)
     insert_new(database, 0, 100)
 
-    after = database.plan(method="psm", **ASKED)
+    after = database.plan(search="psm", **ASKED)
 
     assert before.compared == 0
     assert after.compared == 100
@@ -215,7 +220,7 @@ def test_no_calibrated_plan_is_chosen_where_cross_polytope_tables_reach_the_reca
     asked = {"n": 10**6, "similarity": 0.9, "recall": 0.9}
 
     by_default = database.plan(**asked)
-    by_name = database.plan(method="psm", **asked)
+    by_name = database.plan(search="psm", **asked)
     database.rebuild(polytopes=0)
     without = database.plan(**asked)
 
@@ -232,8 +237,8 @@ def test_compaction_keeps_to_what_the_calibration_has_seen(grown):
     grown.compact()
 
     assert grown.stats().calibrated_count == 1100
-    assert grown.plan(method="psm", **ASKED).compared == 300
-    found = pairs_of(grown.query_many(QUERIES, method="psm", **ASKED))
+    assert grown.plan(search="psm", **ASKED).compared == 300
+    found = pairs_of(grown.query_many(QUERIES, search="psm", **ASKED))
     assert recall_of(found, exact(grown)) >= 0.9
 
 
@@ -243,7 +248,7 @@ def test_a_rebuild_keeps_to_what_the_calibration_has_seen(grown):
     grown.rebuild()
 
     assert grown.stats().calibrated_count == 1100
-    assert grown.plan(method="psm", **ASKED).compared == 300
+    assert grown.plan(search="psm", **ASKED).compared == 300
 
 
 def test_a_dump_keeps_to_what_the_calibration_has_seen(grown, open_database, tmp_path):
@@ -256,7 +261,7 @@ def test_a_dump_keeps_to_what_the_calibration_has_seen(grown, open_database, tmp
 
     loaded = open_database(tmp_path / "loaded")
     assert loaded.stats().calibrated_count == 1100
-    found = pairs_of(loaded.query_many(QUERIES, method="psm", **ASKED))
+    found = pairs_of(loaded.query_many(QUERIES, search="psm", **ASKED))
     assert recall_of(found, exact(loaded)) >= 0.9
 
 
@@ -264,7 +269,7 @@ def test_calibrating_again_covers_what_was_inserted_since(grown):
     grown.calibrate()
 
     assert grown.stats().calibrated_count == SEEN + COPIES + NEW
-    assert grown.plan(method="psm", **ASKED).compared == 0
+    assert grown.plan(search="psm", **ASKED).compared == 0
 
 
 def test_a_calibration_of_before_covers_what_was_there_if_nothing_was_moved(open_database):
@@ -290,7 +295,7 @@ def test_a_calibration_of_before_is_not_believed_once_documents_were_deleted(ope
     insert_new(database)
 
     known = database.stats().calibrated_count
-    found = pairs_of(database.query_many(QUERIES, method="psm", **ASKED))
+    found = pairs_of(database.query_many(QUERIES, search="psm", **ASKED))
     database.compact()
 
     assert known == 0
@@ -303,14 +308,14 @@ def test_documents_without_features_among_those_compared_match_nothing(open_data
     database.insert_many([f"empty{at}" for at in range(200)], [""] * 200)
     insert_new(database)
 
-    found = pairs_of(database.query_many(QUERIES, method="psm", **ASKED))
+    found = pairs_of(database.query_many(QUERIES, search="psm", **ASKED))
 
     assert recall_of(found, exact(database)) >= 0.9
     assert not any(id.startswith("empty") for _, id in found if isinstance(id, str))
 
 
 def test_explain_says_that_a_query_finds_what_it_compares(grown):
-    explained = grown.explain("new3", document=QUERIES[3], method="psm", **ASKED)
+    explained = grown.explain("new3", document=QUERIES[3], search="psm", **ASKED)
 
     assert explained.is_found
     assert (

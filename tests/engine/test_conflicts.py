@@ -101,7 +101,7 @@ def test_insert_many_stores_the_rest_and_counts_it(database, rule):
 def test_replace_by_its_older_name_is_the_same(database):
     database.insert_many([1, 2], [1, 2])
 
-    database.insert_many([2, 3], [20, 30], replace=True)
+    database.insert_many([2, 3], [20, 30], on_conflict="replace")
     database.insert(1, 10, on_conflict="replace")
 
     assert [(id, database.get(id).fingerprint.bits) for id in database] == [
@@ -215,11 +215,6 @@ def test_an_unknown_rule_is_refused_by_name(database, rule):
     for store in (database.insert, database.add_if_new):
         with pytest.raises(simdb.OptionError, match="on_conflict must be one of 'same', 'skip'"):
             store("a", 1, on_conflict=rule)
-
-
-def test_replace_and_another_rule_contradict(database):
-    with pytest.raises(simdb.OptionError, match="on_conflict='skip' was given, too"):
-        database.insert("a", 1, replace=True, on_conflict="skip")
 
 
 def test_a_conflict_late_in_a_call_leaves_nothing(database):

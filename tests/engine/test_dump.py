@@ -55,7 +55,7 @@ def test_a_loaded_database_answers_as_the_dumped_one(tmp_path_factory, chosen, f
     with simdb.open(path / "db", options=chosen, durability="none") as database:
         for batch in (first, second):
             columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-            database.insert_many(*columns, replace=True)
+            database.insert_many(*columns, on_conflict="replace")
         database.delete_many(gone)
         content, expected = dumped(database), everything(database)
 
@@ -64,7 +64,10 @@ def test_a_loaded_database_answers_as_the_dumped_one(tmp_path_factory, chosen, f
     with simdb.open(path / "new", "r") as database:
         assert everything(database) == expected
         assert count == len(database)
-        assert dumped(database) == content
+        again = dumped(database)  # not of the same bytes: its groups follow the runs
+    simdb.load(io.BytesIO(again), path / "again")
+    with simdb.open(path / "again", "r") as database:
+        assert everything(database) == expected
     assert_sound(path / "new")
 
 

@@ -79,7 +79,7 @@ def found_by(pairs):
 
 
 def test_pairs_are_exactly_those_of_the_double_loop(db):
-    found = db.find_all(verify="exact", documents=TEXTS, recall=1.0)
+    found = db.find_all(verify="exact", texts=TEXTS, recall=1.0)
 
     expected = true_pairs()
     assert found_by(found) == pytest.approx(expected)
@@ -88,7 +88,7 @@ def test_pairs_are_exactly_those_of_the_double_loop(db):
 
 
 def test_a_given_similarity_is_the_exact_one(db):
-    found = db.find_all(similarity=0.9, verify="exact", documents=TEXTS, recall=1.0)
+    found = db.find_all(similarity=0.9, verify="exact", texts=TEXTS, recall=1.0)
 
     assert found_by(found) == pytest.approx(true_pairs(0.9))
 
@@ -96,7 +96,7 @@ def test_a_given_similarity_is_the_exact_one(db):
 def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
     estimated = set(found_by(db.find_all(recall=1.0)))
 
-    found = db.find_all(verify="exact", documents=TEXTS, recall=1.0)
+    found = db.find_all(verify="exact", texts=TEXTS, recall=1.0)
 
     assert len(found)
     assert found.verification.overruled >= len(estimated ^ set(true_pairs())) > 0
@@ -107,7 +107,7 @@ def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, por
     monkeypatch.setattr("simdb.engine.search.sweep.JUDGED_PAIRS_FIRST", min(portion, 2048))
     monkeypatch.setattr("simdb.engine.search.sweep.JUDGED_PAIRS", portion)
 
-    clusters = db.find_clusters(verify="exact", documents=TEXTS, recall=1.0)
+    clusters = db.find_clusters(verify="exact", texts=TEXTS, recall=1.0)
 
     assert {frozenset(cluster.ids) for cluster in clusters} == components(true_pairs())
 
@@ -116,7 +116,7 @@ def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, por
 def test_members_of_a_star_match_their_representative(db, monkeypatch, compared):
     monkeypatch.setattr("simdb.engine.clusters.star.COMPARED_MAX", compared)
 
-    clusters = db.find_clusters(policy="star", verify="exact", documents=TEXTS, recall=1.0)
+    clusters = db.find_clusters(policy="star", verify="exact", texts=TEXTS, recall=1.0)
 
     owners, expected = {}, {}
     for one in TEXTS:
@@ -132,9 +132,9 @@ def test_members_of_a_star_match_their_representative(db, monkeypatch, compared)
 def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
     monkeypatch.setattr("simdb.threads.LEAST", 2)
     monkeypatch.setattr(room, "PART_PAIRS_MOST", 8)
-    expected = list(db.find_all(verify="exact", documents=TEXTS, threads=1))
+    expected = list(db.find_all(verify="exact", texts=TEXTS, threads=1))
 
-    found = list(db.find_all(verify="exact", documents=TEXTS, threads=threads))
+    found = list(db.find_all(verify="exact", texts=TEXTS, threads=threads))
 
     assert found == expected
 
@@ -149,7 +149,7 @@ def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
         most.append(len(ids))
         return [TEXTS[id] for id in ids]
 
-    found = db.find_all(verify="exact", documents=texts, recall=1.0)
+    found = db.find_all(verify="exact", texts=texts, recall=1.0)
 
     assert found_by(found) == pytest.approx(true_pairs())
     assert max(most) <= max(4, part_bytes // 10)
@@ -158,7 +158,7 @@ def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
 def test_where_a_text_is_missing_the_estimate_decides(db):
     known = {id: text for id, text in TEXTS.items() if not id.startswith("3-")}
 
-    found = found_by(pairs := db.find_all(verify="exact", documents=known, recall=1.0))
+    found = found_by(pairs := db.find_all(verify="exact", texts=known, recall=1.0))
 
     exact = {pair: value for pair, value in true_pairs().items() if pair <= known.keys()}
     assert {pair: found[pair] for pair in found if pair <= known.keys()} == pytest.approx(exact)
@@ -171,7 +171,7 @@ def test_where_all_texts_are_missing_the_estimates_decide_in_a_database_without_
         database.insert_many(TEXTS.keys(), TEXTS.values())
 
         pairs = database.find_all(
-            verify="exact", documents=lambda ids: [None] * len(ids), method="polytope"
+            verify="exact", texts=lambda ids: [None] * len(ids), search="polytope"
         )
 
         assert len(pairs) > 20
@@ -182,7 +182,7 @@ def test_where_all_texts_are_missing_the_estimates_decide_in_a_database_without_
 def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
     left, right = ["0-0", "0-0", "3-0"], ["0-1", "1-0", "copy"]
 
-    found = db.compare(left, right, verify="exact", documents=TEXTS)
+    found = db.compare(left, right, verify="exact", texts=TEXTS)
 
     expected = [jaccard(TEXTS[a], TEXTS[b]) for a, b in zip(left, right, strict=True)]
     assert found.similarity == pytest.approx(expected)
@@ -191,7 +191,7 @@ def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
 def test_staged_documents_are_decided_by_their_texts(db):
     with db.write() as transaction:
         transaction.insert("staged", TEXTS["5-0"])
-        found = transaction.find_all(verify="exact", documents=TEXTS | {"staged": TEXTS["5-0"]})
+        found = transaction.find_all(verify="exact", texts=TEXTS | {"staged": TEXTS["5-0"]})
 
         assert frozenset(("5-0", "staged")) in found_by(found)
 
@@ -201,7 +201,7 @@ def test_an_arrow_column_gives_the_texts_where_they_are(db):
 
     found = db.find_all(
         verify="exact",
-        documents=lambda ids: pyarrow.array([TEXTS[id] for id in ids]),
+        texts=lambda ids: pyarrow.array([TEXTS[id] for id in ids]),
         recall=1.0,
     )
 
@@ -212,7 +212,7 @@ def test_ordinals_can_name_the_texts(db):
     texts = list(TEXTS.values())
     by_ordinal = room.ByOrdinal(lambda ordinals: [texts[at] for at in ordinals])
 
-    found = db.find_all(verify="exact", documents=by_ordinal, recall=1.0)
+    found = db.find_all(verify="exact", texts=by_ordinal, recall=1.0)
 
     assert found_by(found) == pytest.approx(true_pairs())
 
@@ -225,12 +225,12 @@ def test_remembered_pairs_need_no_text_again(db):
         return [texts[at] for at in ordinals]
 
     documents = room.ByOrdinal(by_position, remembered=Remembered())
-    found = db.find_all(verify="exact", documents=documents, recall=1.0)
+    found = db.find_all(verify="exact", texts=documents, recall=1.0)
     assert len(found.left) == len(true_pairs())
     first = len(asked)
 
-    again = db.find_all(verify="exact", documents=documents, recall=1.0)
-    compared = db.compare(found.right, found.left, verify="exact", documents=documents)
+    again = db.find_all(verify="exact", texts=documents, recall=1.0)
+    compared = db.compare(found.right, found.left, verify="exact", texts=documents)
 
     assert found_by(again) == found_by(found) == pytest.approx(true_pairs())
     assert [pair.similarity for pair in compared] == [pair.similarity for pair in found]
@@ -242,9 +242,9 @@ def test_remembered_pairs_need_no_text_again(db):
     ("arguments", "message"),
     [
         ({"verify": "perhaps"}, "verify must be one of 'estimate', 'exact', got 'perhaps'"),
-        ({"verify": "exact"}, "verify='exact' needs documents="),
-        ({"verify": "exact", "documents": 3}, "a mapping from id to text, or a function"),
-        ({"documents": TEXTS}, "documents= is only for verify='exact'"),
+        ({"verify": "exact"}, "verify='exact' needs them; got None"),
+        ({"verify": "exact", "texts": 3}, "a mapping from id to text, or a function"),
+        ({"texts": 3}, "a mapping from id to text, or a function"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_refused(db, arguments, message):
@@ -253,9 +253,19 @@ def test_arguments_that_do_not_go_together_are_refused(db, arguments, message):
             verb(**arguments)
 
 
+def test_texts_decide_unless_the_estimate_is_asked_for(db):
+    by_texts = db.find_all(texts=TEXTS, recall=1.0)
+    by_estimate = db.find_all(texts=TEXTS, verify="estimate", recall=1.0)
+
+    assert by_texts.verification is not None
+    assert found_by(by_texts) == pytest.approx(true_pairs())
+    assert by_estimate.verification is None
+    assert found_by(by_estimate) == found_by(db.find_all(recall=1.0))
+
+
 def test_a_function_that_returns_too_few_texts_is_named(db):
     with pytest.raises(simdb.InputError, match="and returned 1 texts"):
-        list(db.find_all(verify="exact", documents=lambda ids: ["one"]))
+        list(db.find_all(verify="exact", texts=lambda ids: ["one"]))
 
 
 def test_distances_alone_cannot_be_decided_by_texts(tmp_path):
@@ -263,7 +273,7 @@ def test_distances_alone_cannot_be_decided_by_texts(tmp_path):
         database.insert_many(list(TEXTS), list(TEXTS.values()))
 
         with pytest.raises(simdb.OptionError, match="decides by similarity; give similarity="):
-            database.find_all(distance=3, verify="exact", documents=TEXTS)
+            database.find_all(distance=3, verify="exact", texts=TEXTS)
 
 
 def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, monkeypatch):
@@ -273,7 +283,7 @@ def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, 
     with simdb.open(tmp_path / "db", durability="none") as database:
         database.insert_many(ids, list(texts.values()))
 
-        found = database.find_all(verify="exact", documents=texts, method="polytope")
+        found = database.find_all(verify="exact", texts=texts, search="polytope")
         pairs = found_by(found)
 
     true = {
@@ -289,7 +299,7 @@ def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, 
 
 def test_nothing_is_asked_for_in_an_empty_database(tmp_path):
     with simdb.open(tmp_path / "db") as database:
-        found = database.find_all(verify="exact", documents={})
+        found = database.find_all(verify="exact", texts={})
 
         assert len(found) == 0
         assert np.array_equal(found.similarity, [])
@@ -303,7 +313,7 @@ def test_near_copies_are_judged_against_documents_that_stay(open_database, copie
     database = open_database()
     database.insert_many(texts, texts.values())
 
-    clusters = database.find_clusters(verify="exact", documents=texts, policy=policy)
+    clusters = database.find_clusters(verify="exact", texts=texts, policy=policy)
 
     assert [cluster.ids for cluster in clusters] == [list(texts)]
     # Of all pairs, 179,700 of 600 copies, few are judged that connect no more than was connected.

@@ -55,7 +55,7 @@ def test_every_method_equals_the_oracle(
         for start in range(0, len(stored), 7):
             part = stored[start : start + 7]
             database.insert_many(range(start, start + len(part)), part)
-        bounds = {"distance": distance, "method": method, "recall": recall}
+        bounds = {"distance": distance, "search": method, "recall": recall}
         if method == "bphs" and distance > distance_served(*shape, 0):
             for verb in (
                 lambda: database.query(asked[0], **bounds),
@@ -152,7 +152,7 @@ def test_a_replaced_document_is_found_by_its_new_fingerprint_only(tmp_path_facto
     with open_with(tmp_path_factory, 5, 2) as database:
         database.insert_many(range(50), np.arange(50, dtype=np.uint64))
         database.insert_many(
-            range(50), np.arange(50, dtype=np.uint64) << np.uint64(32), replace=True
+            range(50), np.arange(50, dtype=np.uint64) << np.uint64(32), on_conflict="replace"
         )
 
         assert [match.id for match in database.query(7, distance=0)] == []

@@ -5,6 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from empty import explained
 
 import simdb
 
@@ -34,7 +35,7 @@ def moved(explanation, position):
 def test_the_differing_bits_are_those_of_the_fingerprints():
     first, second = (simdb.fingerprint(text) for text in (FOX, CAT))
 
-    found = simdb.explain(FOX, CAT)
+    found = explained(FOX, CAT)
 
     differing = first.bits ^ second.bits
     assert sorted(bit.position for bit in found.bits) == [
@@ -54,7 +55,7 @@ def test_features_are_the_shingles_that_are_not_shared():
     sketch = simdb.Simhash(shingle=2, weighting="tf")
     left, right = bag_of_pairs(FOX), bag_of_pairs(CAT)
 
-    found = simdb.explain(FOX, CAT, sketch)
+    found = explained(FOX, CAT, sketch)
 
     expected = {
         pair: (left.count(pair), right.count(pair))
@@ -82,7 +83,7 @@ def test_features_are_the_shingles_that_are_not_shared():
 def test_features_account_for_every_bit(sketch, text):
     before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, text))
 
-    found = simdb.explain(FOX, text, sketch)
+    found = explained(FOX, text, sketch)
 
     assert [moved(found, position) for position in range(64)] == (after - before)[:64].tolist()
 
@@ -94,7 +95,7 @@ def test_weighted_features_account_for_every_bit_but_for_rounding(weighting):
     sketch = simdb.Simhash(shingle=1, weighting=weighting, idf=idf)
     before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, CAT))
 
-    found = simdb.explain(FOX, CAT, sketch)
+    found = explained(FOX, CAT, sketch)
 
     expected = (after - before)[:64]
     assert [moved(found, position) for position in range(64)] == pytest.approx(expected, abs=1e-4)
@@ -115,7 +116,7 @@ def test_features_account_for_every_bit_after_every_step(package, sketch):
     page = f"<p>{FOX} jumping dogs</p><script>the fox</script>"
     before, after = (simdb.fingerprint(each, sketch).weights for each in (page, CAT))
 
-    found = simdb.explain(page, CAT, sketch)
+    found = explained(page, CAT, sketch)
 
     assert [moved(found, position) for position in range(64)] == (after - before)[:64].tolist()
 
@@ -124,7 +125,7 @@ def test_shingles_of_the_same_stems_are_one_feature():
     pytest.importorskip("snowballstemmer")
     sketch = simdb.Simhash(shingle=2, stemming="english", stop_words=("the",), weighting="tf")
 
-    found = simdb.explain("jump the dogs, jumping dog", "", sketch)
+    found = explained("jump the dogs, jumping dog", "", sketch)
 
     assert [(each.shingle, each.left) for each in found.features] == [
         ("jump dogs", 2.0), ("dogs jumping", 1.0)
@@ -135,7 +136,7 @@ def test_windows_of_moz_account_for_every_bit_but_for_ties():
     sketch = simdb.Simhash.moz(window=2)
     before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, CAT))
 
-    found = simdb.explain(FOX, CAT, sketch)
+    found = explained(FOX, CAT, sketch)
 
     # A weight that becomes 0 is stored as -1, in either document.
     expected = np.where(after == -1, 0, after) - np.where(before == -1, 0, before)
@@ -146,7 +147,7 @@ def test_windows_of_moz_account_for_every_bit_but_for_ties():
 
 
 def test_a_bit_comes_with_features_that_moved_it_there():
-    found = simdb.explain(FOX, CAT)
+    found = explained(FOX, CAT)
 
     for bit in found.bits:
         towards = 1 if bit.right_weight >= 0 else -1
@@ -155,9 +156,9 @@ def test_a_bit_comes_with_features_that_moved_it_there():
 
 
 def test_tokens_and_ready_features_are_named_too():
-    tokens = simdb.explain(["a", "b", b"\xff"], ["a", "b", "c"], simdb.Simhash(shingle=3))
+    tokens = explained(["a", "b", b"\xff"], ["a", "b", "c"], simdb.Simhash(shingle=3))
     hashes = np.array([5, 9, 5], np.uint64)
-    ready = simdb.explain(
+    ready = explained(
         simdb.Features(hashes, np.array([1, 2, 3], np.float32)), simdb.Features(hashes[:2])
     )
 
@@ -171,7 +172,7 @@ def test_volatility_is_the_chance_to_change_sign_at_that_similarity():
     weights = simdb.fingerprint(FOX).weights.astype(float)
     normal, similarity = NormalDist(), simdb.Options().similarity
 
-    found = simdb.explain(FOX, CAT)
+    found = explained(FOX, CAT)
 
     spread = np.sqrt(np.mean(weights**2))
     chances = [
@@ -250,7 +251,7 @@ def test_tables_are_those_whose_leading_bits_agree(tmp_path):
 
 
 def test_a_pair_that_the_tables_do_not_reach_is_a_match_that_may_be_missed(tmp_path):
-    asked = {"similarity": 0.3, "recall": 0.0001, "method": "bphs"}
+    asked = {"similarity": 0.3, "recall": 0.0001, "search": "bphs"}
     with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF)) as database:
         database.insert("a", FOX)
 
@@ -269,10 +270,19 @@ def test_a_document_without_features_matches_nothing(database):
     assert found.reason == "no match: the right document has no features, so it matches nothing"
 
 
-@pytest.mark.parametrize("wrong", [{}, {"other_id": "cat", "document": CAT}])
-def test_explain_takes_an_id_and_one_other(database, wrong):
-    with pytest.raises(simdb.InputError, match="id and either other_id or document="):
-        database.explain("fox", **wrong)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"id": "fox"},
+        {"document": CAT},
+        {"id": "fox", "other_id": "cat", "document": CAT},
+        {"id": "fox", "document": CAT, "other_document": FOX},
+    ],
+)
+def test_explain_takes_two_documents(database, wrong):
+    with pytest.raises(simdb.InputError, match="explain needs two documents"):
+        database.explain(**wrong)
 
 
 def test_similarity_is_refused_where_there_are_no_weights(database):

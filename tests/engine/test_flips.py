@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from empty import planned
 from oracle import distances
 from pricing import tables_first
 
@@ -63,7 +64,9 @@ def test_every_verb_finds_what_comparing_all_finds(tmp_path, shape, distance, cr
         many = database.query_many(asked, distance=distance)
         alone = [database.query(int(each), distance=distance) for each in asked]
         first = [database.first(int(each), distance=distance) for each in asked]
-        in_chunks = database.query_many(asked, distance=distance, memory_limit=4000)
+        in_chunks = database.query_many(
+            asked, distance=distance, search=simdb.Search(memory_limit=4000)
+        )
         pairs = database.find_all(distance=distance)
         found_pairs = sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
 
@@ -95,7 +98,7 @@ def test_a_table_whose_headers_are_crowded_is_left_out(tmp_path):
 
 
 def test_a_plan_says_which_tables_are_read_and_with_how_many_flips():
-    plan = simdb.plan(1e7, distance=5, has_weights=False)
+    plan = planned(1e7, distance=5, has_weights=False)
 
     assert (plan.tables, plan.flips, plan.table_flips) == (4, 1, (1, 1, 0, 0))
     assert plan.probes == 17 + 17 + 1 + 1
@@ -103,13 +106,13 @@ def test_a_plan_says_which_tables_are_read_and_with_how_many_flips():
         "4 tables find all within distance 5 for certain, with flipped header bits: up to 1 in 2"
         " tables"
     )
-    equal = simdb.plan(1e7, distance=0, has_weights=False)
+    equal = planned(1e7, distance=0, has_weights=False)
     assert (equal.tables, equal.table_flips, equal.probes) == (1, (0, -1, -1, -1), 1)
     assert equal.reason == "1 table finds all within distance 0 for certain"
 
 
 def test_equal_fingerprints_are_looked_up_by_the_whole_directory():
-    equal, near = (simdb.plan(1e7, distance=each, has_weights=False) for each in (0, 1))
+    equal, near = (planned(1e7, distance=each, has_weights=False) for each in (0, 1))
 
     assert (equal.header_bits, near.header_bits) == (22, 16)
     assert equal.cost_seconds < near.cost_seconds / 2
@@ -117,7 +120,7 @@ def test_equal_fingerprints_are_looked_up_by_the_whole_directory():
 
 @pytest.mark.parametrize("similarity", [0.9, 0.97])
 def test_a_similarity_gives_every_table_the_same_flips(similarity):
-    plan = simdb.plan(1e7, similarity=similarity, method="bphs", recall=0.9)
+    plan = planned(1e7, similarity=similarity, search="bphs", recall=0.9)
 
     assert plan.table_flips == (plan.flips,) * 4
 
@@ -131,17 +134,17 @@ def test_both_bounds_together_are_found_for_certain(tmp_path):
 
         plan = database.plan(**asked)
         found = database.query(texts[3], **asked)
-        compared = database.query(texts[3], method="exhaustive", **asked)
+        compared = database.query(texts[3], search="exhaustive", **asked)
         pairs = database.find_all(**asked)
 
         assert (plan.method, plan.distance, plan.recall) == ("bphs", 6, 1.0)
         assert found == compared
         assert len(found) > 2
-        assert len(pairs) == len(database.find_all(method="exhaustive", **asked))
+        assert len(pairs) == len(database.find_all(search="exhaustive", **asked))
 
 
 def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_flips():
-    plan = simdb.plan(1e7, distance=4, has_weights=False)
+    plan = planned(1e7, distance=4, has_weights=False)
     masks = bit_blocks.leading_masks(4, 1)
     highest = [1 << (63 - 16 * block) for block in range(4)]
 
@@ -161,7 +164,7 @@ def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_fl
 
 
 def test_an_unread_table_explains_nothing():
-    plan = simdb.plan(1e7, distance=1, has_weights=False)
+    plan = planned(1e7, distance=1, has_weights=False)
     masks = bit_blocks.leading_masks(4, 1)
 
     probe = probe_of(plan, 0, 1 << 63 | 1 << 47, masks)
@@ -170,15 +173,15 @@ def test_an_unread_table_explains_nothing():
 
 
 def test_bphs_by_name_serves_the_distances_without_flips_only():
-    plan = simdb.plan(1e6, distance=2, method="bphs", has_weights=False)
+    plan = planned(1e6, distance=2, search="bphs", has_weights=False)
 
     assert plan.table_flips == (0, 0, 0, -1)
     with pytest.raises(simdb.OptionError, match=r"distance=4 .*serve exactly \(3\)"):
-        simdb.plan(1e6, distance=4, method="bphs", has_weights=False)
+        planned(1e6, distance=4, search="bphs", has_weights=False)
 
 
 def test_the_masks_of_a_plan_are_those_of_its_tables():
-    plan = simdb.plan(1e6, simdb.Options(blocks=5, leading=2), distance=4, has_weights=False)
+    plan = planned(1e6, simdb.Options(blocks=5, leading=2), distance=4, has_weights=False)
 
     assert len(plan.table_flips) == len(bit_blocks.leading_masks(5, 2))
     assert plan.tables == sum(flips >= 0 for flips in plan.table_flips)

@@ -72,7 +72,7 @@ def test_the_plan_tells_method_and_reason(database):
 
     assert (plan.method, plan.distance, plan.recall) == ("exhaustive", 3, 1.0)
     assert "20 fingerprints" in plan.reason
-    assert database.plan(distance=3, method="bphs").tables == 4
+    assert database.plan(distance=3, search="bphs").tables == 4
     with database.read() as snapshot:
         assert snapshot.plan(distance=3) == plan
 

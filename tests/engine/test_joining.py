@@ -61,9 +61,9 @@ HEAVY = [300, 90, *[5] * 20, *[1] * 110]
 def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
     weights = grouped_weights(HEAVY)
     database = made(weights, delta=delta)
-    pairs = database.find_all(method="polytope", **asked)
+    pairs = database.find_all(search="polytope", **asked)
 
-    clusters = database.find_clusters(method="polytope", **asked)
+    clusters = database.find_clusters(search="polytope", **asked)
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
     assert len(pairs.left) > 200
@@ -75,12 +75,12 @@ def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
 def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, least, delta, method):
     weights = grouped_weights(HEAVY, seed=7)
     database = made(weights, delta=delta)
-    pairs = database.find_all(method=method)
+    pairs = database.find_all(search=method)
     monkeypatch.setattr(crowds, "CROWD_MIN", least)
     monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
     monkeypatch.setattr(crowds, "COUNTED_PAIRS", 1)
 
-    clusters = database.find_clusters(method=method)
+    clusters = database.find_clusters(search=method)
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
@@ -89,9 +89,9 @@ def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, le
 def test_clusters_of_every_method_are_the_components_of_its_pairs(made, method):
     weights = grouped_weights([60, *[3] * 30], seed=2)
     database = made(weights, delta=20)
-    pairs = database.find_all(method=method)
+    pairs = database.find_all(search=method)
 
-    clusters = database.find_clusters(method=method)
+    clusters = database.find_clusters(search=method)
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
@@ -99,9 +99,9 @@ def test_clusters_of_every_method_are_the_components_of_its_pairs(made, method):
 def test_documents_of_the_delta_alone_are_connected(made):
     weights = grouped_weights([40, *[1] * 20], seed=3)
     database = made(weights, delta=60, delta_documents=100)
-    pairs = database.find_all(method="polytope")
+    pairs = database.find_all(search="polytope")
 
-    clusters = database.find_clusters(method="polytope")
+    clusters = database.find_clusters(search="polytope")
 
     assert {frozenset(each) for each in clusters} == components(60, pairs)
     assert len(pairs.left) > 100
@@ -132,11 +132,11 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
     noise = np.random.default_rng(9).standard_normal((180, 128)) * 0.15
     weights = (np.array(chain) + noise).astype(np.float32)
     database = made(weights, delta=20)
-    pairs = database.find_all(method="exhaustive", **asked)
+    pairs = database.find_all(search="exhaustive", **asked)
     monkeypatch.setattr(crowds, "CROWD_MIN", 8)
     monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
 
-    clusters = database.find_clusters(method="exhaustive", **asked)
+    clusters = database.find_clusters(search="exhaustive", **asked)
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
@@ -159,7 +159,7 @@ def test_near_copies_are_connected_in_few_pairs_each(made, monkeypatch, method, 
 
     monkeypatch.setattr(kernel, "Forest", Counting)
 
-    clusters = database.find_clusters(method=method)
+    clusters = database.find_clusters(search=method)
 
     assert sum(map(len, clusters)) > 700
     assert sum(joined) < 8 * len(weights)

@@ -110,7 +110,7 @@ def apply(transaction, oracle, verb, documents, distance):
                 transaction.insert_batch([id], [bits], distance=1)
                 oracle.insert(id, Stored(bits))
             else:
-                transaction.insert(id, bits, replace=True)
+                transaction.insert(id, bits, on_conflict="replace")
                 oracle.insert(id, Stored(bits))
 
 
@@ -193,7 +193,7 @@ def test_kept_clusters_by_similarity_are_what_the_insertions_found(
             transaction.delete_many(gone)
         left = [id for id in left if id not in gone]
 
-        every = ids_of(database.find_clusters(method="exhaustive"))
+        every = ids_of(database.find_clusters(search="exhaustive"))
 
         whole = {id: set(cluster) for cluster in every for id in cluster}
         for id in left:
@@ -252,7 +252,7 @@ def test_members_of_two_places_leave_a_large_cluster_in_one_commit(open_database
     database.delete_many([3, 200, 201, 397])
 
     assert [len(cluster) for cluster in database.find_clusters()] == [3, 196, 195, 2]
-    assert_kept(database, ids_of(database.find_clusters(method="exhaustive")))
+    assert_kept(database, ids_of(database.find_clusters(search="exhaustive")))
 
 
 def test_a_chain_that_is_mended_is_one_again(open_database):
@@ -304,7 +304,7 @@ def test_the_representative_is_the_first_that_is_left(open_database):
     database.delete("a")
     assert database.cluster("c") == ["b", "c"]
 
-    database.insert("b", 2, replace=True)
+    database.insert("b", 2, on_conflict="replace")
     assert database.cluster("b") == ["c", "b"]
 
     database.delete("b")

@@ -26,9 +26,9 @@ ASKED = [
     {"distance": 3},
     {"distance": 0},
     {"similarity": 0.9},
-    {"similarity": 0.9, "method": "polytope"},
-    {"distance": 4, "method": "multiprobe"},
-    {"distance": 12, "method": "exhaustive"},
+    {"similarity": 0.9, "search": "polytope"},
+    {"distance": 4, "search": "multiprobe"},
+    {"distance": 12, "search": "exhaustive"},
     {"similarity": 0.97, "recall": 1.0},
 ]
 
@@ -65,7 +65,7 @@ def test_a_batch_is_searched_in_chunks_and_finds_the_same(
 ):
     with simdb.open(stored, "r") as database:
         whole = rows_of(database.query_many(QUERIES, **asked))
-        asked = {**asked, "method": database.plan(**asked).method}
+        asked = {**asked, "search": database.plan(**asked).method}
     assert chunk_counts == []
 
     monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
@@ -90,7 +90,7 @@ def test_a_batch_is_searched_in_chunks_and_finds_the_same(
 def test_a_few_queries_are_looked_up_one_by_one(stored, monkeypatch, chunk_counts):
     monkeypatch.setattr(source, "memory_bytes", lambda: MEMORY)
     with simdb.open(stored, "r") as database:
-        found = database.query_many(SIGNS[:1], distance=3, method="bphs")
+        found = database.query_many(SIGNS[:1], distance=3, search="bphs")
 
     assert found.ids.tolist() == [0]
     assert chunk_counts == []
@@ -128,7 +128,9 @@ def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
                 fetched.update(inside)
 
             monkeypatch.setattr(page_cache, "fetch", note)
-            found = database.query_many(SIGNS[:500] ^ np.uint64(5), distance=3, memory_limit=10**6)
+            found = database.query_many(
+                SIGNS[:500] ^ np.uint64(5), distance=3, search=simdb.Search(memory_limit=10**6)
+            )
 
         # The directories have fewer bits than two blocks, so ten tables have the same headers.
         assert len(fetched) == 10

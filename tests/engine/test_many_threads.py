@@ -43,7 +43,7 @@ def test_threads_that_query_at_once_get_the_answers_of_one_thread(open_database,
     database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
     texts = texts_of(1, 60)
     database.insert_many(range(len(texts)), texts)
-    asked = {"method": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
+    asked = {"search": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
     alone = [database.query(text, **asked) for text in texts]
 
     found = in_threads(lambda _: [database.query(text, **asked) for text in texts])
@@ -57,7 +57,7 @@ def test_threads_that_query_batches_at_once_get_the_answers_of_one_thread(open_d
     database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
     texts = texts_of(2, 60)
     database.insert_many(range(len(texts)), texts)
-    asked = {"method": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
+    asked = {"search": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
     alone = database.query_many(texts, **asked)
 
     found = in_threads(lambda _: [database.query_many(texts, **asked) for _ in range(10)])

@@ -45,9 +45,9 @@ def test_a_method_finds_what_exhaustive_search_finds(open_database, kind, method
     database = open_database(options=KINDS[kind])
     database.insert_many(range(len(texts)), texts)
     database.compact()
-    exact = pairs_of(database.find_all(similarity=0.9, method="exhaustive"))
+    exact = pairs_of(database.find_all(similarity=0.9, search="exhaustive"))
 
-    found = pairs_of(database.find_all(similarity=0.9, recall=0.9, method=method))
+    found = pairs_of(database.find_all(similarity=0.9, recall=0.9, search=method))
 
     assert len(exact) >= 50
     assert found <= exact

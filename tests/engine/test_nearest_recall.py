@@ -99,7 +99,7 @@ def test_signatures_that_bands_just_reach_are_found_with_the_recall(
     database.insert_many(range(len(near)), simdb.Signatures(near, sketch, whole))
 
     asked = simdb.Signatures(queries, sketch, whole)
-    found = database.query_many(asked, similarity=least, method="banding")
+    found = database.query_many(asked, similarity=least, search="banding")
 
     # What a step looks up finds each with the recall; a scan follows where it finds none.
     assert chance_of(int((np.diff(found.offsets) > 0).sum()), QUERIES * K, recall) > CHANCE

@@ -306,7 +306,7 @@ def test_a_replacement_that_fails_does_not_delete(filled, monkeypatch):
     with filled.write() as transaction:
         monkeypatch.setattr("simdb.engine.state.incoming.make_batch", fail)
         with pytest.raises(MemoryError):
-            transaction.insert(7, 7, replace=True)
+            transaction.insert(7, 7, on_conflict="replace")
         monkeypatch.undo()
 
     assert list(filled) == list(range(300))

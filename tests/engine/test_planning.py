@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from empty import planned
 
 import simdb
 from simdb.engine.search.planning import paper_costs
@@ -10,7 +11,7 @@ from simdb.values import ORDINALS_MAX
 
 
 def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
-    plan = simdb.plan(1e7, distance=3, has_weights=False)
+    plan = planned(1e7, distance=3, has_weights=False)
 
     assert (plan.method, plan.tables, plan.probes, plan.header_bits) == ("bphs", 4, 4, 16)
     assert "cheapest of them" in plan.choice
@@ -21,7 +22,7 @@ def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
 
 
 def test_the_best_ways_come_first_and_those_that_do_not_reach_the_recall_last():
-    plan = simdb.plan(1e6, simdb.Options(blocks=8), similarity=0.9, recall=0.9)
+    plan = planned(1e6, simdb.Options(blocks=8), similarity=0.9, recall=0.9)
 
     able = [way for way in plan.considered if way.recall >= 0.9]
     others = plan.considered[len(able) :]
@@ -35,10 +36,10 @@ def test_bytes_are_those_of_entries_headers_and_vectors():
     count = 2**20
     header = 4 * 2**19 / count
 
-    tables = simdb.plan(count, simdb.Options(blocks=5, leading=2), distance=3, method="bphs")
-    compared = simdb.plan(count, distance=3, method="exhaustive")
-    measured = simdb.plan(count, similarity=0.9, recall=1.0)
-    probed = simdb.plan(count, simdb.Options(blocks=1), similarity=0.97, recall=0.8, method="psm")
+    tables = planned(count, simdb.Options(blocks=5, leading=2), distance=3, search="bphs")
+    compared = planned(count, distance=3, search="exhaustive")
+    measured = planned(count, similarity=0.9, recall=1.0)
+    probed = planned(count, simdb.Options(blocks=1), similarity=0.97, recall=0.8, search="psm")
 
     assert tables.bytes_per_document == pytest.approx(10 * (8 + 4 + header))
     assert compared.bytes_per_document == 8 + 4
@@ -49,7 +50,7 @@ def test_bytes_are_those_of_entries_headers_and_vectors():
 
 def test_a_wider_header_takes_more_memory_and_less_time():
     wide, narrow = (
-        simdb.plan(1e8, simdb.Options(blocks=2, header_offset=offset), distance=1, method="bphs")
+        planned(1e8, simdb.Options(blocks=2, header_offset=offset), distance=1, search="bphs")
         for offset in (0, -4)
     )
 
@@ -58,8 +59,8 @@ def test_a_wider_header_takes_more_memory_and_less_time():
 
 
 def test_more_than_one_database_holds_are_planned_for_several():
-    one = simdb.plan(ORDINALS_MAX, distance=3, has_weights=False)
-    two = simdb.plan(2 * ORDINALS_MAX, distance=3, has_weights=False)
+    one = planned(ORDINALS_MAX, distance=3, has_weights=False)
+    two = planned(2 * ORDINALS_MAX, distance=3, has_weights=False)
 
     assert "in each of 2 databases" in two.reason
     assert two.probes == 2 * one.probes
@@ -67,34 +68,34 @@ def test_more_than_one_database_holds_are_planned_for_several():
     assert two.bytes_per_document == one.bytes_per_document
 
 
-@pytest.mark.parametrize("documents", [-1, float("nan"), float("inf"), "8e9", True, None])
+@pytest.mark.parametrize("documents", [-1, float("nan"), float("inf"), "8e9", True])
 def test_what_is_no_number_of_documents_is_refused(documents):
     with pytest.raises(simdb.OptionError, match="number of documents"):
-        simdb.plan(documents)
+        planned(documents)
 
 
 def test_what_a_query_could_not_ask_a_plan_refuses_too():
     with pytest.raises(simdb.OptionError, match="weights"):
-        simdb.plan(10, distance=3, method="psm", has_weights=False)
+        planned(10, distance=3, search="psm", has_weights=False)
     with pytest.raises(simdb.OptionError, match="store_volatility"):
-        simdb.plan(10, simdb.Options(sketch=simdb.Simhash(store_volatility=False)), similarity=0.9)
+        planned(10, simdb.Options(sketch=simdb.Simhash(store_volatility=False)), similarity=0.9)
 
 
 @pytest.mark.parametrize("method", ["auto", "exhaustive", "bphs"])
 def test_no_documents_cost_nothing(method):
-    plan = simdb.plan(0, distance=3, method=method)
+    plan = planned(0, distance=3, search=method)
 
     assert plan.recall == 1.0
     assert plan.considered[0].queries_per_second == float("inf")
 
 
 def test_a_named_method_that_reaches_less_says_how_much():
-    named = simdb.plan(1e6, simdb.Options(blocks=2), similarity=0.8, method="bphs")
-    unable = simdb.plan(1e7, simdb.Options(blocks=1), similarity=0.8, recall=0.99, method="psm")
+    named = planned(1e6, simdb.Options(blocks=2), similarity=0.8, search="bphs")
+    unable = planned(1e7, simdb.Options(blocks=1), similarity=0.8, recall=0.99, search="psm")
 
-    assert f"method='bphs' reaches only {named.recall:.3g}" in named.choice
+    assert f"search='bphs' reaches only {named.recall:.3g}" in named.choice
     assert unable.method != "psm"
-    assert "none with method='psm'" in unable.choice
+    assert "none with search='psm'" in unable.choice
 
 
 def test_a_database_plans_as_if_it_held_more(open_database):
@@ -107,13 +108,13 @@ def test_a_database_plans_as_if_it_held_more(open_database):
     assert now.method == "exhaustive"
     assert later.method == "bphs"
     assert (later.tables, later.header_bits) == (4, 16)
-    assert later.cost_seconds == simdb.plan(1e7, distance=3, has_weights=False).cost_seconds
+    assert later.cost_seconds == planned(1e7, distance=3, has_weights=False).cost_seconds
     with pytest.raises(simdb.OptionError, match="number of documents"):
         database.plan(-1)
 
 
 def test_the_paper_s_model_stands_beside_the_plan():
-    plan = simdb.plan(8e9, distance=3)
+    plan = planned(8e9, distance=3)
 
     own, fastest, psm, *_ = paper_costs(plan, simdb.Options(), 8e9, 0.95)
 
@@ -124,7 +125,7 @@ def test_the_paper_s_model_stands_beside_the_plan():
 
 
 def test_the_paper_s_model_of_batches_stands_beside_the_plan_too():
-    plan = simdb.plan(60e6, distance=3)
+    plan = planned(60e6, distance=3)
 
     *_, psm, bphs_batch, psm_batch = paper_costs(plan, simdb.Options(), 60e6, 0.95)
 
@@ -136,7 +137,7 @@ def test_the_paper_s_model_of_batches_stands_beside_the_plan_too():
 
 
 def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
-    plan = simdb.plan(2**20, distance=2)
+    plan = planned(2**20, distance=2)
 
     psm = paper_costs(plan, simdb.Options(header_offset=0), 2**20, 1.0)[2]
 
@@ -151,7 +152,7 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
     with simdb.open(tmp_path / "db", options=options) as database:
         database.insert_many(range(100), np.arange(100, dtype=np.uint64))
 
-        named = database.plan(method="psm", distance=3, recall=0.9)
+        named = database.plan(search="psm", distance=3, recall=0.9)
         usual = database.plan(distance=3, recall=0.9)
 
     assert named.method == "psm"
@@ -174,7 +175,7 @@ def test_the_header_bits_of_a_plan_are_those_that_its_look_ups_go_by(
     database.insert_many(range(3000), simdb.Fingerprints(bits, weights))
 
     plans = [
-        database.plan(similarity=similarity, recall=0.9, method=method)
+        database.plan(similarity=similarity, recall=0.9, search=method)
         for similarity in (0.95, 0.995)
     ]
 
@@ -191,7 +192,7 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
     options = simdb.Options(blocks=1, header_offset=-3)
 
     plans = [
-        simdb.plan(2**20, options, similarity=similarity, recall=0.9, method="psm")
+        planned(2**20, options, similarity=similarity, recall=0.9, search="psm")
         for similarity in (0.95, 0.995)
     ]
 

@@ -105,12 +105,12 @@ def found_pairs(matches):
 def assert_recalls(database, world):
     """Assert that the hard matches of the queries are found, as many as asked."""
     ask = {"similarity": world.similarity}
-    every = database.query_many(world.queries, method="exhaustive", recall=1.0, **ask)
+    every = database.query_many(world.queries, search="exhaustive", recall=1.0, **ask)
     wanted = found_pairs(every)
     assert len(wanted) > QUERIES // 2
     for method in METHODS:
         for recall in RECALLS:
-            matches = database.query_many(world.queries, method=method, recall=recall, **ask)
+            matches = database.query_many(world.queries, search=method, recall=recall, **ask)
             found = found_pairs(matches)
             assert found <= wanted
             chance = chance_of(len(found), len(wanted), recall)
@@ -169,7 +169,7 @@ def test_pairs_of_all_kinds_are_found_after_compaction(learnt, world, recall):
     learnt.compact()
     ask = {"similarity": world.similarity}
 
-    found = learnt.find_all(method="polytope", recall=recall, **ask)
+    found = learnt.find_all(search="polytope", recall=recall, **ask)
 
-    wanted = learnt.find_all(method="exhaustive", recall=1.0, **ask)
+    wanted = learnt.find_all(search="exhaustive", recall=1.0, **ask)
     assert chance_of(len(list(found)), len(list(wanted)), recall) >= CHANCE

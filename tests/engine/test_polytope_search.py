@@ -74,7 +74,7 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     bits = fingerprints_of(weights).tolist()
     tag = (1 << 42) - 1
 
-    found = rows_of(database.query_many(fingerprints(weights), method="polytope", recall=recall))
+    found = rows_of(database.query_many(fingerprints(weights), search="polytope", recall=recall))
 
     expected = set()
     for query, stored in zip(*np.nonzero(similar), strict=True):
@@ -94,9 +94,9 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
 def test_results_are_ordered_measured_and_cut_as_by_exhaustive_search(made):
     weights = weights_of(300)
     database = made(weights)
-    exact = database.query_many(fingerprints(weights), method="exhaustive", recall=1.0)
+    exact = database.query_many(fingerprints(weights), search="exhaustive", recall=1.0)
 
-    found = database.query_many(fingerprints(weights), method="polytope", recall=0.999)
+    found = database.query_many(fingerprints(weights), search="polytope", recall=0.999)
 
     both = rows_of(exact) & rows_of(found)
     assert rows_of(found) <= rows_of(exact)
@@ -123,10 +123,10 @@ def by_key(matches):
 def test_one_query_finds_what_a_batch_finds(made):
     weights = weights_of(200)
     database = made(weights)
-    batch = database.query_many(fingerprints(weights), method="polytope")
+    batch = database.query_many(fingerprints(weights), search="polytope")
 
     for query in range(200):
-        one = database.query(fingerprints(weights)[query], method="polytope")
+        one = database.query(fingerprints(weights)[query], search="polytope")
 
         assert one == batch[query]
 
@@ -137,19 +137,19 @@ def test_a_limit_and_the_first_match_are_the_best(made):
 
     for query in range(0, 200, 7):
         document = fingerprints(weights)[query]
-        every = database.query(document, method="polytope")
+        every = database.query(document, search="polytope")
 
-        assert database.query(document, method="polytope", limit=2) == every[:2]
-        assert database.first(document, method="polytope") in every
+        assert database.query(document, search="polytope", limit=2) == every[:2]
+        assert database.first(document, search="polytope") in every
 
 
 def test_a_distance_besides_the_similarity_must_hold_too(made):
     weights = weights_of(200)
     database = made(weights)
-    every = database.query_many(fingerprints(weights), method="polytope", similarity=0.88)
+    every = database.query_many(fingerprints(weights), search="polytope", similarity=0.88)
 
     near = database.query_many(
-        fingerprints(weights), method="polytope", similarity=0.88, distance=4
+        fingerprints(weights), search="polytope", similarity=0.88, distance=4
     )
 
     expected = {
@@ -165,9 +165,11 @@ def test_a_distance_besides_the_similarity_must_hold_too(made):
 def test_a_search_in_parts_finds_the_same(made, memory_limit):
     weights = weights_of(300)
     database = made(weights)
-    whole = database.query_many(fingerprints(weights), method="polytope")
+    whole = database.query_many(fingerprints(weights), search="polytope")
 
-    parts = database.query_many(fingerprints(weights), method="polytope", memory_limit=memory_limit)
+    parts = database.query_many(
+        fingerprints(weights), search=simdb.Search(method="polytope", memory_limit=memory_limit)
+    )
 
     assert rows_of(parts) == rows_of(whole)
     assert by_key(parts) == by_key(whole)
@@ -180,7 +182,7 @@ def test_deleted_documents_and_those_without_weights_are_not_found(made):
     database.insert("empty", "")
     database.delete_many(range(0, 200, 2))
 
-    found = database.query_many(fingerprints(weights), method="polytope")
+    found = database.query_many(fingerprints(weights), search="polytope")
 
     assert set(found.ids) <= set(range(1, 200, 2))
     assert len(found.ids) >= 100
@@ -192,7 +194,7 @@ def test_inside_a_transaction_what_was_staged_is_found(made):
 
     with database.write() as transaction:
         transaction.insert_many(range(50, 100), fingerprints(weights[50:]))
-        found = transaction.query_many(fingerprints(weights), method="polytope")
+        found = transaction.query_many(fingerprints(weights), search="polytope")
 
     assert {(at, at) for at in range(100)} <= rows_of(found)
 
@@ -200,9 +202,9 @@ def test_inside_a_transaction_what_was_staged_is_found(made):
 def test_every_pair_is_found_once_if_either_document_finds_the_other(made):
     weights = weights_of(400)
     database = made(weights)
-    exact = set(pairs_of(database.find_all(method="exhaustive", recall=1.0)))
+    exact = set(pairs_of(database.find_all(search="exhaustive", recall=1.0)))
 
-    found = pairs_of(database.find_all(method="polytope", recall=0.99))
+    found = pairs_of(database.find_all(search="polytope", recall=0.99))
 
     assert len(found) == len(set(found))
     assert set(found) <= exact
@@ -219,7 +221,7 @@ def test_pairs_of_a_run_and_of_recent_documents_are_found(made):
     for at in range(14):
         database.insert_many([100 + at], fingerprints(copies[at : at + 1]))
 
-    pairs = database.find_all(method="polytope")
+    pairs = database.find_all(search="polytope")
 
     # Of 14 pairs each is missed with a chance of .05; more than four of them, of .0005.
     assert set(pairs_of(pairs)) <= {(at, 100 + at) for at in range(14)}
@@ -230,10 +232,10 @@ def test_pairs_of_a_run_and_of_recent_documents_are_found(made):
 def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, delta_documents):
     """A small database, which has no run yet, once gave pairs with NaN."""
     database = made(weights_of(100), delta_documents=delta_documents)
-    exhaustive = database.find_all(method="exhaustive", similarity=0.8)
+    exhaustive = database.find_all(search="exhaustive", similarity=0.8)
     expected = {(pair.left, pair.right): pair.similarity for pair in exhaustive}
 
-    found = list(database.find_all(method="polytope", similarity=0.8))
+    found = list(database.find_all(search="polytope", similarity=0.8))
 
     assert len(found) > 100
     assert all(pair.similarity == expected[pair.left, pair.right] for pair in found)
@@ -242,8 +244,8 @@ def test_pairs_have_their_similarities_in_runs_and_among_recent_documents(made, 
 def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
     weights = weights_of(400)
     database = made(weights)
-    low = pairs_of(database.find_all(method="polytope", recall=0.5))
-    high = set(pairs_of(database.find_all(method="polytope", recall=0.99)))
+    low = pairs_of(database.find_all(search="polytope", recall=0.5))
+    high = set(pairs_of(database.find_all(search="polytope", recall=0.99)))
 
     assert len(low) == len(set(low))
     assert set(low) <= high
@@ -254,11 +256,11 @@ def test_clusters_are_those_of_the_pairs(made):
     weights = weights_of(300)
     database = made(weights)
     forest = kernel.Forest(300)
-    pairs = database.find_all(method="polytope", recall=0.9)
+    pairs = database.find_all(search="polytope", recall=0.9)
     forest.join(pairs.left.astype(np.uint32), pairs.right.astype(np.uint32))
     labels = forest.labels()
 
-    clusters = database.find_clusters(method="polytope", recall=0.9)
+    clusters = database.find_clusters(search="polytope", recall=0.9)
 
     expected = {
         tuple(np.flatnonzero(labels == label).tolist())
@@ -274,12 +276,12 @@ def test_a_larger_collection_has_wider_headers(open_database):
     database.insert_many(range(6500), fingerprints(weights))
     database.compact()
     exact = rows_of(
-        database.query_many(fingerprints(weights[:300]), method="exhaustive", recall=1.0)
+        database.query_many(fingerprints(weights[:300]), search="exhaustive", recall=1.0)
     )
 
-    found = rows_of(database.query_many(fingerprints(weights[:300]), method="polytope"))
+    found = rows_of(database.query_many(fingerprints(weights[:300]), search="polytope"))
 
-    assert database.plan(method="polytope").header_bits == 13
+    assert database.plan(search="polytope").header_bits == 13
     assert found <= exact
     # Some 600 matches in 300 groups: below .9 with a chance under 1e-4 if each is found with .95.
     assert len(found) >= 0.9 * len(exact)
@@ -291,8 +293,8 @@ def test_an_explanation_names_the_table_that_finds_a_match(made):
     tables, vertices = set(), set()
 
     for query in range(0, 100, 3):
-        for match in database.query(id=query, method="polytope"):
-            told = database.explain(query, match.id, method="polytope")
+        for match in database.query(id=query, search="polytope"):
+            told = database.explain(query, match.id, search="polytope")
 
             assert told.is_found
             if told.probe is not None:
@@ -310,7 +312,7 @@ def test_without_tables_the_method_names_the_remedy(open_database):
     database.insert("a", "some text that is stored")
 
     with pytest.raises(simdb.OptionError, match=r"no cross-polytope tables|has none"):
-        database.query("some text", method="polytope")
+        database.query("some text", search="polytope")
 
 
 @pytest.mark.parametrize(
@@ -321,4 +323,4 @@ def test_a_question_that_the_tables_cannot_answer_names_the_remedy(made, asked, 
     database = made(weights_of(50))
 
     with pytest.raises(simdb.OptionError, match=words):
-        database.query(fingerprints(weights_of(50))[0], method="polytope", **asked)
+        database.query(fingerprints(weights_of(50))[0], search="polytope", **asked)

@@ -68,12 +68,12 @@ def assert_recall(found, wanted, recall):
 def assert_recalls(database, world):
     for criterion in CRITERIA:
         wanted = found_pairs(
-            database.query_many(world.queries, method="exhaustive", recall=1.0, **criterion)
+            database.query_many(world.queries, search="exhaustive", recall=1.0, **criterion)
         )
         for method in ("psm", "multiprobe", "auto"):
             for recall in RECALLS:
                 found = database.query_many(
-                    world.queries, method=method, recall=recall, **criterion
+                    world.queries, search=method, recall=recall, **criterion
                 )
                 assert_recall(found_pairs(found), wanted, recall)
 
@@ -110,17 +110,17 @@ def test_stored_documents_ask_by_the_weights_that_are_kept(open_database, close)
         calibrate()
         wanted = found_pairs(database.query_many(ids=ids, distance=3, recall=1.0))
         for method in ("psm", "multiprobe"):
-            found = database.query_many(ids=ids, distance=3, method=method, recall=0.9)
+            found = database.query_many(ids=ids, distance=3, search=method, recall=0.9)
 
             assert_recall(found_pairs(found), wanted, 0.9)
-            one = database.query(id=7, distance=3, method=method, recall=0.9)
+            one = database.query(id=7, distance=3, search=method, recall=0.9)
             assert one == found[7]
 
 
 def test_first_finds_something_where_a_query_does(open_database, close):
     database = open_database(options=laid_out(1))
     close.fill(database)
-    settings = {"distance": 3, "method": "psm", "recall": 0.8}
+    settings = {"distance": 3, "search": "psm", "recall": 0.8}
 
     for at in range(200):
         every = database.query(close.queries[at], **settings)
@@ -134,10 +134,10 @@ def test_first_of_many_is_one_of_the_matches_of_each(open_database, close):
     database = open_database(options=laid_out(4))
     close.fill(database)
 
-    for settings in ({"distance": 3, "method": "psm"}, {"distance": 3}, {"similarity": 0.9}):
+    for settings in ({"distance": 3, "search": "psm"}, {"distance": 3}, {"similarity": 0.9}):
         for asked in ({"documents": close.queries}, {"ids": range(1500)}):
             every = database.query_many(**asked, **settings)
-            first = database.query_many(**asked, **settings, first=True)
+            first = database.query_many(**asked, **settings, match="first")
 
             assert np.array_equal(np.diff(first.offsets), np.minimum(np.diff(every.offsets), 1))
             assert found_pairs(first) <= found_pairs(every)
@@ -149,7 +149,7 @@ def test_what_is_deleted_is_not_found_and_the_rest_is(open_database, close):
     database.delete_many(range(0, 1200, 2))
 
     wanted = found_pairs(database.query_many(close.queries, distance=3, recall=1.0))
-    found = database.query_many(close.queries, distance=3, method="psm", recall=0.9)
+    found = database.query_many(close.queries, distance=3, search="psm", recall=0.9)
 
     assert_recall(found_pairs(found), wanted, 0.9)
     assert all(id >= 1200 or id % 2 for _, id in found_pairs(found))
@@ -158,7 +158,7 @@ def test_what_is_deleted_is_not_found_and_the_rest_is(open_database, close):
 def test_transactions_and_snapshots_probe_what_they_see(open_database, close):
     database = open_database(options=laid_out(1))
     close.fill(database)
-    settings = {"distance": 3, "method": "psm", "recall": 0.9}
+    settings = {"distance": 3, "search": "psm", "recall": 0.9}
     before = found_pairs(database.query_many(close.queries, **settings))
 
     with database.read() as snapshot:
@@ -182,15 +182,15 @@ def test_fingerprints_without_weights_cannot_be_probed_for(open_database, close)
 
     for method in ("psm", "multiprobe"):
         for ask in (
-            lambda method: database.query(int(bare[0]), distance=3, method=method, recall=0.9),
-            lambda method: database.first(int(bare[0]), distance=3, method=method, recall=0.9),
-            lambda method: database.query_many(bare, distance=3, method=method, recall=0.9),
+            lambda method: database.query(int(bare[0]), distance=3, search=method, recall=0.9),
+            lambda method: database.first(int(bare[0]), distance=3, search=method, recall=0.9),
+            lambda method: database.query_many(bare, distance=3, search=method, recall=0.9),
         ):
             with pytest.raises(simdb.OptionError, match="weights"):
                 ask(method)
     by_default = database.query_many(bare, distance=3, recall=0.8)
     assert found_pairs(by_default) == found_pairs(
-        database.query_many(bare, distance=3, method="exhaustive")
+        database.query_many(bare, distance=3, search="exhaustive")
     )
 
 
@@ -199,14 +199,14 @@ def test_a_recall_of_one_is_answered_exactly_and_the_plan_says_so(open_database,
     close.fill(database)
 
     for method in ("psm", "multiprobe"):
-        plan = database.plan(distance=3, method=method, recall=1.0)
-        found = database.query_many(close.queries, distance=3, method=method, recall=1.0)
+        plan = database.plan(distance=3, search=method, recall=1.0)
+        found = database.query_many(close.queries, distance=3, search=method, recall=1.0)
 
         assert plan.method in ("bphs", "exhaustive")
         assert plan.recall == 1.0
         assert f"{method} cannot reach recall 1" in plan.reason
         assert found_pairs(found) == found_pairs(
-            database.query_many(close.queries, distance=3, method="exhaustive")
+            database.query_many(close.queries, distance=3, search="exhaustive")
         )
 
 
@@ -216,7 +216,7 @@ def test_a_criterion_too_wide_for_probing_is_answered_exactly(open_database):
     database.insert_many(range(len(bits)), bits)
     database.insert("weighted", World(CLOSE, stored=1, copies=0, queries=1).stored[0])
 
-    plan = database.plan(distance=30, method="psm", recall=0.99)
+    plan = database.plan(distance=30, search="psm", recall=0.99)
 
     assert plan.method == "exhaustive"
     assert plan.recall == 1.0
@@ -227,7 +227,7 @@ def test_a_calibration_survives_reopening_copying_and_compaction(open_database, 
     options = laid_out(1)
     database = open_database(options=options)
     close.fill(database)
-    asked = {"distance": 3, "recall": 0.9, "method": "psm"}
+    asked = {"distance": 3, "recall": 0.9, "search": "psm"}
     assert "not calibrated" in database.plan(**asked).reason
     database.calibrate(close.sample)
     plan = database.plan(**asked)
@@ -282,7 +282,7 @@ def test_a_database_of_one_table_does_everything(open_database, close, tmp_path)
     for database in (one, four):
         close.fill(database)
         database.delete_many(range(50))
-        database.insert(50, close.stored[51], replace=True)
+        database.insert(50, close.stored[51], on_conflict="replace")
         database.compact()
 
     for ask in (
@@ -307,7 +307,7 @@ def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
     (path / "data.mdb").write_bytes(content)
 
     with pytest.raises(simdb.CorruptError), simdb.open(path) as database:
-        database.query_many(close.queries, distance=3, method="psm", recall=0.9)
+        database.query_many(close.queries, distance=3, search="psm", recall=0.9)
 
 
 def test_queries_with_weights_probe_a_database_that_stores_none(open_database, world):
@@ -319,11 +319,11 @@ def test_queries_with_weights_probe_a_database_that_stores_none(open_database, w
     for calibrate in (lambda: None, lambda: database.calibrate(world.sample)):
         calibrate()
         for recall in RECALLS:
-            found = database.query_many(world.queries, distance=3, method="psm", recall=recall)
+            found = database.query_many(world.queries, distance=3, search="psm", recall=recall)
             assert_recall(found_pairs(found), wanted, recall)
     with pytest.raises(simdb.OptionError, match="stored volatility"):
         database.query_many(world.queries, similarity=0.9)
     with pytest.raises(simdb.OptionError, match="sample="):
         database.calibrate()
     with pytest.raises(simdb.OptionError, match="weights"):
-        database.query(id=1, distance=3, method="psm")
+        database.query(id=1, distance=3, search="psm")

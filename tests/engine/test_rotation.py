@@ -22,7 +22,7 @@ def stored(tmp_path):
 
 def test_rotation_finds_what_exact_search_finds_among_few(stored):
     exact = stored.find_all(distance=3, recall=1.0)
-    pairs = stored.find_all(distance=3, method="rotation", rotations=8)
+    pairs = stored.find_all(distance=3, search=simdb.Search(method="rotation", rotations=8))
 
     assert pairs.plan.method == "rotation"
     assert pairs.plan.recall > 0.999
@@ -34,14 +34,14 @@ def test_rotation_finds_what_exact_search_finds_among_few(stored):
 
 
 def test_clusters_take_pairs_by_rotation(stored):
-    clusters = stored.find_clusters(distance=3, method="rotation", rotations=8)
+    clusters = stored.find_clusters(distance=3, search=simdb.Search(method="rotation", rotations=8))
 
     assert len(clusters) == 38
 
 
 def test_the_fewest_rotations_that_give_the_recall_are_planned(stored):
-    few = stored.plan(10**6, distance=3, method="rotation", pairs=True, recall=0.5)
-    many = stored.plan(10**6, distance=3, method="rotation", pairs=True, recall=0.999)
+    few = stored.plan(10**6, distance=3, search="rotation", pairs=True, recall=0.5)
+    many = stored.plan(10**6, distance=3, search="rotation", pairs=True, recall=0.999)
 
     assert few.recall >= 0.5
     assert many.recall >= 0.999
@@ -51,18 +51,20 @@ def test_the_fewest_rotations_that_give_the_recall_are_planned(stored):
 @pytest.mark.parametrize("rotations", [0, 65, 1.5, True, "8"])
 def test_rotations_are_1_to_64(stored, rotations):
     with pytest.raises(simdb.OptionError, match="rotations must be"):
-        stored.find_all(distance=3, method="rotation", rotations=rotations)
+        stored.find_all(distance=3, search=simdb.Search(method="rotation", rotations=rotations))
 
 
 def test_rotation_is_of_pairs_and_rotations_of_rotation(stored):
     with pytest.raises(simdb.OptionError, match="finds all pairs"):
-        stored.query(5, method="rotation")
+        stored.query(5, search="rotation")
     with pytest.raises(simdb.OptionError, match="policy='connected'"):
-        stored.find_clusters(distance=3, method="rotation", policy="star")
-    with pytest.raises(simdb.OptionError, match="method='rotation'"):
-        stored.find_all(distance=3, rotations=8)
-    with pytest.raises(simdb.OptionError, match="method='rotation'"):
-        stored.plan(distance=3, rotations=8)
+        stored.find_clusters(distance=3, search="rotation", policy="star")
+    with pytest.raises(simdb.OptionError, match="search='rotation'"):
+        stored.find_all(distance=3, search=simdb.Search(rotations=8))
+    with pytest.raises(simdb.OptionError, match=r"rotations= .* does not apply to this verb"):
+        stored.plan(distance=3, search=simdb.Search(rotations=8))
+    with pytest.raises(simdb.OptionError, match="search='rotation'"):
+        stored.plan(distance=3, search=simdb.Search(rotations=8), pairs=True)
 
 
 @pytest.fixture
@@ -77,15 +79,17 @@ def scattered(tmp_path):
 
 @pytest.mark.parametrize("ask", ["plan", "find_all", "find_clusters"])
 def test_a_recall_that_no_rotations_give_is_refused(scattered, ask):
-    asked = {"distance": 24, "method": "rotation", "recall": 0.9}
+    asked = {"distance": 24, "search": "rotation", "recall": 0.9}
     asked |= {"pairs": True} if ask == "plan" else {}
 
-    with pytest.raises(simdb.OptionError, match=r"64 .* miss 0\.3.*method='auto'"):
+    with pytest.raises(simdb.OptionError, match=r"64 .* miss 0\.3.*search='auto'"):
         getattr(scattered, ask)(**asked)
 
 
 def test_rotations_that_are_given_run_and_the_plan_says_what_they_miss(scattered):
-    pairs = scattered.find_all(distance=24, method="rotation", recall=0.9, rotations=64)
+    pairs = scattered.find_all(
+        distance=24, search=simdb.Search(method="rotation", rotations=64), recall=0.9
+    )
 
     assert pairs.plan.recall < 0.9
     assert "misses 0.3" in pairs.plan.reason
@@ -98,7 +102,7 @@ def test_rotations_are_not_chosen_by_a_calibration_that_has_not_seen_all(open_da
     database = open_database()
     database.insert_many(range(6000), fingerprints(np.concatenate([weights, copies])))
     database.calibrate()
-    asked = {"similarity": 0.9, "method": "rotation", "pairs": True, "recall": 0.8}
+    asked = {"similarity": 0.9, "search": "rotation", "pairs": True, "recall": 0.8}
     before = database.plan(**asked)
     database.insert("new", "a text of another kind")
 

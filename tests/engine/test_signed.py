@@ -49,11 +49,11 @@ def filled(open_database, options, documents):
 @pytest.mark.parametrize(
     ("asked", "is_banded"),
     [
-        ({"method": "banding"}, True),
-        ({"method": "exhaustive"}, False),
+        ({"search": "banding"}, True),
+        ({"search": "exhaustive"}, False),
         ({"recall": 1.0}, False),
-        ({"similarity": 0.9, "method": "banding"}, True),
-        ({"similarity": 0.05, "method": "exhaustive"}, False),
+        ({"similarity": 0.9, "search": "banding"}, True),
+        ({"similarity": 0.05, "search": "exhaustive"}, False),
     ],
     ids=str,
 )
@@ -62,7 +62,8 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
     least = asked.get("similarity", 0.6)
 
     together = filled.query_many(documents, **asked)
-    small = filled.query_many(documents, memory_limit=3000, **asked)
+    sliced = simdb.Search(method=asked.get("search"), memory_limit=3000)
+    small = filled.query_many(documents, **asked | {"search": sliced})
     stored = filled.query_many(ids=range(len(documents)), **asked)
 
     for id, document in enumerate(documents):
@@ -77,7 +78,7 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
         first = filled.first(document, **asked)
         assert (first is None) == (not wanted)
         assert first is None or rows_of([first])[0] in wanted
-    firsts = filled.query_many(documents, first=True, **asked)
+    firsts = filled.query_many(documents, match="first", **asked)
     assert [len(row) for row in firsts] == [min(len(row), 1) for row in together]
 
 
@@ -90,9 +91,9 @@ def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, opt
     for id in range(0, 150, 9):
         oracle.delete(id)
 
-    found = database.query_many(made, method="banding")
+    found = database.query_many(made, search="banding")
 
-    for row, signature in zip(found, database.signatures(made), strict=True):
+    for row, signature in zip(found, database.sketcher.signatures(made), strict=True):
         assert rows_of(row) == oracle.query(signature.minima.tolist(), 0.6)
 
 
@@ -129,7 +130,7 @@ def test_documents_without_features_match_nothing_and_equal_ones_do(filled):
     empty, first, second = 60, 61, 62
 
     assert filled.query("") == []
-    assert filled.query(id=empty, method="exhaustive") == []
+    assert filled.query(id=empty, search="exhaustive") == []
     assert filled.query("one") == [simdb.Match(first, 0, 1.0), simdb.Match(second, 0, 1.0)]
     assert filled.get(empty).signature.is_empty
     assert filled.get(first).fingerprint.bits == filled.get(second).fingerprint.bits
@@ -160,7 +161,9 @@ def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_da
 def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
     wanted = filled.query_many(documents[:20])
 
-    small = filled.insert_batch([f"new{at}" for at in range(20)], documents[:20], memory_limit=4000)
+    small = filled.insert_batch(
+        [f"new{at}" for at in range(20)], documents[:20], search=simdb.Search(memory_limit=4000)
+    )
     again = filled.insert_batch([f"newer{at}" for at in range(20)], documents[:20], match="first")
 
     assert [rows_of(row) for row in small] == [rows_of(row) for row in wanted]
@@ -173,7 +176,7 @@ def test_changes_are_seen_where_they_belong(filled, documents):
     with filled.read() as snapshot, filled.write() as transaction:
         transaction.delete(0)
         transaction.insert("copy", documents[0], {"of": 0})
-        transaction.insert(1, "something else", replace=True)
+        transaction.insert(1, "something else", on_conflict="replace")
         inside = rows_of(transaction.query(documents[0]))
         outside = rows_of(snapshot.query(documents[0]))
 
@@ -230,7 +233,7 @@ def test_the_recall_is_that_of_the_curve(open_database):
     database.insert_many(range(2000), [simdb.Features(row) for row in left])
 
     found = database.query_many(
-        [simdb.Features(row) for row in right], similarity=0.01, method="banding"
+        [simdb.Features(row) for row in right], similarity=0.01, search="banding"
     )
 
     share = np.mean([any(match.id == at for match in row) for at, row in enumerate(found)])
@@ -271,8 +274,8 @@ def test_many_single_queries_of_a_delta_find_what_the_first_one_found(
     database = open_database(options=replace(options, delta_documents=1000))
     database.insert_many(range(len(documents)), documents)
     database.delete_many(range(0, len(documents), 9))
-    expected = list(database.query_many(documents, method="banding"))
+    expected = list(database.query_many(documents, search="banding"))
     monkeypatch.setattr(band_tables, "SORTING_QUERIES", 3)
 
     for _ in range(2):
-        assert [database.query(each, method="banding") for each in documents] == expected
+        assert [database.query(each, search="banding") for each in documents] == expected

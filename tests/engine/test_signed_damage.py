@@ -48,7 +48,7 @@ def filled(tmp_path):
 
 def answers(path):
     with simdb.open(path, "r") as database:
-        found = database.query_many(ids=list(database), method="banding")
+        found = database.query_many(ids=list(database), search="banding")
         return [[match.id for match in row] for row in found]
 
 
@@ -114,8 +114,8 @@ def test_a_table_of_ordinals_that_are_not_there_is_no_crash(filled):
         text = texts(1, seed=0)[0]
         for ask in (database.query, database.first):
             with pytest.raises(simdb.CorruptError):
-                ask(text, method="banding")
+                ask(text, search="banding")
         with pytest.raises(simdb.CorruptError):
-            database.query_many([text] * 100, method="banding")
+            database.query_many([text] * 100, search="banding")
         with pytest.raises(simdb.CorruptError):
-            list(database.find_all(method="banding"))
+            list(database.find_all(search="banding"))

@@ -16,7 +16,7 @@ def oracle_of(database, documents, *, is_banded):
     options = database.options
     bands = {"bands": options.bands, "rows": options.rows} if is_banded else {}
     oracle = SignedOracle(options.sketch, **bands)
-    for id, signature in enumerate(database.signatures(documents)):
+    for id, signature in enumerate(database.sketcher.signatures(documents)):
         oracle.insert(id, signature)
     return oracle
 
@@ -53,12 +53,12 @@ def test_pairs_and_clusters_are_those_of_the_loops(filled, documents, method):
     wanted = oracle.find_all(LEAST)
     ids = list(oracle.documents)
 
-    pairs = list(filled.find_all(method=method))
+    pairs = list(filled.find_all(search=method))
 
     assert {(pair.left, pair.right): pair.similarity for pair in pairs} == wanted
     assert len(pairs) == len(wanted)
-    assert ids_of(filled.find_clusters(method=method)) == components(ids, wanted)
-    assert ids_of(filled.find_clusters(method=method, policy="star")) == stars(ids, wanted)
+    assert ids_of(filled.find_clusters(search=method)) == components(ids, wanted)
+    assert ids_of(filled.find_clusters(search=method, policy="star")) == stars(ids, wanted)
 
 
 def test_pairs_inside_a_transaction_are_those_that_it_will_commit(filled, documents):
@@ -105,7 +105,7 @@ def test_kept_clusters_are_those_that_would_be_found(open_database, options, rec
 
     clusters = ids_of(database.find_clusters())
 
-    assert clusters == ids_of(database.find_clusters(method="exhaustive"))
+    assert clusters == ids_of(database.find_clusters(search="exhaustive"))
     assert all(database.cluster(id) == cluster for cluster in clusters for id in cluster)
 
 

@@ -1,6 +1,7 @@
 """Databases of MinHash signatures: options, plans, explanations, and arguments they refuse."""
 
 import pytest
+from empty import explained, planned
 
 import simdb
 from simdb.index.banding import choose
@@ -71,12 +72,12 @@ def test_other_options_than_the_stored_ones_are_named(open_database, tmp_path):
     ("asked", "message"),
     [
         ({"distance": 3}, "similarity="),
-        ({"method": "bphs"}, "banding"),
-        ({"method": "psm"}, "banding"),
-        ({"method": "rotation"}, "banding"),
-        ({"method": "best"}, "banding"),
+        ({"search": "bphs"}, "banding"),
+        ({"search": "psm"}, "banding"),
+        ({"search": "rotation"}, "banding"),
+        ({"search": "best"}, "banding"),
         ({"similarity": 1.5}, "similarity"),
-        ({"similarity": 0.5, "method": "banding", "recall": 1.0}, "exhaustive"),
+        ({"similarity": 0.5, "search": "banding", "recall": 1.0}, "exhaustive"),
     ],
     ids=str,
 )
@@ -96,19 +97,15 @@ def test_what_cannot_be_asked_is_refused_with_what_can(open_database, asked, mes
 def test_fingerprints_are_not_asked_for_bands(open_database):
     database = open_database()
 
-    with pytest.raises(simdb.OptionError, match="method"):
-        database.query("some text", method="banding")
+    with pytest.raises(simdb.OptionError, match="search"):
+        database.query("some text", search="banding")
 
 
 def test_verbs_of_the_other_kind_say_which_to_use(open_database):
     database = open_database(options=OPTIONS)
 
-    with pytest.raises(simdb.OptionError, match="signatures"):
-        database.fingerprints(["some text"])
     with pytest.raises(simdb.OptionError, match="calibrate"):
         database.calibrate()
-    with pytest.raises(simdb.OptionError, match="fingerprints"):
-        open_database(database.path + "2").signatures(["some text"])
 
 
 def test_a_plan_tells_bands_recall_and_candidates(open_database):
@@ -118,7 +115,7 @@ def test_a_plan_tells_bands_recall_and_candidates(open_database):
     plan = database.plan(n=1e6)
     exact = database.plan(n=1e6, recall=1.0)
     far = database.plan(n=1e6, similarity=0.2)
-    low = database.plan(n=1e6, similarity=0.2, method="banding")
+    low = database.plan(n=1e6, similarity=0.2, search="banding")
 
     assert (plan.method, plan.tables, plan.probes, plan.similarity) == ("banding", 12, 12, 0.8)
     assert 0.95 < plan.recall < 1
@@ -129,7 +126,7 @@ def test_a_plan_tells_bands_recall_and_candidates(open_database):
     assert far.method == "exhaustive"
     assert low.recall < 0.95
     assert database.plan(pairs=True).method == database.find_all().plan.method
-    assert simdb.plan(1e6, OPTIONS) == plan
+    assert planned(1e6, OPTIONS) == plan
 
 
 def test_an_explanation_tells_minima_bands_and_shingles(open_database):
@@ -141,7 +138,7 @@ def test_an_explanation_tells_minima_bands_and_shingles(open_database):
 
     stored = database.explain("left", "right")
     given = database.explain("left", document=right)
-    texts = simdb.explain(left, right, SKETCH)
+    texts = explained(left, right, SKETCH)
     empty = database.explain("left", "empty")
 
     for each in (stored, given, texts):
@@ -163,12 +160,12 @@ def test_a_match_that_no_band_has_is_told_as_missed(open_database):
     database = open_database(options=simdb.Options(sketch=SKETCH, bands=1, rows=64))
     database.insert_many([0, 1], ["one two three four five six", "one two three four five seven"])
 
-    explanation = database.explain(0, 1, similarity=0.1, method="banding")
+    explanation = database.explain(0, 1, similarity=0.1, search="banding")
 
     assert explanation.is_match
     assert not explanation.is_found
     assert "misses it" in explanation.reason
-    assert database.query(id=0, similarity=0.1, method="banding") == []
+    assert database.query(id=0, similarity=0.1, search="banding") == []
 
 
 def test_statistics_tell_the_bands(open_database):

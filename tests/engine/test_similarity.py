@@ -55,7 +55,7 @@ def test_all_of_them_are_found_at_recall_one(corpus, similarity, method):
     database, oracle = corpus
     asked = list(oracle.documents)[::10]
 
-    found = database.query_many(ids=asked, similarity=similarity, recall=1.0, method=method)
+    found = database.query_many(ids=asked, similarity=similarity, recall=1.0, search=method)
 
     for id, row in zip(asked, found, strict=True):
         stored = oracle.documents[id]
@@ -78,9 +78,9 @@ def test_less_recall_finds_fewer_and_never_a_wrong_one(corpus, similarity, recal
 
     with tables_first(method == "tables"):
         # The same question gets a new plan only in a new state.
-        database.insert("another", "", replace=True)
+        database.insert("another", "", on_conflict="replace")
         named = None if method == "tables" else method
-        found = database.query_many(ids=ids, similarity=similarity, recall=recall, method=named)
+        found = database.query_many(ids=ids, similarity=similarity, recall=recall, search=named)
 
     total = reached = 0
     for id, row in zip(ids, found, strict=True):
@@ -221,10 +221,10 @@ def test_pairs_by_probing_are_as_many_as_asked(neighbours, recall, method, is_ca
     if is_calibrated:
         neighbours.calibrate()  # which stays, so it comes last
     exact = neighbours.find_all(similarity=0.909, recall=1.0)
-    plan = neighbours.plan(similarity=0.909, recall=recall, method=method, pairs=True)
+    plan = neighbours.plan(similarity=0.909, recall=recall, search=method, pairs=True)
 
-    found = neighbours.find_all(similarity=0.909, recall=recall, method=method)
-    clusters = neighbours.find_clusters(similarity=0.909, recall=recall, method=method)
+    found = neighbours.find_all(similarity=0.909, recall=recall, search=method)
+    clusters = neighbours.find_clusters(similarity=0.909, recall=recall, search=method)
 
     pairs = list(zip(found.left, found.right, strict=True))
     assert plan.method in (("psm",) if method == "psm" else ("psm", "multiprobe"))
@@ -245,7 +245,7 @@ def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_
     with simdb.open(tmp_path / "crowded", durability="none") as database:
         database.insert_many(range(1000), simdb.Fingerprints(bits, weights))
 
-        sizes = [len(c) for c in database.find_all(method="multiprobe").chunks()]
+        sizes = [len(c) for c in database.find_all(search="multiprobe").chunks()]
 
     assert sum(sizes) == 300 * 299 // 2
     assert max(sizes) < 4 * 500
@@ -264,7 +264,7 @@ def test_the_plan_for_pairs_knows_that_headers_are_crowded(tmp_path):
         with simdb.open(tmp_path / name, durability="none") as database:
             database.insert_many(range(4000), fingerprints)
             database.compact()
-            plans.append(database.plan(similarity=0.9, method="multiprobe", pairs=True))
+            plans.append(database.plan(similarity=0.9, search="multiprobe", pairs=True))
 
     assert plans[1].cost_seconds > 2 * plans[0].cost_seconds
 

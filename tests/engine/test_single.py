@@ -12,10 +12,10 @@ from simdb.engine.search.methods import bands, exhaustive, permuted, probing
 
 ASKED = (
     {"distance": 5, "recall": 0.9},
-    {"distance": 5, "recall": 0.9, "method": "psm"},
+    {"distance": 5, "recall": 0.9, "search": "psm"},
     {"distance": 3, "recall": 1.0},
-    {"similarity": 0.9, "recall": 0.9, "method": "multiprobe"},
-    {"similarity": 0.7, "distance": 20, "recall": 0.8, "method": "psm"},
+    {"similarity": 0.9, "recall": 0.9, "search": "multiprobe"},
+    {"similarity": 0.7, "distance": 20, "recall": 0.8, "search": "psm"},
     {"similarity": 0.9, "recall": 1.0},
 )
 
@@ -108,7 +108,7 @@ def test_a_document_with_many_matches_is_answered_alike(database, monkeypatch, a
 
 
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=["simhash", "minhash"])
-@pytest.mark.parametrize("asked", [{}, {"method": "exhaustive"}], ids=str)
+@pytest.mark.parametrize("asked", [{}, {"search": "exhaustive"}], ids=str)
 def test_a_limit_makes_no_more_matches_than_it_gives(open_database, monkeypatch, sketch, asked):
     made = []
     database = open_database(options=simdb.Options(sketch=sketch, delta_documents=100))
@@ -163,7 +163,7 @@ def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(datab
         ({"distance": 3}, {"distance": 3.0}, "distance must be"),
         ({"similarity": 1.0}, {"similarity": True}, "similarity must be"),
         ({"recall": 1.0, "distance": 3}, {"recall": True, "distance": 3}, "recall must be"),
-        ({"distance": 3}, {"distance": 3, "method": ["bphs"]}, "method must be"),
+        ({"distance": 3}, {"distance": 3, "search": ["bphs"]}, "search must be"),
         ({"distance": 3}, {"distance": [3]}, "distance must be"),
     ],
     ids=str,
@@ -231,9 +231,9 @@ def test_a_database_without_runs_is_searched_alike(open_database, monkeypatch, a
     database.insert_many(range(200), fingerprints(np.repeat(stored.weights, 2, axis=0)))
     database.insert_many(range(200, 210), stored.bits[:10])
     database.delete_many(range(0, 200, 7))
-    asked = asked | {"method": "exhaustive"}
+    asked = asked | {"search": "exhaustive"}
     expected = list(database.query_many(stored, **asked))
-    bare = list(database.query_many(stored.bits, distance=2, method="exhaustive"))
+    bare = list(database.query_many(stored.bits, distance=2, search="exhaustive"))
     for module in (bands, exhaustive, permuted, probing):
         monkeypatch.setattr(module, "MANY", many)
 
@@ -242,7 +242,7 @@ def test_a_database_without_runs_is_searched_alike(open_database, monkeypatch, a
 
     assert found == expected
     assert [
-        database.query(int(each), distance=2, method="exhaustive") for each in stored.bits
+        database.query(int(each), distance=2, search="exhaustive") for each in stored.bits
     ] == bare
     assert itself == list(database.query_many(ids=[1, 2], **asked))
     assert [database.query(each, limit=1, **asked) for each in stored] == [

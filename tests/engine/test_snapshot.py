@@ -11,7 +11,7 @@ def test_a_snapshot_does_not_see_later_changes(database):
     with database.read() as snapshot:
         database.insert_many(range(20, 40), np.arange(20, dtype=np.uint64))
         database.delete_many(range(5))
-        database.insert(7, 2**63, "new", replace=True)
+        database.insert(7, 2**63, "new", on_conflict="replace")
 
         assert len(snapshot) == 20
         assert list(snapshot) == list(range(20))
@@ -29,7 +29,7 @@ def test_a_snapshot_survives_many_commits_that_reuse_pages(database):
     database.insert_many(range(500), np.arange(500, dtype=np.uint64), ["m"] * 500)
     with database.read() as snapshot:
         for _ in range(20):
-            database.insert_many(range(500), np.arange(500, dtype=np.uint64), replace=True)
+            database.insert_many(range(500), np.arange(500, dtype=np.uint64), on_conflict="replace")
 
         assert list(snapshot) == list(range(500))
         assert {snapshot.get(id).metadata for id in range(0, 500, 50)} == {"m"}

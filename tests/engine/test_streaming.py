@@ -44,7 +44,7 @@ class Streamed:
             id = self.random.choice(list(self.oracle.documents))
             with pytest.raises(simdb.ExistsError):
                 verbs.insert(id, bits)
-            verbs.insert(id, bits, replace=True)
+            verbs.insert(id, bits, on_conflict="replace")
             self.oracle.insert(id, Stored(bits))
         found = verbs.query(bits, distance=3)
         assert [(match.id, match.distance) for match in found] == self.oracle.query(bits, 3)
@@ -248,11 +248,11 @@ def test_documents_beyond_the_calibration_are_compared_from_the_first_one_on(ope
     database = open_database(options=TINY)
     database.insert_many(range(len(TEXTS)), TEXTS)
     database.calibrate(len(TEXTS))
-    before = database.query(TEXTS[0], similarity=0.9, method="multiprobe", recall=0.9)
+    before = database.query(TEXTS[0], similarity=0.9, search="multiprobe", recall=0.9)
 
     database.insert("copy", TEXTS[0])
 
-    after = database.query(TEXTS[0], similarity=0.9, method="multiprobe", recall=0.9)
+    after = database.query(TEXTS[0], similarity=0.9, search="multiprobe", recall=0.9)
     assert "copy" in {match.id for match in after}
     assert len(after) == len(before) + 1
 

@@ -20,11 +20,11 @@ KINDS = {
 }
 QUESTIONS = {
     "fingerprints": [
-        {}, {"similarity": 0.8, "method": "exhaustive"}, {"distance": 3, "recall": 1.0},
-        {"similarity": 0.85, "method": "multiprobe"}, {"similarity": 0.8, "limit": 2},
+        {}, {"similarity": 0.8, "search": "exhaustive"}, {"distance": 3, "recall": 1.0},
+        {"similarity": 0.85, "search": "multiprobe"}, {"similarity": 0.8, "limit": 2},
     ],
     "bits": [{}, {"distance": 6}, {"distance": 3, "recall": 1.0, "limit": 1}],
-    "signatures": [{}, {"similarity": 0.5}, {"similarity": 0.6, "method": "exhaustive"}],
+    "signatures": [{}, {"similarity": 0.5}, {"similarity": 0.6, "search": "exhaustive"}],
 }  # fmt: skip
 MANY = pytest.mark.parametrize("number", [2, 3, 8])
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
@@ -127,7 +127,12 @@ def test_batches_match_the_same(open_database, tmp_path, kind, number):
 
     wanted = rows_of(one.insert_batch(ids, new, threads=1))
 
-    assert rows_of(many.insert_batch(ids, new, threads=number, memory_limit=1 << 20)) == wanted
+    assert (
+        rows_of(
+            many.insert_batch(ids, new, threads=number, search=simdb.Search(memory_limit=1 << 20))
+        )
+        == wanted
+    )
 
 
 @MANY

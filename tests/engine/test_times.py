@@ -89,7 +89,7 @@ def test_a_replaced_document_is_new(tmp_path, clock, keep):
     with opened(tmp_path, keep) as database:
         database.insert("a", 1)
         clock.now += 100
-        database.insert("a", 1, replace=True)
+        database.insert("a", 1, on_conflict="replace")
 
         assert database.expire(at(clock.now)) == 0
 

@@ -10,9 +10,9 @@ from simdb.plans import Plan, Probing
 
 STORED = 300
 WAYS = (
-    {"method": "psm", "distance": 6, "recall": 0.8},
-    {"method": "multiprobe", "distance": 6, "recall": 0.8},
-    {"method": "bphs", "similarity": 0.8, "recall": 0.3},
+    {"search": "psm", "distance": 6, "recall": 0.8},
+    {"search": "multiprobe", "distance": 6, "recall": 0.8},
+    {"search": "bphs", "similarity": 0.8, "recall": 0.3},
 )
 
 
@@ -31,7 +31,7 @@ def database(tmp_path_factory):
         yield database
 
 
-@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["method"])
+@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_explain_finds_what_a_query_finds(database, asked):
     found = database.query_many(ids=range(STORED), **asked)
     missed = 0
@@ -51,7 +51,7 @@ def test_explain_finds_what_a_query_finds(database, asked):
     assert missed > 0
 
 
-@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["method"])
+@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_explain_finds_what_a_query_by_a_document_finds(database, asked):
     generator = np.random.default_rng(4)
     missed = 0
@@ -69,7 +69,7 @@ def test_explain_finds_what_a_query_by_a_document_finds(database, asked):
     assert missed > 0
 
 
-@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["method"])
+@pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_the_probe_is_the_header_that_leads_from_one_to_the_other(database, asked):
     plan = database.plan(**asked)
     masks = leading_masks(4, 1)

@@ -58,7 +58,7 @@ def test_metadata_is_read_back_before_and_after_the_commit(database):
 def test_a_replaced_document_takes_new_metadata_and_none_if_none_is_given(database):
     database.insert(1, 1, "before")
 
-    database.insert(1, 1, replace=True)
+    database.insert(1, 1, on_conflict="replace")
 
     assert database.get(1).metadata is None
 
@@ -70,7 +70,7 @@ def test_a_refused_verb_leaves_the_transaction_as_it_was(database):
         transaction.insert(3, 3)
         for ids, documents in (([4, None], [4, 4]), ([4, 1], [4, b"\xff"]), ([4, "x"], [4])):
             with pytest.raises(simdb.InputError):
-                transaction.insert_many(ids, documents, replace=True)
+                transaction.insert_many(ids, documents, on_conflict="replace")
         with pytest.raises(simdb.NotFoundError):
             transaction.delete(9)
         with pytest.raises(simdb.ExistsError):

@@ -37,20 +37,20 @@ def exact(id):
 
 
 def test_a_number_is_the_similarity_and_the_order(database):
-    found = database.query(ASKED, similarity=0.3, verify=exact)
+    found = database.query(ASKED, similarity=0.3, accept=exact)
 
     expected = sorted((id for id in TEXTS if exact(id) >= 0.3), key=exact, reverse=True)
     assert [match.id for match in found] == expected == ["one", "two", "three"]
     assert [match.similarity for match in found] == [exact(id) for id in expected]
-    assert database.query(ASKED, similarity=0.3, limit=2, verify=exact) == found[:2]
+    assert database.query(ASKED, similarity=0.3, limit=2, accept=exact) == found[:2]
 
 
 def test_what_is_less_similar_than_asked_is_no_match(database):
     least = (exact("two") + exact("three")) / 2
 
-    found = database.query(ASKED, similarity=0.3, verify=lambda id: exact(id) if id != "one" else 0)
+    found = database.query(ASKED, similarity=0.3, accept=lambda id: exact(id) if id != "one" else 0)
     strict = database.query_many(
-        [ASKED], similarity=least, recall=1.0, verify=lambda _, id: exact(id)
+        [ASKED], similarity=least, recall=1.0, accept=lambda _, id: exact(id)
     )
 
     assert [match.id for match in found] == ["two", "three"]
@@ -61,10 +61,10 @@ def test_what_is_less_similar_than_asked_is_no_match(database):
 def test_a_word_keeps_the_estimate_and_the_order(database):
     every = database.query(ASKED, similarity=0.3)
 
-    found = database.query(ASKED, similarity=0.3, verify=lambda id: id != "two")
+    found = database.query(ASKED, similarity=0.3, accept=lambda id: id != "two")
 
     assert found == [match for match in every if match.id != "two"]
-    assert database.query(ASKED, similarity=0.3, verify=lambda id: np.False_) == []
+    assert database.query(ASKED, similarity=0.3, accept=lambda id: np.False_) == []
 
 
 def test_the_first_is_the_best_that_is_confirmed_and_no_other_is_looked_at(database):
@@ -74,25 +74,25 @@ def test_the_first_is_the_best_that_is_confirmed_and_no_other_is_looked_at(datab
         seen.append(id)
         return id != "one"
 
-    assert database.first(ASKED, similarity=0.3, verify=verify).id == "two"
+    assert database.first(ASKED, similarity=0.3, accept=verify).id == "two"
     assert seen == ["one", "two"]
-    assert database.first(ASKED, similarity=0.3, verify=lambda id: False) is None
+    assert database.first(ASKED, similarity=0.3, accept=lambda id: False) is None
 
 
 def test_many_are_verified_by_place(database):
     texts = [TEXTS["other"], TEXTS["three"], TEXTS["one"]]
 
     found = database.query_many(
-        texts, similarity=0.3, verify=lambda place, id: jaccard(texts[place], TEXTS[id])
+        texts, similarity=0.3, accept=lambda place, id: jaccard(texts[place], TEXTS[id])
     )
     first = database.query_many(
-        texts, similarity=0.3, first=True, verify=lambda place, id: id == "two"
+        texts, similarity=0.3, match="first", accept=lambda place, id: id == "two"
     )
-    by_id = database.query_many(ids=["one", "other"], similarity=0.3, verify=lambda at, id: at == 0)
+    by_id = database.query_many(ids=["one", "other"], similarity=0.3, accept=lambda at, id: at == 0)
 
     for at, text in enumerate(texts):
         exactly = {id: jaccard(text, other) for id, other in TEXTS.items()}
-        expected = database.query(text, similarity=0.3, verify=exactly.get)
+        expected = database.query(text, similarity=0.3, accept=exactly.get)
         assert [match.id for match in found[at]] == [match.id for match in expected]
         assert [m.similarity for m in found[at]] == pytest.approx([m.similarity for m in expected])
     assert [[match.id for match in matches] for matches in first] == [[], ["two"], ["two"]]
@@ -104,14 +104,14 @@ def test_by_distance_a_number_is_only_told(tmp_path):
     with simdb.open(tmp_path / "db") as database:
         database.insert_many(["a", "b"], np.array([7, 5], np.uint64))
 
-        found = database.query(7, distance=2, verify=lambda id: {"a": 0.1, "b": 0.4}[id])
+        found = database.query(7, distance=2, accept=lambda id: {"a": 0.1, "b": 0.4}[id])
 
     assert [(match.id, match.similarity) for match in found] == [("b", 0.4), ("a", 0.1)]
 
 
 @pytest.mark.parametrize("verdict", [None, "yes", float("nan"), [1]])
 def test_any_other_verdict_is_refused(database, verdict):
-    with pytest.raises(simdb.InputError, match="verify must return"):
-        database.query(ASKED, similarity=0.3, verify=lambda id: verdict)
-    with pytest.raises(simdb.OptionError, match="verify must be a callable"):
-        database.query(ASKED, verify="exact")
+    with pytest.raises(simdb.InputError, match="accept must return"):
+        database.query(ASKED, similarity=0.3, accept=lambda id: verdict)
+    with pytest.raises(simdb.OptionError, match="accept must be a callable"):
+        database.query(ASKED, accept="exact")

@@ -39,7 +39,7 @@ def test_a_batch_gives_every_query_its_best(filled):
     found = filled.query_many([1, 15, 2**64 - 1], distance=3, limit=1, where=english)
 
     assert [[each.id for each in row] for row in found] == [["a"], ["e"], []]
-    found = filled.query_many(ids=["a", "c"], distance=9, first=True, where=english)
+    found = filled.query_many(ids=["a", "c"], distance=9, match="first", where=english)
     assert [[each.id for each in row] for row in found] == [["d"], ["d"]]
 
 
@@ -58,7 +58,7 @@ def test_any_one_match_satisfies_the_filter(filled):
     assert filled.first(1, distance=4, where=english).id in ("a", "d", "e")
     assert filled.first(id="a", distance=4, where=english).id in ("d", "e")
     assert filled.first(1, distance=4, where=lambda metadata: False) is None
-    found = filled.first(0, distance=4, where=english, verify=lambda id: id != "a")
+    found = filled.first(0, distance=4, where=english, accept=lambda id: id != "a")
     assert found.id in ("d", "e")
 
 
@@ -136,12 +136,12 @@ def test_the_filter_comes_before_verify(filled):
         asked.append(id)
         return id != "a"
 
-    found = filled.query(0, distance=4, limit=1, where=english, verify=verify)
+    found = filled.query(0, distance=4, limit=1, where=english, accept=verify)
 
     assert [each.id for each in found] == ["d"]
     assert set(asked) <= {"a", "d", "e"}
     found = filled.query_many(
-        [0], distance=4, limit=1, where=english, verify=lambda at, id: id != "a"
+        [0], distance=4, limit=1, where=english, accept=lambda at, id: id != "a"
     )
     assert [each.id for each in found[0]] == ["d"]
 

@@ -49,13 +49,13 @@ def change(transaction, chance):
         [one, other],
         [far(balances[0] - amount), far(balances[1] + amount)],
         [balances[0] - amount, balances[1] + amount],
-        replace=True,
+        on_conflict="replace",
     )
     old = transaction.get("twins").metadata
     new = old + 1
     assert transaction.delete_many([f"left {old}", f"right {old}"]) == 2
     transaction.insert_many([f"left {new}", f"right {new}"], [twin(new)] * 2)
-    transaction.insert("twins", far(-2), new, replace=True)
+    transaction.insert("twins", far(-2), new, on_conflict="replace")
     if chance.random() < 0.05:
         ballast = [f"ballast {new} {number}" for number in range(2000)]
         numbers = [chance.getrandbits(64) for _ in ballast]

@@ -70,7 +70,9 @@ def play(database, todo):
             elif verb == "claim":
                 transaction.add_many_if_new(ids, *others, distance=3)
             else:
-                transaction.insert_many(ids, *others, replace=verb == "replace")
+                transaction.insert_many(
+                    ids, *others, on_conflict="replace" if verb == "replace" else "error"
+                )
 
 
 def replay(oracle: Oracle, todo):

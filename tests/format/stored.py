@@ -97,7 +97,7 @@ def fill(path, options=OPTIONS):
         database.insert("late", TEXTS[0], "metadata")
         if is_spaceless(options):
             database.insert_many(["thai", "mixed"], SPACELESS)
-        database.insert(10, 0, [1, 2.5, None, b"\0"], replace=True)
+        database.insert(10, 0, [1, 2.5, None, b"\0"], on_conflict="replace")
         if options.keeps_times:
             claim_and_change(database)
 
@@ -125,7 +125,7 @@ def fill_signatures(path, options):
         database.insert_many(["t" * 600, b"u" * 20], [texts[7] + " end", TEXTS[0].split()])
         database.delete_many([3, 5, "text5"])
         database.insert("late", TEXTS[0], "metadata")
-        database.insert(10, "other", [1, 2.5, None, b"\0"], replace=True)
+        database.insert(10, "other", [1, 2.5, None, b"\0"], on_conflict="replace")
 
 
 def answers(database):
@@ -190,7 +190,7 @@ def signature_answers(database):
     """Return every answer of a database with signatures, in plain types."""
     ids = list(database)
     documents = database.get_many(ids)
-    rows = {"queries": {"method": "banding"}, "exact": {"recall": 1.0}}
+    rows = {"queries": {"search": "banding"}, "exact": {"recall": 1.0}}
     found = {
         name: [
             [[repr(match.id), match.distance, round(match.similarity, 4)] for match in row]
@@ -205,12 +205,13 @@ def signature_answers(database):
         "metadata": [repr(each.metadata) for each in documents],
         "pairs": sorted(
             [repr(pair.left), repr(pair.right), pair.distance]
-            for pair in database.find_all(method="banding")
+            for pair in database.find_all(search="banding")
         ),
         "clusters": [[repr(id) for id in cluster] for cluster in database.find_clusters()],
         "kept": [repr(database.cluster(id)[0]) for id in ids],
         "signatures": [
-            None if each.is_empty else each.minima.tolist() for each in database.signatures(TEXTS)
+            None if each.is_empty else each.minima.tolist()
+            for each in database.sketcher.signatures(TEXTS)
         ],
     }
 

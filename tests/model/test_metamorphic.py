@@ -42,7 +42,7 @@ def answers(path, chance, options, durability):
             ids = range(100 * turn, 100 * turn + chance.randrange(1, 30))
             database.insert_many(ids, [some_document(chance) for _ in ids], list(ids))
             database.delete_many([chance.randrange(100 * turn + 30) for _ in range(5)])
-            database.insert(turn, some_document(chance), replace=True)
+            database.insert(turn, some_document(chance), on_conflict="replace")
             claims = [some_document(chance) for _ in range(4)]
             taken = database.add_many_if_new(range(-4 * turn - 4, -4 * turn), claims, distance=2)
             told.append([[(each.id, each.distance) for each in row] for row in taken])

@@ -47,7 +47,7 @@ def assert_equal(reader, oracle, banded, chance):
         minima = oracle.documents[id]
         for method, each in (("exhaustive", oracle), ("banding", banded)):
             recall = 1.0 if method == "exhaustive" else 0.9
-            found = reader.query(id=id, method=method, recall=recall)
+            found = reader.query(id=id, search=method, recall=recall)
             wanted = each.query(minima, LEAST, without=id)
             assert [(match.id, match.distance) for match in found] == [row[:2] for row in wanted]
     pairs = oracle.find_all(LEAST)
@@ -80,11 +80,11 @@ def operate(transaction, oracles, sketch, chance):
                 oracle.insert(fresh[at], signature)
         return
     if verb == "batch":
-        transaction.insert_batch(fresh, texts, memory_limit=2000)
+        transaction.insert_batch(fresh, texts, search=simdb.Search(memory_limit=2000))
     elif verb == "replace" and taken:
         fresh = chance.sample(taken, min(len(fresh), len(taken)))
         signatures = signatures[: len(fresh)]
-        transaction.insert_many(fresh, texts[: len(fresh)], replace=True)
+        transaction.insert_many(fresh, texts[: len(fresh)], on_conflict="replace")
     else:
         transaction.insert_many(fresh, texts)
     for id, signature in zip(fresh, signatures, strict=True):

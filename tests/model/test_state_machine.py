@@ -107,7 +107,7 @@ class DatabaseMachine(RuleBasedStateMachine):
             with pytest.raises(simdb.ExistsError):
                 self.database.insert(id, document, data)
         else:
-            self.database.insert(id, document, data, replace=replace)
+            self.database.insert(id, document, data, on_conflict="replace" if replace else "error")
             self.oracle.insert(id, self.stored(document, data))
 
     @rule(id=ids)
@@ -454,7 +454,7 @@ class DatabaseMachine(RuleBasedStateMachine):
 
     def replace_in(self, target, oracle, batch):
         columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
-        assert target.insert_many(*columns, replace=True) == len(batch)
+        assert target.insert_many(*columns, on_conflict="replace") == len(batch)
         for id, document, data in batch:
             oracle.insert(id, self.stored(document, data))
 

@@ -199,7 +199,7 @@ def test_signatures_match_by_their_similarity(open_database):
     database.insert_many(range(80), varied_texts(80, 3))
     links = sum(value >= np.float32(0.8) for value in similarities(database).values())
 
-    facts = gather(database, recall=1.0, method="exhaustive")
+    facts = gather(database, recall=1.0, search="exhaustive")
 
     assert facts.drawn.total_pairs == links > 5
     assert {each.name for each in facts.storage.sections} >= {"Signatures", "Band tables"}
@@ -272,7 +272,7 @@ def test_texts_are_asked_for_the_documents_that_are_shown(varied):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"similarity": 2.0}, {"distance": 99}, {"method": "pms"}, {"recall": 0.0}]
+    "wrong", [{"similarity": 2.0}, {"distance": 99}, {"search": "pms"}, {"recall": 0.0}]
 )
 def test_an_impossible_threshold_is_refused(varied, wrong):
     with pytest.raises(simdb.OptionError):

@@ -48,11 +48,11 @@ def shard(many, match):
 def questions(many):
     """Return arguments of queries whose answer is exact."""
     if many.options.is_minhash:
-        return [{"method": "exhaustive"}, {"similarity": 0.3, "method": "exhaustive"}]
+        return [{"search": "exhaustive"}, {"similarity": 0.3, "search": "exhaustive"}]
     bits = [{"distance": 3}, {"distance": 12, "recall": 1.0}]
     if not many.options.sketch.vector_bytes:
         return [{}, *bits]
-    similar = [{"similarity": 0.5, "recall": 1.0}, {"similarity": 0.8, "method": "exhaustive"}]
+    similar = [{"similarity": 0.5, "recall": 1.0}, {"similarity": 0.8, "search": "exhaustive"}]
     return [*bits, *similar, {"similarity": 0.6, "distance": 20, "recall": 1.0}]
 
 
@@ -112,8 +112,8 @@ def test_the_first_match_of_many_documents(both):
 
     for given in questions(many):
         for found, every in [
-            (many.query_many(texts, first=True, **given), one.query_many(texts, **given)),
-            (many.query_many(ids=ids, first=True, **given), one.query_many(ids=ids, **given)),
+            (many.query_many(texts, match="first", **given), one.query_many(texts, **given)),
+            (many.query_many(ids=ids, match="first", **given), one.query_many(ids=ids, **given)),
         ]:
             for some, all_of_it in zip(found, every, strict=True):
                 assert len(some) == min(len(all_of_it), 1)
@@ -149,12 +149,12 @@ def test_matches_that_a_function_confirms(both):
 
     for text in texts:
         wanted = [match for match in many.query(text, **given) if verify(match.id)]
-        assert many.query(text, **given, verify=verify) == wanted
-        assert many.query(text, **given, verify=verify, limit=1) == wanted[:1]
-        assert many.first(text, **given, verify=verify) == (wanted[0] if wanted else None)
-    found = many.query_many(texts, **given, verify=lambda _, id: verify(id))
-    assert list(found) == [many.query(text, **given, verify=verify) for text in texts]
-    first = many.query_many(texts, **given, first=True, verify=lambda _, id: verify(id))
+        assert many.query(text, **given, accept=verify) == wanted
+        assert many.query(text, **given, accept=verify, limit=1) == wanted[:1]
+        assert many.first(text, **given, accept=verify) == (wanted[0] if wanted else None)
+    found = many.query_many(texts, **given, accept=lambda _, id: verify(id))
+    assert list(found) == [many.query(text, **given, accept=verify) for text in texts]
+    first = many.query_many(texts, **given, match="first", accept=lambda _, id: verify(id))
     assert list(first) == [some[:1] for some in found]
 
 

@@ -126,7 +126,7 @@ def test_nothing_is_imported_because_a_file_says_so(open_database):
     for action in (
         lambda: database.insert(2, "x|y"),
         lambda: database.query("x|y"),
-        lambda: database.fingerprints(["x|y"]),
+        lambda: database.sketcher.fingerprints(["x|y"]),
     ):
         with pytest.raises(
             simdb.OptionError, match=r"own_tokenisers:fields.*allow=\['own_tokenisers:fields'\]"

@@ -88,7 +88,8 @@ elif verb == "rebuild":
     database.rebuild()
 elif verb == "batch":
     bits = np.arange(20, dtype=np.uint64) << np.uint64(9)
-    database.insert_batch(range(20, 40), bits, [None, "m"] * 10, distance=1, memory_limit=800)
+    slow = simdb.Search(memory_limit=800)
+    database.insert_batch(range(20, 40), bits, [None, "m"] * 10, distance=1, search=slow)
 elif verb == "grow":
     policy.AT_ONCE_DELTAS = policy.PACE = 1
     for first in range(100, 300, 5):

@@ -38,7 +38,7 @@ def test_a_transaction_goes_on_after_its_commit_made_the_map_grow(open_database)
     with database.write() as transaction:
         transaction.insert_many(*many(0), [None, {"n": 1}] * 15_000)
         transaction.delete_many(range(-50, -25))
-        transaction.insert(-50, 7, "again", replace=True)
+        transaction.insert(-50, 7, "again", on_conflict="replace")
         assert transaction.query(7, distance=0)[-1].id == -50
 
     assert list(database)[:25] == list(range(-25, 0))

@@ -36,8 +36,8 @@ def test_every_width_answers_as_comparing_does_and_is_sound(open_database, offse
         database.insert_many(range(start, start + len(part)), part)
 
     for distance in (0, 2):
-        found = database.query_many(bits, distance=distance, method="bphs")
-        expected = database.query_many(bits, distance=distance, method="exhaustive")
+        found = database.query_many(bits, distance=distance, search="bphs")
+        expected = database.query_many(bits, distance=distance, search="exhaustive")
         assert found.offsets.tolist() == expected.offsets.tolist()
         assert found.ordinals.tolist() == expected.ordinals.tolist()
     assert list(database.check(deep=True)) == []
@@ -66,7 +66,7 @@ def test_probing_finds_the_same_whatever_the_width(open_database, offset):
     stored = simdb.Fingerprints(bits, weights)
     database.insert_many(range(300), stored)
 
-    found = database.query_many(stored, similarity=0.95, recall=0.9, method="psm")
+    found = database.query_many(stored, similarity=0.95, recall=0.9, search="psm")
 
     assert set(range(300)) <= set(found.ordinals.tolist())
 

@@ -177,7 +177,7 @@ def test_a_table_with_an_ordinal_that_nobody_has_is_corrupt(opened):
     with pytest.raises(simdb.CorruptError, match="only 9 ordinals"):
         opened.find_clusters(distance=3)
     with pytest.raises(simdb.CorruptError, match="only 9 ordinals"):
-        len(opened.find_all(distance=3, method="bphs"))
+        len(opened.find_all(distance=3, search="bphs"))
     with pytest.raises(simdb.CorruptError, match="ordinal 10485"):
         opened.query(int(opened.get(0).fingerprint.bits), distance=3)
 

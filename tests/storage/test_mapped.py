@@ -107,7 +107,9 @@ def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypat
     with simdb.open(large.path, "w", durability="none") as database:
         database.insert_many(range(COUNT, COUNT + 5000), BITS[:5000] ^ np.uint64(1))
         found = [match.id for match in database.query(int(BITS[77]), distance=1)]
-        some = database.query_many(BITS[:100], distance=1, memory_limit=100_000)
+        some = database.query_many(
+            BITS[:100], distance=1, search=simdb.Search(memory_limit=100_000)
+        )
         database.compact()
 
         assert found == [77, COUNT + 77]

@@ -165,9 +165,9 @@ def insert(
     first = arguments.documents
     result: simdb.Matches = target.insert_batch(
         np.arange(first, first + len(batch)), batch if method == "psm" else batch.bits,
-        match=matched, distance=DISTANCE, method=method,
+        match=matched, distance=DISTANCE,
+        search=simdb.Search(method=method, memory_limit=arguments.memory_limit),
         recall=arguments.recall if method == "psm" else 1.0,
-        memory_limit=arguments.memory_limit,
     )  # fmt: skip
     return result
 

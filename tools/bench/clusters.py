@@ -97,7 +97,7 @@ def use(record: Record, label: str, path: Path) -> None:
     with simdb.open(path, "w") as database:
         kept, searched = Timing(), Timing()
         found = measure(database.find_clusters, kept)
-        wanted = measure(partial(database.find_clusters, method=exact(database)), searched)
+        wanted = measure(partial(database.find_clusters, search=exact(database)), searched)
         note = difference(found, wanted, is_exact=database.options.keep_clusters == "distance")
         sizes = np.diff(found.offsets)
         note = f"{len(found)} clusters, the largest of {sizes.max()}; {note}"

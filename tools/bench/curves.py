@@ -154,7 +154,7 @@ def ask(
             measure(database.calibrate, timing)
             curves.tell((kind, method, "once"), count, 0, lambda timing=timing: timing)
             continue
-        given = {"method": method, **asked}
+        given = {"search": method, **asked}
         tasks: dict[str, Callable[[], Timing]] = {
             "one query": lambda given=given: one_by_one(database, single, given),
             "batch": lambda given=given: batch(database, queries, few, given, arguments.repeats),

@@ -37,7 +37,7 @@ def main() -> None:
                 found = measure(lambda: pairs_of(database), stages["find_all"])
                 measure(database.find_clusters, stages["find_clusters"])
                 if turn == 0:
-                    exact = pairs_of(database, method="exhaustive", recall=1.0)
+                    exact = pairs_of(database, search="exhaustive", recall=1.0)
     for name, timing in stages.items():
         record.add_rate(name, len(ids), "docs/s", timing)
     criterion = f"similarity {simdb.Options().similarity}, recall {simdb.Options().recall}"

@@ -33,7 +33,7 @@ BATCHES = 3
 STREAMED = 5_000  # documents inserted one by one in one transaction
 COMMITTED = 2_000  # documents inserted with a commit each
 STREAM_SECONDS = 5
-METHOD = {"method": "exhaustive", "recall": 1.0}
+METHOD = {"search": "exhaustive", "recall": 1.0}
 
 I64 = npt.NDArray[np.int64]
 Each = tuple[Record, str, argparse.Namespace]
@@ -70,12 +70,17 @@ def by_similarity(each: Each, path: Path, texts: Texts, count: int) -> None:
         insert(each, "insert_many(texts)", database, texts, count)
         tell_size(each, "default", database, path)
         queries = texts_from(texts, count, arguments.queries)
-        ready = database.fingerprints(queries)
+        ready = database.sketcher.fingerprints(queries)
         one, bits = queries[:SINGLE], [int(value) for value in ready.bits[:SINGLE]]
         tell_plan(each, database)
         rate(each, "query_many(texts)", arguments.queries, lambda: database.query_many(queries))
         rate(each, "query_many(ready)", arguments.queries, lambda: database.query_many(ready))
-        rate(each, "sketching alone", arguments.queries, lambda: database.fingerprints(queries))
+        rate(
+            each,
+            "sketching alone",
+            arguments.queries,
+            lambda: database.sketcher.fingerprints(queries),
+        )
         single = {"query(text)": database.query, "first(text)": database.first}
         for name, verb in single.items():
             latencies(record, f"{label}: {name}", verb, one, turns(arguments, verb, one))
@@ -95,7 +100,7 @@ def by_signature(each: Each, path: Path, texts: Texts, count: int) -> None:
         queries = texts_from(texts, count, arguments.queries)
         rate(each, "MinHash: query_many(texts)", len(queries), lambda: database.query_many(queries))
         one = queries[:SINGLE]
-        ready = [database.signatures([text])[0] for text in one]
+        ready = [database.sketcher.signatures([text])[0] for text in one]
         latencies(record, f"{label}: MinHash: query(text)", database.query, one, arguments.repeats)
         what = f"{label}: MinHash: query(Signature)"
         latencies(record, what, database.query, ready, arguments.repeats)

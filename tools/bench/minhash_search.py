@@ -105,7 +105,7 @@ def run_simdb(
         record.add(f"{label}: live bytes", size, "bytes/document", note=shape)
         tasks: dict[str, Callable[[], object]] = {
             "batch of queries": lambda: database.query_many(asked),
-            "batch, any match of each": lambda: database.query_many(asked, first=True),
+            "batch, any match of each": lambda: database.query_many(asked, match="first"),
             "all pairs": lambda: sum(len(chunk) for chunk in database.find_all().chunks()),
         }
         for name, each in in_turns(tasks, arguments.repeats).items():
@@ -128,14 +128,14 @@ def reopened(path: Path, query: simdb.Signature) -> None:
 def recall(record: Record, label: str, database: simdb.Database, asked: simdb.Signatures) -> None:
     """Measure the recall of planted documents, and of the matches of an exhaustive search."""
     count = len(asked)
-    found = database.query_many(asked, similarity=LOWER, method="banding")
+    found = database.query_many(asked, similarity=LOWER, search="banding")
     owners = np.repeat(np.arange(count), np.diff(found.offsets))
     record.add(f"{label}: recall of planted documents", (owners == found.ordinals).mean()
                * len(owners) / count, "")  # fmt: skip
     places = slice(0, count, max(count // COMPARED, 1))
     few = simdb.Signatures(asked.minima[places], asked.sketch, asked.is_empty[places])
-    exact = len(database.query_many(few, method="exhaustive").ordinals)
-    banded = len(database.query_many(few, method="banding").ordinals)
+    exact = len(database.query_many(few, search="exhaustive").ordinals)
+    banded = len(database.query_many(few, search="banding").ordinals)
     record.add(f"{label}: recall of matches", banded / max(exact, 1), "", note=f"{exact} matches")
 
 

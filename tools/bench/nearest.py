@@ -139,7 +139,7 @@ def run_texts(record: Record, arguments: argparse.Namespace, path: Path) -> None
             database.insert_many(range(first, first + len(texts)), texts)
             kept += texts[:: max(len(texts) * arguments.n // PART // QUERIES, 1)]
         asked = [changed(kept[at % len(kept)], chance) for at in range(QUERIES)]
-        queries = database.fingerprints(asked)
+        queries = database.sketcher.fingerprints(asked)
         for k in arguments.k:
             ask(record, arguments, "texts", database, queries, k)
 

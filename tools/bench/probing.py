@@ -85,7 +85,7 @@ def by_distance(record: Record, arguments: argparse.Namespace, count: int, direc
         if method == "psm":
             database.calibrate(sample)
         tasks[name] = partial(
-            database.query_many, queries, distance=DISTANCE, method=method, first=first,
+            database.query_many, queries, distance=DISTANCE, search=method, first=first,
             recall=arguments.recall if method == "psm" else 1.0,
         )  # fmt: skip
         if method != "psm":
@@ -174,19 +174,21 @@ def by_similarity(record: Record, arguments: argparse.Namespace, directory: Path
             made = passages(words, count, arguments.words, generator)
             database.insert_many(range(start, start + count), made)
         database.compact()
-        queries = database.fingerprints(
+        queries = database.sketcher.fingerprints(
             passages(words, arguments.queries, arguments.words, generator)
         )
-        database.calibrate(database.fingerprints(passages(words, 2000, arguments.words, generator)))
+        database.calibrate(
+            database.sketcher.fingerprints(passages(words, 2000, arguments.words, generator))
+        )
     criterion = {"similarity": arguments.similarity, "recall": arguments.recall}
     with simdb.open(directory / "x", "r") as database:
         tasks = {}
         for name, method in (("multi-probe", "multiprobe"), ("as planned", "auto")):
-            tasks[name] = partial(database.query_many, queries, method=method, **criterion)
+            tasks[name] = partial(database.query_many, queries, search=method, **criterion)
             tasks[f"{name}, first"] = partial(tasks[name], first=True)
         label = f"{short(arguments.passages)} passages, similarity {arguments.similarity:g}"
         for name, timing in in_turns(tasks, arguments.repeats).items():
-            plan = database.plan(method=tasks[name].keywords["method"], **criterion)
+            plan = database.plan(search=tasks[name].keywords["method"], **criterion)
             note = (
                 f"{plan.method}: {plan.tables} tables, {plan.probes} probes, distance"
                 f" {plan.distance}; {candidates(database, queries, plan):.1f} candidates a query"
@@ -240,7 +242,7 @@ def tell_recall(
     """Add the share of the matches of an exhaustive search that were found."""
     part = simdb.Fingerprints(queries.bits[:CHECKED], queries.weights[:CHECKED])
     every = database.query_many(
-        part, similarity=criterion["similarity"], method="exhaustive", recall=1.0
+        part, similarity=criterion["similarity"], search="exhaustive", recall=1.0
     )
     share = float(offsets[CHECKED]) / len(every.ordinals)
     note = f"of {len(every.ordinals)} matches of {CHECKED} queries"

@@ -40,9 +40,9 @@ def main() -> None:
         ):
             database.insert_many(ids, texts)
             by_similarity = database.find_all(
-                similarity=arguments.floor, method="exhaustive", recall=1.0
+                similarity=arguments.floor, search="exhaustive", recall=1.0
             )
-            by_distance = database.find_all(distance=FAR, method="exhaustive", recall=1.0)
+            by_distance = database.find_all(distance=FAR, search="exhaustive", recall=1.0)
             similar, near = couples(by_similarity), couples(by_distance)
             similarities = by_similarity.similarity.astype(np.float64)
             closeness = -by_distance.distance.astype(np.float64)

@@ -190,7 +190,7 @@ def judge(
         for similarity in similarities:
             truth = every.at_least(similarity)
             for recall, method in product(arguments.recalls, arguments.methods):
-                asked_for = {"similarity": similarity, "recall": recall, "method": method}
+                asked_for = {"similarity": similarity, "recall": recall, "search": method}
                 plan = database.plan(**asked_for)
                 found = found_by(database, queries, own, **asked_for)
                 facts = {
@@ -254,7 +254,7 @@ def truth_of(
         at = np.arange(start, min(start + PART, len(queries)))
         part = found_by(
             database, taken(queries, at), own[at],
-            similarity=similarity, method="exhaustive", recall=1.0,
+            similarity=similarity, search="exhaustive", recall=1.0,
         )  # fmt: skip
         parts.append(Found(part.keys + (start << 42), part.similarities))
     return Found(

@@ -91,7 +91,7 @@ def kinds(texts: list[str]) -> dict[str, Any]:
 
 
 def searching(database: simdb.Database, queries: list[str]) -> dict[str, Task]:
-    ready, count = database.fingerprints(queries), len(database)
+    ready, count = database.sketcher.fingerprints(queries), len(database)
     return {
         "query_many, texts": Task(
             len(queries), lambda threads: database.query_many(queries, threads=threads)
@@ -107,7 +107,7 @@ def searching(database: simdb.Database, queries: list[str]) -> dict[str, Task]:
 
 
 def sketching(database: simdb.Database, stored: list[str]) -> dict[str, Task]:
-    bits = database.fingerprints(stored).bits
+    bits = database.sketcher.fingerprints(stored).bits
     signer = simdb.Minhash()
     tasks: dict[str, Verb] = {
         f"fingerprints, {kind}": lambda threads, given=documents: simdb.fingerprints(

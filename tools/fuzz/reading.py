@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.parquet
 
 import simdb
-from simdb.cli.insert import size_bytes
 from simdb.cli.options.arguments import given_bits, given_ids
+from simdb.cli.options.match_options import given_search
 from simdb.cli.reading.content import known_encoding
 from simdb.cli.reading.records import Problem, Reading
 from simdb.cli.reading.sources import read_sources, read_texts
@@ -81,7 +81,7 @@ def folder():
 def arguments(data):
     """Parse numbers, sizes and names of the command line."""
     text = data.decode("utf-8", "surrogateescape")
-    for parse in (given_bits, size_bytes, known_encoding, lambda id: given_ids([id], True)):
+    for parse in (given_bits, given_search, known_encoding, lambda id: given_ids([id], True)):
         try:
             parse(text)
         except simdb.Error:

@@ -27,7 +27,7 @@ def ask_one(reader, chance):
         assert number in found, (number, found)
     elif verb == 1:
         asked = BITS[chance.randrange(STORED // 2) :][: chance.choice([10, 3000])]
-        rows = reader.query_many(asked, distance=FOUND_DISTANCE, method=method_of(chance))
+        rows = reader.query_many(asked, distance=FOUND_DISTANCE, search=method_of(chance))
         assert len(rows) >= len(asked), len(rows)
     elif verb == 2:
         assert reader.get(number).fingerprint.bits == int(BITS[number])
@@ -150,10 +150,14 @@ def call_back(world, chance):
             transaction.insert_many(ids, once(deed, bits.tolist()))
         elif how == 2:
             transaction.insert_batch(
-                ids, bits, distance=1, memory_limit=100_000, progress=lambda _done: deed()
+                ids,
+                bits,
+                distance=1,
+                search=simdb.Search(memory_limit=100_000),
+                progress=lambda _done: deed(),
             )
         else:
-            transaction.query(int(BITS[0]), distance=1, verify=lambda _id: not deed())
+            transaction.query(int(BITS[0]), distance=1, accept=lambda _id: not deed())
 
 
 def once(deed, values):

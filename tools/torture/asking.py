@@ -25,8 +25,15 @@ def served(call, ask):
         return call()
     except simdb.OptionError:
         # Without a named method, every request must be served.
-        assert ask.get("method") not in (None, "auto", "exhaustive"), f"refused: {ask}"
+        assert ask.get("search") not in (None, "auto", "exhaustive"), f"refused: {ask}"
         return None
+
+
+def limited(ask, room):
+    """Return what is asked, with a limit of `room` bytes for the search."""
+    if room is None:
+        return ask
+    return ask | {"search": simdb.Search(method=ask.get("search"), memory_limit=room)}
 
 
 def query(target, expected, chance):
@@ -43,7 +50,7 @@ def query(target, expected, chance):
     truth.check_row(expected, found, matches, near, ask, limit=limit, is_by_similarity=order)
     first = target.first(document, **ask)
     check_first(expected, first, matches, near, ask)
-    verified = target.query(document, verify=lambda id: isinstance(id, int), **ask)
+    verified = target.query(document, accept=lambda id: isinstance(id, int), **ask)
     kept = {match.id: match for match in found if isinstance(match.id, int)}
     assert limit or {match.id: match for match in verified} == kept
     return told
@@ -104,7 +111,7 @@ def query_many(target, expected, chance):
     room = chance.choice([None, None, 1, 3000, 10**6])
     given = {"ids": asked} if by_ids else {"documents": asked}
     told = f"query_many({given!r:.60}, limit={limit}, first={first}, memory_limit={room}, {ask})"
-    settings = {"limit": limit, "first": first, "memory_limit": room, **ask}
+    settings = {"limit": limit, "match": "first" if first else "all", **limited(ask, room)}
     found = served(lambda: target.query_many(**given, **settings), ask)
     if found is None:
         return told
@@ -134,7 +141,7 @@ def some_pairs_ask(expected, chance):
 def find_all(target, expected, chance):
     ask = some_pairs_ask(expected, chance)
     if not expected.options.is_minhash and chance.random() < 0.15:
-        ask |= {"method": "rotation", "recall": chance.choice([0.5, 0.9])}
+        ask |= {"search": "rotation", "recall": chance.choice([0.5, 0.9])}
     told = f"find_all({ask})"
     found = served(lambda: target.find_all(**ask), ask)
     if found is None:
@@ -241,7 +248,7 @@ def plan(target, expected, chance):
     n, pairs = chance.choice([None, 0, 10, 1e6]), chance.random() < 0.5
     told = served(lambda: target.plan(n, pairs=pairs, **ask), ask)
     # A named method may reach less recall than asked for; its plan then says so.
-    if told is not None and ask.get("method") in (None, "auto", "exhaustive", "psm", "multiprobe"):
+    if told is not None and ask.get("search") in (None, "auto", "exhaustive", "psm", "multiprobe"):
         assert told.recall >= (ask.get("recall") or expected.options.recall) - 1e-9, told
     return f"plan({n}, pairs={pairs}, {ask})"
 

@@ -2,7 +2,7 @@
 
 import expected as truth
 import simdb
-from asking import entries_are_weighted, is_by_similarity, served
+from asking import entries_are_weighted, is_by_similarity, limited, served
 from drawn import some_ask, some_batch, some_document, some_id, some_metadata
 
 
@@ -11,7 +11,7 @@ def insert(target, expected, chance):
     document, metadata = some_document(chance, expected.options), some_metadata(chance)
     told = f"insert({id!r}, {document!r:.40}, replace={replace})"
     try:
-        target.insert(id, document, metadata, replace=replace)
+        target.insert(id, document, metadata, on_conflict="replace" if replace else "error")
     except simdb.ExistsError:
         assert id in expected.documents
         assert not replace
@@ -27,7 +27,7 @@ def insert_many(target, expected, chance):
     told = f"insert_many({len(ids)}, replace={replace})"
     given = [iter(each) if chance.random() < 0.4 else each for each in (ids, documents, metadata)]
     try:
-        count = target.insert_many(*given, replace=replace)
+        count = target.insert_many(*given, on_conflict="replace" if replace else "error")
     except simdb.ExistsError:
         assert any(id in expected.documents for id in ids)
         assert not replace
@@ -69,7 +69,11 @@ def insert_batch(target, expected, chance):
 
     def call():
         return target.insert_batch(
-            ids, iter(documents), metadata, match=match, memory_limit=room, **ask
+            ids,
+            iter(documents),
+            metadata,
+            match=match,
+            **limited(ask, room),
         )
 
     try:
@@ -97,7 +101,7 @@ def insert_batch(target, expected, chance):
 def add_many_if_new(target, expected, chance):
     ids, documents, metadata, entries, is_weighted = some_new(expected, chance)
     ask = some_ask(chance, expected.options, weighted=is_weighted)
-    ask.pop("method", None)
+    ask.pop("search", None)
     if expected.options.is_minhash or expected.recall_of(ask) < 1.0:
         ask["recall"] = 1.0
     told = f"add_many_if_new({len(ids)}, {ask})"

@@ -136,7 +136,7 @@ def some_ask(chance, options, *, weighted):
     if chance.random() < 0.6:
         ask["recall"] = chance.choice([1.0, 1.0, 0.95, 0.6])
     if chance.random() < 0.4:
-        ask["method"] = chance.choice(methods_of(options, weighted))
+        ask["search"] = chance.choice(methods_of(options, weighted))
     return ask
 
 

@@ -160,7 +160,7 @@ class Expected:
 
     def recall_of(self, ask):
         """Return the recall promised; 0 if a named method may find less, as its plan says."""
-        method, recall = ask.get("method"), ask.get("recall") or self.options.recall
+        method, recall = ask.get("search"), ask.get("recall") or self.options.recall
         if method == "exhaustive":
             return 1.0
         is_bound = recall == 1.0 or (method == "bphs" and ask.get("similarity") is None)

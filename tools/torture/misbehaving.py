@@ -68,11 +68,11 @@ def raise_in_verify(target, expected, chance):
 
     text = some_text(chance)
     try:
-        target.query(text, recall=1.0, verify=verify)
-        target.query_many([text], recall=1.0, verify=verify)
+        target.query(text, recall=1.0, accept=verify)
+        target.query_many([text], recall=1.0, accept=verify)
     except MischiefError:
         pass
-    refused(lambda: target.query(text, verify=7), simdb.OptionError)
+    refused(lambda: target.query(text, accept=7), simdb.OptionError)
     return "verify that raises"
 
 

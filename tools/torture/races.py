@@ -66,10 +66,10 @@ def work(database, number, seed, until, errors, counts):
             lambda texts=texts: make(texts, sketch),
             lambda texts=texts: database.query(texts[0], recall=0.9),
             lambda texts=texts: database.query_many(texts),
-            lambda texts=texts: database.query_many(texts, method="exhaustive"),
+            lambda texts=texts: database.query_many(texts, search="exhaustive"),
             lambda: list(database.find_all(similarity=0.9)),
             lambda ids=ids, texts=texts: database.insert_many(
-                set(ids), texts[: len(set(ids))], replace=True
+                set(ids), texts[: len(set(ids))], on_conflict="replace"
             ),
             lambda ids=ids: database.delete_many(ids),
         ]

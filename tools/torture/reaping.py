@@ -11,7 +11,7 @@ import numpy as np
 from oracle import ERROR_FLOAT32
 
 import expected as truth
-from asking import entries_are_weighted, served
+from asking import entries_are_weighted, limited, served
 from drawn import methods_of
 
 SAMPLE = 6
@@ -28,7 +28,7 @@ def narrow_ask(chance, shelf, *, is_weighted=True, is_exact=True):
     if chance.random() < 0.5:
         ask["recall"] = chance.choice([1.0, 0.95, 0.6] if is_exact else [0.95, 0.6])
     if chance.random() < 0.3:
-        ask["method"] = chance.choice(methods_of(options, is_weighted))
+        ask["search"] = chance.choice(methods_of(options, is_weighted))
     return ask
 
 
@@ -75,7 +75,7 @@ def query_many(target, shelf, field):
     ]
     ask = narrow_ask(field.chance, shelf, is_exact=field.count <= 20_000)
     room = field.chance.choice([None, None, 10**6])
-    found = served(partial(target.query_many, ids=ids, memory_limit=room, **ask), ask)
+    found = served(partial(target.query_many, ids=ids, **limited(ask, room)), ask)
     if found is None:
         return f"refused {ask}"
     assert len(found) == len(ids)

@@ -46,7 +46,9 @@ def insert_many(target, shelf, field, count=None, ids=None):
     ids = ids or field.fresh_ids(count)
     documents, ranks = some_documents(field, shelf, len(ids)), some_ranks(field, len(ids))
     now = field.tick()
-    assert target.insert_many(ids, documents, metadata_of(ranks), replace=replace) == len(ids)
+    assert target.insert_many(
+        ids, documents, metadata_of(ranks), on_conflict="replace" if replace else "error"
+    ) == len(ids)
     shelf.insert(ids, documents, ranks, now)
     return f"{len(ids)} documents"
 
@@ -75,7 +77,7 @@ def insert_batch(target, shelf, field):
         some_ranks(field, count),
     )
     ask = narrow_ask(field.chance, shelf)
-    ask.pop("method", None)
+    ask.pop("search", None)
     now = field.tick()
     found = target.insert_batch(ids, documents, metadata_of(ranks), **ask)
     for at in field.chance.sample(range(count), min(SAMPLE, count)):
@@ -94,7 +96,7 @@ def add_many_if_new(target, shelf, field):
         some_ranks(field, count),
     )
     ask = narrow_ask(field.chance, shelf, is_exact=field.count <= 20_000)
-    ask.pop("method", None)
+    ask.pop("search", None)
     now = field.tick()
     found = target.add_many_if_new(ids, documents, metadata_of(ranks), **ask)
     return take_claims(shelf, field, ids, documents, ranks, found, ask, now)
@@ -104,7 +106,7 @@ def add_if_new(target, shelf, field):
     """Add one document unless it matches."""
     ids, documents, ranks = some_rows(field, 1)
     ask = narrow_ask(field.chance, shelf)
-    ask.pop("method", None)
+    ask.pop("search", None)
     now = field.tick()
     one = target.add_if_new(ids[0], documents[0], metadata_of(ranks)[0], **ask)
     return take_claims(shelf, field, ids, documents, ranks, [[one] if one else []], ask, now)

@@ -60,8 +60,8 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         def find_clusters() -> simdb.Clusters:
             return database.find_clusters(
                 similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
-                method=matching.method, policy=policy, verify=EXACT if is_exact else ESTIMATE,
-                representative=preference.representative(), documents=documents,
+                search=matching.search, policy=policy, verify=EXACT if is_exact else ESTIMATE,
+                representative=preference.representative(), texts=documents,
             )  # fmt: skip
 
         find_clusters()  # of nothing, so that wrong options are found before anything is read
@@ -141,7 +141,7 @@ def group_rows(
         for some in _portions(clusters):
             firsts = [cluster.representative for cluster in some for _ in cluster.ids[1:]]
             others = [id for cluster in some for id in cluster.ids[1:]]
-            pairs = iter(snapshot.compare(firsts, others, verify=verify, documents=documents))
+            pairs = iter(snapshot.compare(firsts, others, verify=verify, texts=documents))
             for cluster in some:
                 duplicates = list(islice(pairs, len(cluster) - 1))
                 yield {

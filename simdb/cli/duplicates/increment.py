@@ -112,7 +112,7 @@ def _claiming(
         return transaction.add_many_if_new(
             some.ids, some.texts,
             similarity=matching.similarity, distance=matching.distance,
-            recall=matching.recall, method=matching.method, on_conflict="error",
+            recall=matching.recall, search=matching.search, on_conflict="error",
             verify=ESTIMATE if documents is None else EXACT, texts=documents,
         )  # fmt: skip
 

@@ -12,15 +12,15 @@ from simdb.options import METHODS, MINHASH_METHODS
 if TYPE_CHECKING:
     from simdb.choices import (
         ClustersName,
+        ConflictName,
         ErrorsName,
         MatchName,
-        MethodName,
         PolicyName,
         TimesName,
     )
 else:
     # The type of the value that click gives; the command checks the word.
-    ClustersName = ErrorsName = MatchName = MethodName = PolicyName = TimesName = str
+    ClustersName = ConflictName = ErrorsName = MatchName = PolicyName = TimesName = str
 
 if TYPE_CHECKING:
     from simdb.cli.reading.batch import Batch
@@ -59,19 +59,24 @@ Distance = Annotated[
 Recall = Annotated[
     float | None, Option(help="Share of the matches that the search must find; 1 finds all.")
 ]
+OnConflict = Annotated[
+    ConflictName,
+    Option(
+        help="If an id is stored already: error, replace, skip, or same (skip the same text and"
+        " refuse another)."
+    ),
+]
 Matched = Annotated[
     MatchName | None,
     Option(help="Show earlier stored documents that match each document: first or all."),
 ]
-MemoryLimit = Annotated[
+Search = Annotated[
     str | None,
-    Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M; default: chosen."),
-]
-Method = Annotated[
-    MethodName | None,
     Option(
-        help=f"Search: {', '.join(METHODS)} (only for pairs)."
-        f" With MinHash: {', '.join(MINHASH_METHODS)}.",
+        metavar="METHOD[,NAME=NUMBER...]",
+        help=f"How to search: {', '.join(METHODS)} (only for pairs);"
+        f" with MinHash: {', '.join(MINHASH_METHODS)}. After commas, what experts set: attempts,"
+        " header_bits (psm, multiprobe), rotations (rotation), memory_limit (batches; 512M).",
     ),
 ]
 Blocks = Annotated[int | None, Option(help="Number of blocks of fingerprint bits; 4 if not given.")]
@@ -105,9 +110,6 @@ Where = Annotated[
         metavar="FIELD=VALUE",
         help="Documents whose metadata have this value; given again, both must hold.",
     ),
-]
-Rotations = Annotated[
-    int | None, Option(help="Number of sorted orders for --method rotation, 1 to 64.")
 ]
 Output = Annotated[
     str | None,

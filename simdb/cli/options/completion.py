@@ -21,7 +21,7 @@ PATHS = ("FILE", "SOURCE", "SOURCE...", "PICKLE", "[DB] A B")
 # Written out, since the modules that check them take long to import.
 METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding")
 CHOICES = {
-    "--method": METHODS,
+    "--search": METHODS,
     "--policy": ("connected", "star"),
     "--verify": ("estimate", "exact"),
     "--errors": ("strict", "replace"),

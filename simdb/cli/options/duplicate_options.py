@@ -6,7 +6,7 @@ from simdb.checks import share
 from simdb.choices import PolicyName
 from simdb.cli.options import arguments
 from simdb.cli.options.keep_rule import check_keep_rule
-from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.engine.clusters.find import CONNECTED, STAR, check_policy
 from simdb.errors import OptionError
 
@@ -18,7 +18,7 @@ class DuplicateOptions:
     similarity: arguments.DecidedSimilarity = None
     distance: arguments.Distance = None
     recall: arguments.Recall = None
-    method: arguments.Method = None
+    search: arguments.Search = None
     policy: arguments.KeptPolicy = None
     keep_by: arguments.KeepBy = "first"
     verify: arguments.Verify = None
@@ -28,7 +28,7 @@ class DuplicateOptions:
     @property
     def matching(self) -> MatchOptions:
         """How near documents must be to match, and how to search for them."""
-        return MatchOptions(self.similarity, self.distance, self.recall, self.method)
+        return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
 
     def kept_policy(self, *, has_keep: bool) -> PolicyName:
         """Return what makes a group, where --policy does not say it."""

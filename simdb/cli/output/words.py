@@ -11,9 +11,9 @@ from typing import Any
 OPTIONS = (
     "allow", "bands", "blocks", "by_character", "checkpoint", "dimensions", "distance", "documents",
     "errors", "family", "header_offset", "html_links", "html_title", "id", "idf", "keep_clusters",
-    "leading", "lowercase", "markup", "max_share", "memory_limit", "method", "minhash",
-    "normalisation", "pairs", "permutations", "policy", "polytopes", "recall", "replace",
-    "representative", "rotations", "rows", "sample", "seed", "shingle", "similarity", "stemming",
+    "leading", "lowercase", "markup", "max_share", "minhash",
+    "normalisation", "pairs", "permutations", "policy", "polytopes", "on_conflict", "recall",
+    "representative", "rows", "sample", "search", "seed", "shingle", "similarity", "stemming",
     "stop_words", "stored_bits", "texts", "tokeniser", "unit", "verify", "volatility", "weighting",
 )  # fmt: skip
 # Names of users, such as the id `page?id=3` or the file `find_all.py`, stay as they are: those of
@@ -55,7 +55,7 @@ PHRASES = tuple(
         (r"use simdb\.open\(path, allow=\[.*\]\), or --allow", "use --allow"),
         (
             r"on_conflict='replace' replaces stored documents, 'skip' keeps them",
-            "--replace replaces stored documents",
+            "--on-conflict replace replaces stored documents, --on-conflict skip keeps them",
         ),
         (r"Open it without options=", "Leave these options out"),
         (
@@ -94,6 +94,10 @@ PHRASES = tuple(
         (rf"{START}find_clusters{END}", "simdb clusters"),
         (r"\binsert by add_if_new\b", "store with simdb dedup --db"),
         (r"\bto plan with pairs=True", "to simdb plan with --pairs"),
+        (
+            r"simdb\.Search\(method='rotation', rotations=64\)",
+            "--search rotation,rotations=64",
+        ),
         (r"\bstore_volatility=", "volatility="),
     )
 )

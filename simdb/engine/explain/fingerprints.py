@@ -1,7 +1,7 @@
 """Explanations by fingerprints: why two documents match or not, down to bits and features."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -85,6 +85,18 @@ def explain_stored(
         left, right, options=store.options, criterion=criterion, plan=plan, probe=probe,
         is_reached=is_reached, is_rounded=True,
     )  # fmt: skip
+
+
+def explain_given(
+    store: Store, documents: list[Any], question: Question, errors: str
+) -> Explanation:
+    """Return why two given documents match, or do not, by weights that no storing has rounded."""
+    sketcher = cast(Sketcher, store.sketcher)
+    sides = [given_side(sketcher, document, errors) for document in documents]
+    left, right = (replace(side, measured=side.weights) for side in sides)
+    is_weighted = left.has_weights and right.has_weights
+    criterion = question.criterion(store.options, is_weighted=is_weighted)
+    return explain(left, right, options=store.options, criterion=criterion)
 
 
 def explain(

@@ -55,6 +55,16 @@ def explain_stored(
     return explain(left, right, bands, criterion, plan=plan, is_compared=is_compared)
 
 
+def explain_given(
+    store: Store, documents: list[Any], question: Question, errors: str
+) -> Explanation:
+    """Return why two given documents match, or do not."""
+    sketcher = cast(MinHashSketcher, store.sketcher)
+    left, right = (given_signature(sketcher, document, errors) for document in documents)
+    criterion = question.criterion(store.options, is_weighted=True)
+    return explain(left, right, bands_of(store.options), criterion)
+
+
 def stored_signature(state: State, id: Id) -> Side:
     """Return a stored document; NotFoundError if the id is unknown."""
     return _side(id, stored_sketches(state, known_ordinals(state, [id])), None)

@@ -1,31 +1,46 @@
-"""Explanations of stored documents: by fingerprints or signatures, as the database has them."""
+"""Explanations by a database: of stored and given documents, by its fingerprints or signatures."""
 
-from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from simdb.engine.explain import fingerprints, signatures
+from simdb.engine import explain
 from simdb.engine.search.question import Question
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
+from simdb.engine.state.view import SIGNATURES
+from simdb.errors import InputError
 from simdb.reports import Explanation
-from simdb.values import Id
-
-Explainer = Callable[[Store, State, Id, Id | None, Any, Question, str], Explanation]
-EXPLAINERS: dict[str, Explainer] = {
-    FINGERPRINTS: fingerprints.explain_stored,
-    SIGNATURES: signatures.explain_stored,
-}
 
 
-def explain_stored(
-    store: Store,
-    state: State,
-    id: Id,
-    other_id: Id | None,
-    document: Any,
-    question: Question,
-    errors: str,
+class Both(NamedTuple):
+    """The two documents of an explanation, each by its id or as it was given."""
+
+    id: Any
+    other_id: Any
+    document: Any
+    other_document: Any
+
+
+def explain_both(
+    store: Store, state: State, both: Both, question: Question, errors: str
 ) -> Explanation:
-    """Return why the stored `id` matches the stored `other_id`, or a document, or does not."""
-    return EXPLAINERS[state.kind.stores](store, state, id, other_id, document, question, errors)
+    """Return why the two documents match, or do not; InputError unless they are just two."""
+    explainer: ModuleType = (
+        explain.signatures if state.kind.stores == SIGNATURES else explain.fingerprints
+    )
+    stored = [each for each in (both.id, both.other_id) if each is not None]
+    given = [each for each in (both.document, both.other_document) if each is not None]
+    if len(stored) + len(given) != 2:
+        raise InputError(
+            "explain needs two documents: id and other_id of stored documents, or id and document=,"
+            " or document= and other_document="
+        )
+    found: Explanation
+    if not stored:
+        found = explainer.explain_given(store, given, question, errors)
+    else:
+        other_id, document = (stored[1], None) if len(stored) == 2 else (None, given[0])
+        found = explainer.explain_stored(
+            store, state, stored[0], other_id, document, question, errors
+        )
+    return found

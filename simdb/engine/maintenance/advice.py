@@ -235,7 +235,7 @@ def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[
         what = f"the calibration does not cover {unseen} documents, such as later ones"
         asking = "each query by similarity"
         if store.options.polytopes:
-            asking = "each query by method='psm' or 'multiprobe', or by distance= and recall=,"
+            asking = "each query by search='psm' or 'multiprobe', or by distance= and recall=,"
         why = f"{asking} compares them one by one, or probes more than necessary"
     yield Advice(
         "calibration",

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["couples", "judge", "many", "nearest", "nearest_where", "pairs", "planning", "verify"]
+__all__ = [
+    "accepting",
+    "couples",
+    "judge",
+    "many",
+    "nearest",
+    "nearest_where",
+    "pairs",
+    "planning",
+]
 
 if TYPE_CHECKING:
     from simdb.engine.search import (
+        accepting,
         couples,
         judge,
         many,
@@ -18,7 +28,6 @@ if TYPE_CHECKING:
         nearest_where,
         pairs,
         planning,
-        verify,
     )
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -42,15 +42,15 @@ F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 # From ordinals to texts; None in place of a text that is not known.
-Texts = Callable[[State, U32], Sequence[Any]]
+Reader = Callable[[State, U32], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class ByOrdinal:
     """The texts of documents from the ordinal `first` on, for a caller that stored them in order.
 
-    `texts` returns them for ascending positions uint32[n], counted from `first`.  Texts of earlier
-    documents come from `earlier`, a function as `documents=` takes it; None if they are not known.
+    `texts` returns them for ascending positions uint32[n], counted from `first`.  Reader of earlier
+    documents come from `earlier`, a function as `texts=` takes it; None if they are not known.
     `remembered` takes what they decide, and saves reading them again; None to read them again.
     """
 
@@ -71,7 +71,7 @@ class ByOrdinal:
         return [*self.earlier(list(state.identifiers(before).decode(before))), *own]
 
 
-Documents: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | ByOrdinal
+Texts: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | ByOrdinal
 
 
 class Judge:
@@ -80,7 +80,7 @@ class Judge:
     def __init__(
         self,
         exact: ExactSimilarity,
-        texts: Texts,
+        texts: Reader,
         least: float,
         remembered: Remembered | None = None,
     ) -> None:
@@ -100,7 +100,7 @@ class Judge:
         """What the sketch estimates, at least, for documents that match."""
         return self._exact.estimated(self.least)
 
-    def over(self, texts: Texts) -> "Judge":
+    def over(self, texts: Reader) -> "Judge":
         """Make this judge take its texts from `texts` from now on, and return it."""
         self.texts = texts
         return self
@@ -178,34 +178,33 @@ class _Part:
     right: I64
 
 
-def check_verification(verify: object, documents: object, name: str = "documents") -> bool:
-    """Return whether texts decide; OptionError if the two arguments do not go together.
+def check_verification(verify: object, texts: object) -> bool:
+    """Return whether texts decide: they do if there are any, unless `verify` is "estimate".
 
-    `name`: the argument `documents` of the verb.
+    OptionError if `verify` is "exact" without texts, or either is something else.
     """
-    one_of("verify", ESTIMATE if verify is None else verify, VERIFICATIONS)
-    if verify != EXACT:
-        if documents is not None:
-            raise OptionError(f"{name}= is only for verify='exact'; give both, or neither")
+    if verify is not None:
+        one_of("verify", verify, VERIFICATIONS)
+    if texts is None and verify != EXACT:
         return False
-    if not isinstance(documents, Mapping | ByOrdinal) and not callable(documents):
+    if not isinstance(texts, Mapping | ByOrdinal) and not callable(texts):
         raise OptionError(
-            f"verify='exact' needs {name}=: a mapping from id to text, or a function that takes a"
-            f" list of ids and returns their texts; got {shown(documents)}"
+            "texts must be a mapping from id to text, or a function that takes a list of ids and"
+            f" returns their texts; verify='exact' needs them; got {shown(texts)}"
         )
-    return True
+    return verify != ESTIMATE
 
 
 def judge_of(
-    exact: ExactSimilarity, documents: Documents, similarity: float | None, default: float
+    exact: ExactSimilarity, texts: Texts, similarity: float | None, default: float
 ) -> Judge:
     """Return the judge with the exact threshold `similarity`, if it is given.
 
     Otherwise the threshold is that which `default`, a threshold of the estimate, means.
     """
     least = exact.least(default) if similarity is None else similarity
-    remembered = documents.remembered if isinstance(documents, ByOrdinal) else None
-    return Judge(exact, _texts_of(documents), least, remembered)
+    remembered = texts.remembered if isinstance(texts, ByOrdinal) else None
+    return Judge(exact, _reader_of(texts), least, remembered)
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:
@@ -249,27 +248,27 @@ def _deviation(options: Options, similarity: float) -> float:
     return (1 - similarity**2) / sqrt(dimensions)
 
 
-def _texts_of(documents: Documents) -> Texts:
+def _reader_of(texts: Texts) -> Reader:
     """Return the function from ordinals to texts."""
-    if isinstance(documents, ByOrdinal):
-        return documents.read
-    get = _from_mapping(documents) if isinstance(documents, Mapping) else documents
+    if isinstance(texts, ByOrdinal):
+        return texts.read
+    get = _from_mapping(texts) if isinstance(texts, Mapping) else texts
 
-    def texts(state: State, ordinals: U32) -> Sequence[Any]:
+    def read(state: State, ordinals: U32) -> Sequence[Any]:
         ids = list(state.identifiers(ordinals).decode(ordinals))
         found = get(ids)
         if len(found) != len(ids):
             raise InputError(
-                f"documents= was called with {len(ids)} ids and returned {len(found)} texts; it"
-                " must return one for each id, in their order, and None for an unknown one"
+                f"texts= was called with {len(ids)} ids and returned {len(found)} texts; it must"
+                " return one for each id, in their order, and None for an unknown one"
             )
         return found
 
-    return texts
+    return read
 
 
-def _from_mapping(documents: Mapping[Id, Any]) -> Callable[[list[Id]], Sequence[Any]]:
-    return lambda ids: [documents.get(id) for id in ids]
+def _from_mapping(texts: Mapping[Id, Any]) -> Callable[[list[Id]], Sequence[Any]]:
+    return lambda ids: [texts.get(id) for id in ids]
 
 
 def _complete(texts: Any, count: int) -> tuple[Sequence[Any], npt.NDArray[np.bool_]]:

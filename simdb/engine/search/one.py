@@ -5,7 +5,7 @@ fast form of each method (`Method.search_one`, `Method.search_bits`) makes an ob
 so a query with many matches is searched like a batch instead.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,11 @@ from simdb.matches import Match
 from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
+from simdb.search import Search, SearchLike
 from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
 
-# The arguments of a question: similarity, distance, recall and method.
-Given = tuple[float | None, int | None, float | None, str | None]
+# The arguments of a question: similarity, distance, recall and search.
+Given = tuple[float | None, int | None, float | None, SearchLike | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +91,17 @@ def prepare(state: State, given: Given, sketches: Sketches, document_state: int)
     `document_state`: the state in `sketches`, as an int.
     """
     plans = state.view.plans
-    similarity, distance, recall, _ = given
+    similarity, distance, recall, how = given
     key: Any = (given, document_state, sketches.levels is None)
     # True equals 1 and 3.0 equals 3, but neither is a distance.
     if (
         (similarity is not None and type(similarity) is not float)
         or (distance is not None and type(distance) is not int)
         or (recall is not None and type(recall) is not float)
+        or (how is not None and type(how) is not str)
     ):
-        key = (key, *map(type, given))
+        set_by_hand = map(type, astuple(how)) if isinstance(how, Search) else ()
+        key = (key, *map(type, given), *set_by_hand)
     try:
         known: Prepared | None = plans.prepared.get(key)
     except TypeError:

@@ -48,32 +48,30 @@ def planned(
 ) -> Plan:
     """Return the planner's choice with its reasons.
 
-    `count`: plan as if this many documents were stored, all in one run; None for `population`.
+    `count`: plan as if this many documents were stored, all in one run; None for `population`.  If
+    one database cannot hold so many, the plan is for several, all of which are searched.
     """
+    databases = 1
     if count is not None:
-        whole = _whole_count(count)
+        count = _whole_count(count)
+        databases = max(1, -(-count // ORDINALS_MAX))
+        whole = -(-count // databases)
         widths = header_bits(whole, options.header_offset), polytope_header_bits(whole)
         population = population.grown(whole, *widths)
     delays = delays_of(calibration)
     plan = choose(criterion, population, calibration, delays)
     ways = considered(criterion, population, calibration, delays)
-    return explained(plan, criterion, population, ways, options.sketch)
+    plan = explained(plan, criterion, population, ways, options.sketch)
+    return plan if databases == 1 else _of_several(plan, databases)
 
 
 def plan_without_database(
     options: Options, documents: float, question: Question, *, has_weights: bool
 ) -> Plan:
-    """Return the plan for a number of documents, without a calibration.
-
-    If `documents` is more than one database can hold, the plan is for several databases, all of
-    which are searched.
-    """
-    count = _whole_count(documents)
-    databases = max(1, -(-count // ORDINALS_MAX))
+    """Return the plan for a number of documents, without a calibration."""
     criterion = question.criterion(options, is_weighted=has_weights)
     population = kind_of(settled(options)).empty_population(has_weights=has_weights)
-    plan = planned(options, criterion, population, None, -(-count // databases))
-    return plan if databases == 1 else _of_several(plan, databases)
+    return planned(options, criterion, population, None, documents)
 
 
 def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:

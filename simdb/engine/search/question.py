@@ -26,6 +26,7 @@ from simdb.options import (
 from simdb.plan.probing import ATTEMPTS_MAX
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
+from simdb.search import OF_QUERIES, Search, SearchLike, search_of
 from simdb.values import BARE, WEIGHTED, Sketches
 
 
@@ -33,18 +34,20 @@ from simdb.values import BARE, WEIGHTED, Sketches
 class Question:
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `rotations`: for finding all pairs with method="rotation".  `attempts`, `header_bits`: for
-    queries with method="psm" or "multiprobe".
+    `follows`: what of `Search` the verb can follow.
     """
 
     similarity: float | None = None
     distance: int | None = None
     recall: float | None = None
-    method: str | None = None
+    search: SearchLike | None = None
     limit: int | None = None
-    rotations: int | None = None
-    attempts: int | None = None
-    header_bits: int | None = None
+    follows: tuple[str, ...] = OF_QUERIES
+
+    @property
+    def how(self) -> Search:
+        """How to search; OptionError if `search` is none, or more than the verb follows."""
+        return search_of(self.search, self.follows)
 
     @property
     def has_bound(self) -> bool:
@@ -64,8 +67,9 @@ class Question:
         documents without weights by distance.  OptionError for invalid arguments.
         """
         similarity, distance, recall = self.similarity, self.distance, self.recall
+        how = self.how
         if options.is_minhash:
-            self._check_minhash()
+            self._check_minhash(how)
         if not self.has_bound:
             if is_weighted and options.sketch.vector_bytes:
                 similarity = options.similarity
@@ -86,20 +90,20 @@ class Question:
             recall = options.recall
         else:
             _check_share("recall", recall)
-        method = AUTO if self.method is None else self.method
-        one_of("method", method, MINHASH_METHODS if options.is_minhash else METHODS)
-        self._check_probing()
+        method = AUTO if how.method is None else how.method
+        one_of("search", method, MINHASH_METHODS if options.is_minhash else METHODS)
+        self._check_probing(how)
         return Criterion(
             None if similarity is None else options.compared(similarity), distance, recall,
-            method, is_weighted, is_stored, asked=similarity, attempts=self.attempts,
-            header_bits=self.header_bits,
+            method, is_weighted, is_stored, asked=similarity, attempts=how.attempts,
+            header_bits=how.header_bits,
         )  # fmt: skip
 
-    def _check_probing(self) -> None:
+    def _check_probing(self, how: Search) -> None:
         """Raise OptionError for arguments about headers that are invalid or cannot be followed."""
         for name, value, least, most in (
-            ("attempts", self.attempts, 0, ATTEMPTS_MAX),
-            ("header_bits", self.header_bits, 1, FINGERPRINT_BITS),
+            ("attempts", how.attempts, 0, ATTEMPTS_MAX),
+            ("header_bits", how.header_bits, 1, FINGERPRINT_BITS),
         ):
             if value is None:
                 continue
@@ -107,27 +111,27 @@ class Question:
                 raise OptionError(
                     f"{name} must be a whole number from {least} to {most}, got {shown(value)}"
                 )
-            if not is_one_of(self.method, PROBING_METHODS):
+            if not is_one_of(how.method, PROBING_METHODS):
                 raise OptionError(
-                    f"{name}= says how to look up likely headers; use it with method='psm' or"
-                    " method='multiprobe'"
+                    f"{name}= says how to look up likely headers; use it with search='psm' or"
+                    " search='multiprobe'"
                 )
-        if self.attempts is not None and self.recall is not None:
+        if how.attempts is not None and self.recall is not None:
             raise OptionError(
                 "attempts= fixes the number of headers, which decides the recall; leave out"
                 " recall= or attempts="
             )
 
-    def _check_minhash(self) -> None:
+    def _check_minhash(self, how: Search) -> None:
         """Raise OptionError for arguments that work only with fingerprints."""
         if self.distance is not None:
             raise OptionError(
                 "distance= works only with fingerprints; this database stores MinHash signatures,"
                 " so use similarity="
             )
-        if is_one_of(self.method, METHODS) and self.method not in MINHASH_METHODS:
+        if is_one_of(how.method, METHODS) and how.method not in MINHASH_METHODS:
             raise OptionError(
-                f"method={self.method!r} works only with fingerprints; this database stores MinHash"
+                f"search={how.method!r} works only with fingerprints; this database stores MinHash"
                 f" signatures, which have {', '.join(map(repr, MINHASH_METHODS))}"
             )
 
@@ -165,9 +169,10 @@ def of_any(options: Options, counts: Counts, question: Question) -> Criterion:
 
     For a method that probes by weights, the query is assumed to have weights.
     """
-    check_rotations(question.method, question.rotations)
+    how = question.how
+    check_rotations(how.method, how.rotations)
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
-    probes = is_one_of(question.method, PROBING_METHODS)
+    probes = is_one_of(how.method, PROBING_METHODS)
     is_weighted = not is_bare or not counts.bare_count or probes
     return question.criterion(options, is_weighted=is_weighted)
 
@@ -182,7 +187,8 @@ def of_pairs(options: Options, counts: Counts, question: Question) -> Criterion:
     if criterion.similarity is None and counts.bare_count:
         is_weighted = False
     is_weighted &= options.sketch.vector_bytes > 0
-    return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=question.rotations)
+    rotations = question.how.rotations
+    return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=rotations)
 
 
 def of_maintained(options: Options) -> Criterion:
@@ -209,7 +215,7 @@ def bounded(options: Options, question: Question) -> Question:
 def is_maintained(options: Options, question: Question) -> bool:
     """Return whether the maintained clusters answer a question; OptionError if it is invalid."""
     question.criterion(options, is_weighted=True)
-    if question.method not in (None, AUTO):
+    if question.how.method not in (None, AUTO):
         return False
     if options.keep_clusters == BY_DISTANCE:
         return question.similarity is None and question.distance == options.distance

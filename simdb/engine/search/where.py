@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from simdb.bits import bitmap
 from simdb.checks import shown
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import find_ids
@@ -52,6 +53,13 @@ def satisfying(state: State, ordinals: U32, where: Where) -> U32:
         for at, ordinal in enumerate(part, start):
             is_meant[at] = bool(where(unpacked(packed, ordinal)))
     return ordinals[is_meant]
+
+
+def only_where(state: State, where: Where) -> State:
+    """Return a state of the documents whose metadata satisfy `where`; it ends with `state`."""
+    is_left_out = np.ones(state.next_ordinal, np.bool_)
+    is_left_out[satisfying(state, state.live(), where)] = False
+    return state.without(bitmap(np.flatnonzero(is_left_out), state.next_ordinal))
 
 
 def kept_matches(

@@ -23,7 +23,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import EncodedIds, chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.write.staging import Staging
-from simdb.errors import ExistsError, OptionError
+from simdb.errors import ExistsError
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch
 from simdb.values import EMPTY, WEIGHTED, Sketches
@@ -47,17 +47,10 @@ class Arriving(NamedTuple):
     existing: I64
 
 
-def rule_of(on_conflict: Any, replace: Any = False) -> str:
-    """Return the rule that two arguments of a verb mean; OptionError if they contradict."""
+def rule_of(on_conflict: Any) -> str:
+    """Return the rule that `on_conflict` names; OptionError if it is none."""
     one_of("on_conflict", on_conflict, RULES)
-    if not replace:
-        return str(on_conflict)
-    if on_conflict not in (ERROR, REPLACE):
-        raise OptionError(
-            f"replace=True means on_conflict='replace', but on_conflict={shown(on_conflict)} was"
-            " given, too; leave out replace"
-        )
-    return REPLACE
+    return str(on_conflict)
 
 
 def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:

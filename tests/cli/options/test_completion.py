@@ -66,7 +66,7 @@ def test_commands_are_completed_without_loading_them():
         ("--ver", [("plain", "--version")]),
         ("dedup --max", [("plain", "--max-share")]),
         ("dedup --policy s", [("plain", "star")]),
-        ("query --method ps", [("plain", "psm")]),
+        ("query --search ps", [("plain", "psm")]),
         ("dedup a", [("file", "a")]),
         ("dedup --db a", [("dir", "a")]),
         ("dedup --keep a", [("file", "a")]),
@@ -79,7 +79,7 @@ def test_words_are_completed_by_what_they_mean(words, expected):
 
 
 def test_the_choices_that_are_offered_are_those_that_are_accepted():
-    assert set(completion.CHOICES["--method"]) == {*METHODS, *MINHASH_METHODS}
+    assert set(completion.CHOICES["--search"]) == {*METHODS, *MINHASH_METHODS}
     assert completion.CHOICES["--policy"] == POLICIES
     assert completion.CHOICES["--verify"] == VERIFICATIONS
 

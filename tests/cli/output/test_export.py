@@ -70,7 +70,7 @@ def test_a_file_of_unknown_kind_is_refused(stored):
 
 
 def test_rotation_is_planned_explained_and_done(stored):
-    options = ("--distance", 1, "--method", "rotation", "--rotations", 8)
+    options = ("--distance", 1, "--search", "rotation,rotations=8")
 
     plan = stored("plan", "x", "--pairs", *options).rows[0]
     ran = stored("pairs", "x", "--explain", *options)
@@ -84,4 +84,4 @@ def test_pairs_are_planned_only_with_a_database(simdb_run):
     ran = simdb_run("plan", "--documents", 1000, "--pairs")
 
     assert ran.code == 2
-    assert "need a database" in ran.notes
+    assert "needs a database" in ran.notes

@@ -33,14 +33,16 @@ ONLY_IN_PROGRAMS = re.compile(
             "give simdb.open a path",
             "in this process: simdb.open",
             "^mode '",
-            "^replace=True means",
             "use (?:signatures|fingerprints)\\(\\)",
             "array.view",
             "^nearest_many",
-            "^explain needs id",
-            "a mapping from id to text",
-            "is only for verify",
+            "^explain needs two documents",
+            "of simdb\\.Search does not apply",
+            "^search must be the name",
+            "rotations= works only",
+            "rotations are predicted",
             "^attempts= fixes",
+            "a mapping from id to text",
             "metadata of",
             "similarity needs two",
             "similarities needs",
@@ -153,7 +155,7 @@ def test_every_option_that_a_translation_names_exists():
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("use method='exhaustive' or recall=0.5.", "use --method exhaustive or --recall 0.5."),
+        ("use search='exhaustive' or recall=0.5.", "use --search exhaustive or --recall 0.5."),
         ("leave it out: lowercase=False", "leave it out: --no-lowercase"),
         ("give similarity= (besides distance=)", "give --similarity (besides --distance)"),
         ("blocks=4, leading=1", "--blocks 4, --leading 1"),
@@ -191,9 +193,9 @@ def test_an_error_is_printed_in_words_of_the_command_line(simdb_run):
         "simdb: a database is a directory on a local disk\n"
     )
     assert (
-        "use --method exhaustive"
+        "use --search exhaustive"
         in simdb_run(
-            "query", "db", "a text", "--method", "bphs", "--recall", "1", "--similarity", "0.5"
+            "query", "db", "a text", "--search", "bphs", "--recall", "1", "--similarity", "0.5"
         ).notes
     )
 

@@ -143,7 +143,7 @@ def recalls(world: World) -> Points:
         truth = pairs_of(database.query_many(ids=asked, similarity=SIMILARITY, recall=1.0))
         for name, points in curves.items():
             for wanted in RECALLS:
-                given: Any = {"similarity": SIMILARITY, "recall": wanted, "method": name}
+                given: Any = {"similarity": SIMILARITY, "recall": wanted, "search": name}
                 found = pairs_of(database.query_many(ids=asked, **given))
                 plan = database.plan(**given)
                 share = len(found & truth) / max(len(truth), 1)

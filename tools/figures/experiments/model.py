@@ -197,7 +197,7 @@ def at_web_size(
             cost.psm_batch(PAGES, attempts=k_batch, **given),
     }  # fmt: skip
     ways = {name: (way.size_bytes / 1e9, way.seconds) for name, way in every.items()}
-    plan = simdb.plan(PAGES, simdb.Options(), distance=3, recall=0.95)
+    plan = simdb.open(None).plan(PAGES, distance=3, recall=0.95)
     name = f"simdb's plan ({plan.method}, {plan.tables} tables)"
     ways[name] = (plan.bytes_per_document * PAGES / 1e9, plan.cost_seconds)
     holds = [

@@ -91,8 +91,9 @@ def simdb_rates(world: World, place: Arena) -> dict[str, tuple[dict[bool, float]
                 for _ in range(2):
                     started = time.process_time()
                     database.query_many(
-                        asked, distance=3, recall=recall, first=first, threads=1,
-                        method=None if method == "auto" else method,
+                        asked, distance=3, recall=recall, threads=1,
+                        match="first" if first else "all",
+                        search=None if method == "auto" else method,
                     )  # fmt: skip
                     spent.append(time.process_time() - started)
                 rates[first] = len(place.queries.bits) / min(spent)

@@ -1,4 +1,4 @@
-"""Verifying: the caller's own function confirms each match that was found by an estimate."""
+"""Accepting: the caller's own function accepts each match that was found by an estimate."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,53 +14,53 @@ from simdb.values import offsets_of
 
 # True or False, or the exact similarity.
 Verdict = float | bool
-Verify = Callable[[IdT], Verdict]
-VerifyMany = Callable[[int, IdT], Verdict]
+Accept = Callable[[IdT], Verdict]
+AcceptMany = Callable[[int, IdT], Verdict]
 
 
-def check_verify(verify: object) -> None:
-    """Raise OptionError unless `verify` is None or can be called."""
-    if verify is not None and not callable(verify):
-        raise OptionError(f"verify must be a callable or None, got {type(verify).__name__}")
+def check_accept(accept: object) -> None:
+    """Raise OptionError unless `accept` is None or can be called."""
+    if accept is not None and not callable(accept):
+        raise OptionError(f"accept must be a callable or None, got {type(accept).__name__}")
 
 
-def verified(matches: list[Match], verify: Verify, least: float | None) -> list[Match]:
-    """Return the matches of one query that `verify` confirms, best first.
+def accepted(matches: list[Match], accept: Accept, least: float | None) -> list[Match]:
+    """Return the matches of one query that `accept` accepts, best first.
 
-    If `verify` returns a number, it replaces the estimate; below `least` the match is dropped.
+    If `accept` returns a number, it replaces the estimate; below `least` the match is dropped.
     """
-    judged = (_judged(match, verify(match.id), least) for match in matches)
+    judged = (_judged(match, accept(match.id), least) for match in matches)
     confirmed = [match for match in judged if match is not None]
     return sorted(
         confirmed, key=lambda match: 0.0 if match.similarity is None else -match.similarity
     )
 
 
-def first_verified(matches: list[Match], verify: Verify, least: float | None) -> Match | None:
-    """Return the first match that `verify` confirms, without a look at the matches after it."""
+def first_accepted(matches: list[Match], accept: Accept, least: float | None) -> Match | None:
+    """Return the first match that `accept` accepts, without a look at the matches after it."""
     for match in matches:
-        found = _judged(match, verify(match.id), least)
+        found = _judged(match, accept(match.id), least)
         if found is not None:
             return found
     return None
 
 
-def verified_many(
-    matches: Matches, verify: VerifyMany, least: float | None, *, limit: int | None, first: bool
+def accepted_many(
+    matches: Matches, accept: AcceptMany, least: float | None, *, limit: int | None, first: bool
 ) -> Matches:
-    """Return the confirmed matches of many queries: `verify(position of the query, id)`.
+    """Return the accepted matches of many queries: `accept(position of the query, id)`.
 
-    `limit`: at most this many for each query.  `first`: only the first match that is confirmed.
+    `limit`: at most this many for each query.  `first`: only the first match that is accepted.
     """
     counts, confirmed, places = [], [], []
     for query in range(len(matches)):
-        every, verify_one = matches[query], partial(verify, query)
+        every, accept_one = matches[query], partial(accept, query)
         at = {match.id: rank for rank, match in enumerate(every, int(matches.offsets[query]))}
         if first:
-            only = first_verified(every, verify_one, least)
+            only = first_accepted(every, accept_one, least)
             found = [] if only is None else [only]
         else:
-            found = verified(every, verify_one, least)[:limit]
+            found = accepted(every, accept_one, least)[:limit]
         counts.append(len(found))
         confirmed += found
         places += [at[match.id] for match in found]
@@ -82,7 +82,7 @@ def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:
     is_number = isinstance(verdict, int | float | np.floating | np.integer)
     if not is_number or verdict != verdict:
         raise InputError(
-            f"verify must return True, False or the exact similarity as a number, got {verdict!r}"
+            f"accept must return True, False or the exact similarity as a number, got {verdict!r}"
             f" for {match.id!r}"
         )
     if least is not None and verdict < least:

@@ -1,0 +1,18 @@
+"""Empty databases in memory, as the place to plan, and to explain two given documents."""
+
+import simdb
+from simdb.engine.search.planning import plan_without_database
+from simdb.engine.search.question import Question
+
+
+def planned(documents, options=None, *, has_weights=True, **asked):
+    """Plan a query to so many documents, with weights or without any."""
+    options = simdb.Options() if options is None else options
+    return plan_without_database(options, documents, Question(**asked), has_weights=has_weights)
+
+
+def explained(left, right, sketch=None, **asked):
+    """Explain why two documents match, or do not."""
+    options = simdb.Options() if sketch is None else simdb.Options(sketch=sketch)
+    with simdb.open(None, options=options) as database:
+        return database.explain(document=left, other_document=right, **asked)
