@@ -5,17 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.checks import one_of
-from simdb.choices import VerifyName
+from simdb.choices import PolicyName, VerifyName
 from simdb.distributed import stars
-from simdb.engine.clusters.find import CONNECTED, POLICIES
-from simdb.engine.search.judge import ESTIMATE
+from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.spark import components, copies, finding, frames, jobs, verifying
-from simdb.spark.finding import Asked, Job
 from simdb.spark.held import Held
-from simdb.spark.keys import Keyed
-
-FIRST = "first"
+from simdb.spark.jobs import Job, Settings
+from simdb.spark.preferring import Preference, preference_of
 
 
 class _Collapsed(NamedTuple):
@@ -31,15 +27,15 @@ class _Collapsed(NamedTuple):
 def clusters(
     sketches: Any,
     *,
+    keep: str = "first",
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    policy: str = CONNECTED,
-    representative: str = FIRST,
-    verify: VerifyName = ESTIMATE,
+    verify: VerifyName | None = None,
     texts: Any = None,
     id: str = "id",
     text: str = "text",
+    policy: PolicyName = "connected",
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
@@ -47,25 +43,39 @@ def clusters(
 ) -> Any:
     """Return the clusters of matching documents: id, representative; only those of two or more.
 
-    The arguments are those of `pairs`.  `policy`: "connected" joins whatever pairs connect; by
-    "star", every document matches its representative.  `representative`: "first" is the least id;
-    the name of a column of `sketches` is the document with its least value, of equal ones the
-    least id; nulls come last.  Documents with equal sketches match also with verify="exact".
+    The criterion, `verify`, `texts`, `id` and `text` are those of `pairs`.  `policy`: "connected"
+    joins whatever pairs connect; by "star", every document matches its representative.  Documents
+    with equal sketches match also where texts decide.
+
+    `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
+    so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
+    in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
+    of a column of `sketches`; nulls come last.  Of documents with equal values, the one with the
+    least id is taken.
+
     `checkpoint`: a folder that all processes can write; it is needed if there are more
     than `driver_links` links.  Give each job a folder of its own.
 
     The search runs at once, and nothing remains cached of it, but for policy="star" the result: it
     is written to `checkpoint`, or cached until you call its `unpersist()`.
     """
-    one_of("policy", policy, POLICIES)
-    if representative != FIRST:
-        frames.column_type(sketches, representative)
+    check_policy(policy)
+    settings = Settings(
+        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    )
+    given = jobs.texts_of(sketches, texts, id, text)
+    own_text = texts if isinstance(texts, str) else None
+    preference = preference_of(keep, sketches, text=own_text, texts=given)
+    decisive = jobs.deciding(given, verify, settings)
+    return members(preference.with_value(sketches), settings, decisive, policy, preference)
+
+
+def members(
+    sketches: Any, settings: Settings, texts: Any, policy: str, preference: Preference
+) -> Any:
+    """Return the members of clusters: id, representative; `texts` decide if they are not None."""
     with Held() as held:
-        job = jobs.job_of(
-            sketches, Asked(similarity, distance, recall), held, verify=verify, texts=texts, id=id,
-            text=text, checkpoint=checkpoint, partitions=partitions, block_limit=block_limit,
-            driver_links=driver_links,
-        )  # fmt: skip
+        job = jobs.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)
         found = None
         if policy == CONNECTED and job.texts is None:
@@ -74,11 +84,13 @@ def clusters(
             found = held.keep(verifying.matching_rows(collapsed.firsts, job))
             links = found.select("left_key", "right_key")
         joined = components.joined(links.union(_links_of_copies(collapsed.every)), job)
-        named = _with_places(joined, job.keyed, representative)
+        named = preference.placed(joined.join(job.keyed.sketches, "key"))
         if policy == CONNECTED:
             held.release()
-            return _led_by_first(named)
-        return held.made(_stars(named, collapsed, found, job), checkpoint, "clusters")
+            return _led_by_first(named, preference)
+        return held.made(
+            _stars(named, preference, collapsed, found, job), settings.checkpoint, "clusters"
+        )
 
 
 def _collapsed(job: Job) -> _Collapsed:
@@ -95,27 +107,18 @@ def _links_of_copies(every: Any) -> Any:
     )
 
 
-def _with_places(joined: Any, keyed: Keyed, representative: str) -> Any:
-    """Return key, root, id and place of the members of components."""
-    column = frames.functions().col
-    value = column("id" if representative == FIRST else representative)
-    place = frames.functions().struct(value.isNull(), value).alias("place")
-    return joined.join(keyed.sketches.select("key", "id", place), "key")
+def _led_by_first(named: Any, preference: Preference) -> Any:
+    """Return the members of components with the preferred one of each."""
+    window = frames.window().partitionBy("root").orderBy(*preference.order())
+    first = frames.functions().first("id").over(window)
+    return named.select("id", first.alias("representative"))
 
 
-def _led_by_first(named: Any) -> Any:
-    """Return the members of components with the first of each."""
-    functions = frames.functions()
-    first = functions.min(functions.struct("place", "id"))["id"].alias("representative")
-    leaders = named.groupBy("root").agg(first)
-    return named.join(leaders, "root").select("id", "representative")
-
-
-def _stars(named: Any, collapsed: _Collapsed, found: Any, job: Job) -> Any:
+def _stars(named: Any, preference: Preference, collapsed: _Collapsed, found: Any, job: Job) -> Any:
     """Return the members of stars of the pairs `found`; each star lies within a component."""
     functions = frames.functions()
     column = functions.col
-    order = frames.window().partitionBy("root").orderBy("place", "id")
+    order = frames.window().partitionBy("root").orderBy(*preference.order())
     ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
     ranked_rows = job.held.keep(_ranked_rows(collapsed.every, ranked))
     owned = _owners(found, ranked_rows, job)

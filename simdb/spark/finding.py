@@ -2,53 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from simdb.checks import whole
 from simdb.choices import VerifyName
 from simdb.distributed import PairsPlan, plan_pairs
 from simdb.distributed.by_blocks import FINGERPRINT_BYTES
 from simdb.distributed.plan import BY_BANDS
 from simdb.engine.search.judge import ESTIMATE, EXACT
-from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.spark import frames, narrowing, tasks
-from simdb.spark.held import Held
-from simdb.spark.keys import Keyed
+from simdb.spark.jobs import Job
 from simdb.spark.tasks import Tasks
 
 PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
 LINKS = "left_key bigint, right_key bigint"
-# Partitions of a shuffle for each processor, so that a slow task delays little.
-PARTITIONS_OF_CORE = 3
-
-
-class Asked(NamedTuple):
-    """What pairs must satisfy; see `simdb.plan_pairs`."""
-
-    similarity: float | None
-    distance: int | None
-    recall: float | None
-
-
-class Job(NamedTuple):
-    """What a job asks of its documents, how it is cut up, and where it puts what it needs again.
-
-    `texts`: key and text of the documents, if they decide what matches; otherwise None.
-    """
-
-    keyed: Keyed
-    asked: Asked
-    sketch: Simhash | Minhash
-    partitions: int
-    block_limit: int | None
-    texts: Any
-    checkpoint: str | None
-    driver_links: int
-    held: Held
 
 
 def plan(
@@ -80,14 +50,6 @@ def links_of_rows(rows: Any, job: Job) -> Any:
     return spread.mapInArrow(partial(_find_links, made, shared), LINKS)
 
 
-def partitions_of(df: Any, partitions: int | None) -> int:
-    """Return the number of partitions of a shuffle."""
-    if partitions is not None:
-        whole("partitions", partitions, 1, 1 << 20)
-        return partitions
-    return max(PARTITIONS_OF_CORE * int(df.sparkSession.sparkContext.defaultParallelism), 1)
-
-
 def rows_of(job: Job) -> tuple[Any, int]:
     """Return (key, row) of the documents that have features, and the length of a row."""
     made = plan_of(job)
@@ -102,10 +64,8 @@ def rows_of(job: Job) -> tuple[Any, int]:
 
 
 def plan_of(job: Job) -> PairsPlan:
-    """Return the plan of a job; OptionError if it is not said what matches."""
-    asked = job.asked
-    if asked.distance is None and asked.similarity is None:
-        raise OptionError("say what matches: give similarity= or distance=")
+    """Return the plan of a job."""
+    asked = job.settings
     return plan_pairs(
         job.keyed.document_count, job.sketch, similarity=asked.similarity, distance=asked.distance,
         recall=asked.recall, verify=ESTIMATE if job.texts is None else EXACT,
@@ -119,7 +79,7 @@ def _spread(rows: Any, job: Job) -> tuple[Any, PairsPlan, Tasks]:
         # It is read twice: the parts are counted before it is known where they go.
         rows = job.held.keep(narrowing.narrowed(rows, made, job.partitions))
     sizes = tasks.part_sizes(rows, made)
-    limit = made.cell_documents if job.block_limit is None else job.block_limit
+    limit = job.settings.block_limit or made.cell_documents
     shared = tasks.make_tasks(made, sizes, job.partitions, limit)
     return tasks.spread(rows, made, shared, job.partitions), made, shared
 

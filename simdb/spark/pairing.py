@@ -3,10 +3,9 @@
 from typing import Any
 
 from simdb.choices import VerifyName
-from simdb.engine.search.judge import ESTIMATE
 from simdb.spark import finding, frames, jobs, keys, verifying
-from simdb.spark.finding import Asked
 from simdb.spark.held import Held
+from simdb.spark.jobs import Settings
 
 
 def pairs(
@@ -15,7 +14,7 @@ def pairs(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    verify: VerifyName = ESTIMATE,
+    verify: VerifyName | None = None,
     texts: Any = None,
     id: str = "id",
     text: str = "text",
@@ -32,9 +31,11 @@ def pairs(
     similar pairs at least the share `recall` is found, and none that is not.  Each pair is there
     once, the lower id on the left.
 
-    verify="exact" decides by the exact similarity of the texts, see `Database.find_all`.  `texts`:
-    the DataFrame of which the sketches were made, with its columns `id` and `text`; only texts that
-    are in a candidate leave their task.  `checkpoint`, `driver_links`: see `clusters`.
+    With `texts`, the exact similarity of the texts decides, see `Database.find_all`; only texts
+    that are in a candidate leave their task.  `texts`: the DataFrame of which the sketches were
+    made, with its columns `id` and `text`, or the name of a column of `sketches` (see `columns` of
+    `fingerprints`).  `verify`: "exact" is the default with texts=, and "estimate", by the sketches,
+    without it and for a distance alone.  `checkpoint`, `driver_links`: see `clusters`.
 
     Pairs of fingerprints are searched for when the result is asked for.  Pairs of signatures, and
     those that texts decide, are searched for at once; the result is written to `checkpoint`, or
@@ -44,12 +45,12 @@ def pairs(
     part above which it is cut into several tasks.  Raises ExistsError for an id that is there
     twice, and OptionError for a criterion that no plan serves.
     """
+    settings = Settings(
+        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    )
+    given = jobs.deciding(jobs.texts_of(sketches, texts, id, text), verify, settings)
     with Held() as held:
-        job = jobs.job_of(
-            sketches, Asked(similarity, distance, recall), held, verify=verify, texts=texts, id=id,
-            text=text, checkpoint=checkpoint, partitions=partitions, block_limit=block_limit,
-            driver_links=driver_links,
-        )  # fmt: skip
+        job = jobs.job_of(sketches, settings, given, held)
         rows, _ = finding.rows_of(job)
         found = verifying.matching_rows(rows, job)
         named = keys.with_ids(found, job.keyed, {"left_key": "left", "right_key": "right"})

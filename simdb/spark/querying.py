@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from simdb import database
+from simdb.choices import MethodName
 from simdb.database import Database
+from simdb.engine.search.where import Where
 from simdb.errors import InputError
 from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
 from simdb.spark import frames
@@ -28,13 +30,17 @@ def query(
     distance: int | None = None,
     recall: float | None = None,
     limit: int | None = None,
+    search: MethodName | None = None,
+    where: Where | None = None,
 ) -> Any:
     """Return what a database has for each text: id, match, distance INT, similarity FLOAT.
 
     `path`: a database, or a sharded one as `write_database` makes; every process must be able to
     read it.  The criterion is that of `Database.query_many`; `limit`: the matches of each text, the
-    best ones; None for all.  Rows without a text match nothing.  The result is computed where the
-    texts are, and they do not travel.
+    best ones; None for all.  `search`: the name of a method; None for the cheapest one.  `where`: a
+    function of the metadata of a stored document, which travels to the tasks; only documents for
+    which it returns true are matches.  Rows without a text match nothing.  The result is computed
+    where the texts are, and they do not travel.  A task of Spark has one thread.
 
     Raises OptionError for a criterion that the database cannot answer, InputError for ids that are
     not string or whole numbers, NotFoundError if there is no database.
@@ -48,7 +54,10 @@ def query(
         "distance": distance,
         "recall": recall,
         "limit": limit,
+        "method": search,
     }
+    if where is not None:
+        asked["where"] = where
     with _opened(place) as held:
         held.query_many([], **asked)
         own = next(iter(held), 0)

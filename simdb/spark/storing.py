@@ -18,7 +18,7 @@ from simdb.sharding.routing import check_shards
 from simdb.sharding.writing import finish_sharded, write_shard
 from simdb.signatures import Signatures
 from simdb.spark import frames, keys, sketching
-from simdb.spark.finding import partitions_of
+from simdb.spark.jobs import partitions_of
 from simdb.storage.files.shards_file import Shard
 from simdb.values import Fingerprints
 from simdb.vector_form import unpack_minima

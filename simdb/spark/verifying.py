@@ -16,7 +16,7 @@ from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.spark import components, finding, frames
-from simdb.spark.finding import Job
+from simdb.spark.jobs import Job
 
 JUDGED = "place int, root bigint, left_key bigint, right_key bigint, distance int, text string"
 
@@ -37,7 +37,7 @@ def _spread(candidates: Any, roots: Any, job: Job) -> Any:
     functions = frames.functions()
     column, literal = functions.col, functions.lit
     place = functions.pmod(functions.xxhash64("root"), literal(job.partitions)).cast("int")
-    few = frames.broadcast_if_few(roots, job.driver_links)
+    few = frames.broadcast_if_few(roots, job.settings.driver_links)
     none = literal(None)
     texts = job.texts.join(few, "key").select(
         place.alias("place"), "root", column("key").alias("left_key"),
@@ -58,7 +58,7 @@ def default_least(sketch: Simhash | Minhash) -> float:
 
 def least_of(job: Job) -> float:
     """Return the least exact similarity of a match."""
-    asked = job.asked.similarity
+    asked = job.settings.similarity
     return default_least(job.sketch) if asked is None else asked
 
 
