@@ -82,9 +82,11 @@ def drop_duplicates(
     one_of("on_null", on_null, ON_NULL)
     _check_share(max_share)
     given = Simhash() if sketch is None else sketch
+    if similarity is None and distance is None:
+        similarity = _default_similarity(given, verify)
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
-    ).with_default(_default_similarity(given, verify))
+    )
     texts = jobs.deciding(jobs.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
     documents = _Documents(_selected(df, id, text, preference), given, texts)

@@ -1,6 +1,6 @@
 """Jobs: what every search does first: it checks what is asked, and gives documents their keys."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from simdb.checks import one_of, shown, whole
@@ -33,11 +33,6 @@ class Settings:
     partitions: int | None
     block_limit: int | None
     driver_links: int
-
-    def with_default(self, similarity: float) -> "Settings":
-        """Return the settings, by a similarity if they say nothing of what matches."""
-        is_given = self.similarity is not None or self.distance is not None
-        return self if is_given else replace(self, similarity=similarity)
 
     def check(self) -> None:
         """Raise OptionError for what no plan would notice."""
