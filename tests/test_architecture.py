@@ -77,9 +77,8 @@ FOLDERS = {
         "stars", "exact", "plan",
     ],
     "spark": [
-        "frames", "held", "sketching", "packing", "keys", "jobs", "narrowing", "tasks", "finding",
-        "components", "verifying", "pairing", "copies", "preferring", "clustering", "dropping",
-        "storing", "querying", "sessions",
+        "frames", "sketching", "packing", "narrowing", "finding", "components", "pairing",
+        "clustering", "dropping", "storing",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

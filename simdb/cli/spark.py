@@ -12,7 +12,7 @@ from simdb.cli.output.render import quantity
 from simdb.engine.clusters.find import STAR
 from simdb.errors import ExistsError, OptionError
 from simdb.spark import drop_duplicates
-from simdb.spark.sessions import exists, session
+from simdb.spark.frames import exists, session
 
 if TYPE_CHECKING:
     from simdb.choices import NullName, PolicyName, VerifyName

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from simdb.spark.dropping import drop_duplicates
     from simdb.spark.finding import plan
     from simdb.spark.pairing import pairs
-    from simdb.spark.querying import query
     from simdb.spark.sketching import fingerprints, signatures
-    from simdb.spark.storing import write_database
+    from simdb.spark.storing import query, write_database
 else:
     __getattr__ = cold.names(
         __name__,
@@ -28,9 +27,8 @@ else:
             "simdb.spark.dropping": ["drop_duplicates"],
             "simdb.spark.finding": ["plan"],
             "simdb.spark.pairing": ["pairs"],
-            "simdb.spark.querying": ["query"],
             "simdb.spark.sketching": ["fingerprints", "signatures"],
-            "simdb.spark.storing": ["write_database"],
+            "simdb.spark.storing": ["query", "write_database"],
         },
     )
 

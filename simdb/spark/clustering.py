@@ -1,23 +1,106 @@
-"""Clustering: groups of matching documents, and one of each group that represents it."""
+"""Clustering: groups of matching documents, and one of each group that represents it.
+
+`Preference` is a rule of `keep=` as an order of the members of a cluster, which SQL can follow.
+"""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb import keeping
 from simdb.choices import PolicyName, VerifyName
 from simdb.distributed import stars
 from simdb.engine.clusters.find import CONNECTED, check_policy
-from simdb.spark import components, copies, finding, frames, jobs, verifying
-from simdb.spark.held import Held
-from simdb.spark.jobs import Job, Settings
-from simdb.spark.preferring import Preference, preference_of
+from simdb.errors import OptionError
+from simdb.spark import components, finding, frames, packing, pairing
+from simdb.spark.finding import Job, Settings
+from simdb.spark.frames import Held
+
+# The column with the values by which a rule chooses.
+VALUE = "simdb_value"
+DESCENDING = (keeping.LAST, keeping.LONGEST, keeping.GREATEST)
+BY_SIZE = (keeping.LONGEST, keeping.SHORTEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """An order of the members of a cluster: by a value of each, of equal ones by their ids.
+
+    `value`: the value, computed of other columns.  `sizes`: id and value of documents, if no other
+    columns have it.  Without both, ids decide alone.
+    """
+
+    is_descending: bool
+    value: Any = None
+    sizes: Any = None
+
+    def with_value(self, df: Any) -> Any:
+        """Return a DataFrame with the value as one more column, if other columns have it."""
+        return df if self.value is None else df.withColumn(VALUE, self.value)
+
+    def placed(self, members: Any) -> Any:
+        """Return key, root, id and value of members, which are sketches with keys and roots."""
+        columns = ["key", "root", "id"]
+        if self.value is not None:
+            return members.select(*columns, VALUE)
+        named = members.select(*columns)
+        return named if self.sizes is None else named.join(self.sizes, "id", "left")
+
+    def order(self) -> list[Any]:
+        """Return the columns by which the members of a cluster are sorted."""
+        column = frames.functions().col
+        if self.value is None and self.sizes is None:
+            return [column("id").desc() if self.is_descending else column("id").asc()]
+        value, id = column(VALUE), column("id").asc()
+        return [value.desc_nulls_last() if self.is_descending else value.asc_nulls_last(), id]
+
+
+def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) -> Preference:
+    """Return the preference that a rule is; OptionError for a rule that SQL cannot follow.
+
+    `df`: has the field of the rule.  `text`: its column with the texts; None if it has none.
+    `texts`: id and text of the documents in that case, None if texts are not at hand.
+    """
+    if callable(keep):
+        raise OptionError(
+            "keep= must be a rule, a function cannot run in SQL; put its results into a column, and"
+            " give keep='max:COLUMN'"
+        )
+    kind, field = keeping.parse(keep)
+    is_descending = kind in DESCENDING
+    if field is not None:
+        return Preference(is_descending, _known(df, field))
+    if kind not in BY_SIZE:
+        return Preference(is_descending)
+    if text is not None:
+        return Preference(is_descending, _size(text))
+    if texts is None:
+        raise OptionError(f"keep={keep!r} needs texts=: the DataFrame or the column with the texts")
+    sizes = texts.groupBy("id").agg(frames.functions().max(_size("text")).alias(VALUE))
+    return Preference(is_descending, None, sizes)
+
+
+def _size(text: str) -> Any:
+    """Return the bytes of texts, in UTF-8."""
+    functions = frames.functions()
+    return functions.octet_length(functions.col(text).cast("string"))
+
+
+def _known(df: Any, field: str) -> Any:
+    """Return the values of a column; null in place of NaN."""
+    functions = frames.functions()
+    column = functions.col(field)
+    if frames.column_type(df, field) in ("float", "double"):
+        return functions.when(~functions.isnan(column), column)
+    return column
 
 
 class _Collapsed(NamedTuple):
     """Documents of which equal ones travel as one.
 
-    `every`: key, first_key, row, see `copies.collapsed`.  `firsts`: key and row of one of each.
+    `every`: key, first_key, row, see `packing.collapsed`.  `firsts`: key and row of one of each.
     """
 
     every: Any
@@ -39,7 +122,7 @@ def clusters(
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = jobs.DRIVER_LINKS,
+    driver_links: int = finding.DRIVER_LINKS,
 ) -> Any:
     """Return the clusters of matching documents: id, representative; only those of two or more.
 
@@ -63,10 +146,10 @@ def clusters(
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
-    given = jobs.texts_of(sketches, texts, id, text)
+    given = finding.texts_of(sketches, texts, id, text)
     own_text = texts if isinstance(texts, str) else None
     preference = preference_of(keep, sketches, text=own_text, texts=given)
-    decisive = jobs.deciding(given, verify, settings)
+    decisive = finding.deciding(given, verify, settings)
     return members(preference.with_value(sketches), settings, decisive, policy, preference)
 
 
@@ -75,13 +158,13 @@ def members(
 ) -> Any:
     """Return the members of clusters: id, representative; `texts` decide if they are not None."""
     with Held() as held:
-        job = jobs.job_of(sketches, settings, texts, held)
+        job = finding.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)
         found = None
         if policy == CONNECTED and job.texts is None:
             links = finding.links_of_rows(collapsed.firsts, job)
         else:
-            found = held.keep(verifying.matching_rows(collapsed.firsts, job))
+            found = held.keep(pairing.matching_rows(collapsed.firsts, job))
             links = found.select("left_key", "right_key")
         joined = components.joined(links.union(_links_of_copies(collapsed.every)), job)
         named = preference.placed(joined.join(job.keyed.sketches, "key"))
@@ -95,7 +178,7 @@ def members(
 
 def _collapsed(job: Job) -> _Collapsed:
     rows, width = finding.rows_of(job)
-    every = job.held.keep(copies.collapsed(rows, width, job.partitions))
+    every = job.held.keep(packing.collapsed(rows, width, job.partitions))
     has_row = frames.functions().col("row").isNotNull()
     return _Collapsed(every, every.where(has_row).select("key", "row"))
 

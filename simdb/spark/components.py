@@ -17,10 +17,8 @@ import numpy as np
 from simdb.distributed import LinkForest, chunks_of, components
 from simdb.errors import OptionError
 from simdb.spark import frames, packing
-from simdb.spark.finding import LINKS
-from simdb.spark.frames import I64
-from simdb.spark.held import Held
-from simdb.spark.jobs import Job
+from simdb.spark.finding import LINKS, Job
+from simdb.spark.frames import I64, Held
 
 # A task joins so many forests of others to one.
 FORESTS = 32

@@ -16,10 +16,10 @@ from simdb.functions import similarities
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.signatures import Signatures
-from simdb.spark import clustering, frames, jobs, sketching, verifying
-from simdb.spark.held import Held, stored
-from simdb.spark.jobs import Settings
-from simdb.spark.preferring import VALUE, Preference, preference_of
+from simdb.spark import clustering, finding, frames, pairing, sketching
+from simdb.spark.clustering import VALUE, Preference, preference_of
+from simdb.spark.finding import Settings
+from simdb.spark.frames import Held, stored
 from simdb.spark.sketching import DROP, ERROR, ON_NULL
 from simdb.values import Fingerprints
 from simdb.vector_form import signs_of, unpack_minima
@@ -55,7 +55,7 @@ def drop_duplicates(
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = jobs.DRIVER_LINKS,
+    driver_links: int = finding.DRIVER_LINKS,
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
@@ -65,18 +65,17 @@ def drop_duplicates(
 
     The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
     "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
-    used.  By policy="star", every row that is removed matches the row that stays.  The exact
-    similarity of the texts decides, or with verify="estimate" sketches do, as they do about a
-    distance alone.  Rows without a text are kept by on_null="keep", removed by "drop" and refused
-    by "error".
+    used.  By policy="star", every row that is removed matches the row that stays.  Texts decide by
+    their exact similarity; sketches do about a distance alone, or with verify="estimate".  Rows
+    without a text are kept by on_null="keep", removed by "drop" and refused by "error".
 
     `max_share`: the largest share of the texts that may be removed.  Of more, OptionError names the
-    largest clusters.  `checkpoint`: a folder that all processes can write; sketches and `removed`
-    are written there, and not held in memory and on local disks.  Give each job a folder of its
-    own.  Without it `removed` remains cached, and nothing else, until you call its `unpersist()`.
-    Texts are not shuffled, but those that are in a candidate where texts decide, while at most
-    `driver_links` rows are removed.  The search runs at once, and reads `df` once to sketch it and
-    where texts decide once more; the rows are read again when the result is.
+    largest clusters.  `checkpoint`: a folder that all processes can write, of this job alone;
+    sketches and `removed` are written there, and not held in memory and on local disks.  Without it
+    `removed` remains cached, and nothing else, until you call its `unpersist()`.
+
+    The search runs at once.  It reads `df` once to sketch it, and texts that decide again.  Where
+    sketches decide, no texts are shuffled while at most `driver_links` rows are removed.
     """
     check_policy(policy)
     one_of("on_null", on_null, ON_NULL)
@@ -87,15 +86,14 @@ def drop_duplicates(
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
-    texts = jobs.deciding(jobs.texts_of(df, df, id, text), verify, settings)
+    texts = finding.deciding(finding.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
     documents = _Documents(_selected(df, id, text, preference), given, texts)
     with Held() as held:
         sketches = _sketches(documents, on_null, checkpoint, held)
         found = clustering.members(sketches, settings, texts, policy, preference)
         removed = stored(_compared(held.take(found), sketches, documents), checkpoint, "removed")
-        if max_share is not None:
-            _check_removed(removed, sketches, max_share)
+        _check_removed(removed, sketches, max_share)
     rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
     survivors = _without(rows, id, removed, driver_links)
     survivors.removed = removed
@@ -105,7 +103,7 @@ def drop_duplicates(
 def _default_similarity(sketch: Simhash | Minhash, verify: str | None) -> float:
     if verify == ESTIMATE:
         return Options(sketch=sketch).similarity
-    return verifying.default_least(sketch)
+    return pairing.default_least(sketch)
 
 
 def _selected(df: Any, id: str, text: str, preference: Preference) -> Any:
@@ -200,8 +198,10 @@ def _check_share(max_share: Any) -> None:
         raise OptionError(f"max_share must be from 0 to 1, or None, got {shown(max_share)}")
 
 
-def _check_removed(removed: Any, sketches: Any, max_share: float) -> None:
+def _check_removed(removed: Any, sketches: Any, max_share: float | None) -> None:
     """Raise OptionError, which names the largest clusters, if too much would be removed."""
+    if max_share is None:
+        return
     count, documents = removed.count(), sketches.count()
     if count <= max_share * documents:
         return
