@@ -20,8 +20,7 @@ from simdb.spark.frames import Held
 
 # The column with the values by which a rule chooses.
 VALUE = "simdb_value"
-DESCENDING = (keeping.LAST, keeping.LONGEST, keeping.GREATEST)
-BY_SIZE = (keeping.LONGEST, keeping.SHORTEST)
+DESCENDING = (keeping.LAST, *keeping.GREATEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,16 @@ def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) ->
     `df`: has the field of the rule.  `text`: its column with the texts; None if it has none.
     `texts`: id and text of the documents in that case, None if texts are not at hand.
     """
-    if callable(keep):
+    rule = keeping.parse(keep)
+    if rule.kind == keeping.FUNCTION:
         raise OptionError(
             "keep= must be a rule, a function cannot run in SQL; put its results into a column, and"
             " give keep='max:COLUMN'"
         )
-    kind, field = keeping.parse(keep)
-    is_descending = kind in DESCENDING
-    if field is not None:
-        return Preference(is_descending, _known(df, field))
-    if kind not in BY_SIZE:
+    is_descending = rule.kind in DESCENDING
+    if rule.kind in keeping.BY_FIELD:
+        return Preference(is_descending, _known(df, rule.field))
+    if rule.kind in keeping.BY_PLACE:
         return Preference(is_descending)
     if text is not None:
         return Preference(is_descending, _size(text))
@@ -89,12 +88,12 @@ def _size(text: str) -> Any:
 
 
 def _known(df: Any, field: str) -> Any:
-    """Return the values of a column; null in place of NaN."""
+    """Return the values of a column; null in place of NaN and of an empty text."""
     functions = frames.functions()
-    column = functions.col(field)
-    if frames.column_type(df, field) in ("float", "double"):
+    kind, column = frames.column_type(df, field), functions.col(field)
+    if kind in ("float", "double"):
         return functions.when(~functions.isnan(column), column)
-    return column
+    return functions.when(column != "", column) if kind == "string" else column
 
 
 class _Collapsed(NamedTuple):
@@ -133,8 +132,8 @@ def clusters(
     `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
     so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
     in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
-    of a column of `sketches`; nulls come last.  Of documents with equal values, the one with the
-    least id is taken.
+    of a column of `sketches`, as its type compares; null, NaN and an empty text come last.  Of
+    documents with equal values, the one with the least id is taken.
 
     `checkpoint`: a folder that all processes can write; it is needed if there are more
     than `driver_links` links.  Give each job a folder of its own.
