@@ -11,6 +11,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.engine.clusters.find import STAR
 from simdb.errors import ExistsError, OptionError
+from simdb.keeping import parse
 from simdb.spark import drop_duplicates
 from simdb.spark.frames import exists, session
 
@@ -127,6 +128,7 @@ def dedup(
     OUT and OUT2 must not exist.  They are folders, with a file for each partition.
     """
     settings, made = cluster.settings, make_sketch(sketch)
+    parse(rows.keep, "--keep")
     with Progress("searching") as progress:
 
         def report(stage: int, done: int, tasks: int) -> None:
