@@ -12,7 +12,7 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 FLOORS = [
     [
         "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "search",
-        "previews",
+        "keeping", "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
         "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
         "verification", "values", "features", "clusters", "signatures", "matches",
@@ -77,9 +77,8 @@ FOLDERS = {
         "stars", "exact", "plan",
     ],
     "spark": [
-        "frames", "held", "sketching", "packing", "keys", "narrowing", "tasks", "finding", "jobs",
-        "components", "verifying", "pairing", "copies", "clustering", "dropping", "storing",
-        "querying", "sessions",
+        "frames", "sketching", "packing", "narrowing", "finding", "components", "pairing",
+        "clustering", "dropping", "storing",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

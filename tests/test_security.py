@@ -29,7 +29,6 @@ IMPORTING = {
     "cli/reading/line_parser.py", "cli/reading/table_records.py", "cold.py", "sketch/projection.py",
     "previews.py", "report/figures.py", "report/page.py", "cli/output/remote.py",
     "cli/output/zstd.py", "cli/reading/encoding_guess.py", "spark/frames.py",
-    "spark/sessions.py",
 }  # fmt: skip
 
 

@@ -9,18 +9,17 @@ from simdb.cli.options.grouped import grouped
 from simdb.cli.options.sketch_options import Given, make_sketch, sketched
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.engine.clusters.find import CONNECTED
-from simdb.engine.search.judge import ESTIMATE
+from simdb.engine.clusters.find import STAR
 from simdb.errors import ExistsError, OptionError
+from simdb.keeping import parse
 from simdb.spark import drop_duplicates
-from simdb.spark.clustering import FIRST
-from simdb.spark.sessions import exists, session
+from simdb.spark.frames import exists, session
 
 if TYPE_CHECKING:
-    from simdb.choices import PolicyName, VerifyName
+    from simdb.choices import NullName, PolicyName, VerifyName
 else:
     # The type of the value that click gives; the job checks the word.
-    PolicyName = VerifyName = str
+    NullName = PolicyName = VerifyName = str
 
 JSON, PARQUET = "json", "parquet"
 JSON_ENDS = (".jsonl", ".ndjson", ".json")
@@ -68,30 +67,37 @@ class RowOptions:
     similarity: Annotated[
         float | None,
         Option(
-            help="Least similarity of a match, above 0 to 1: estimated (cosine, or Jaccard with"
-            " --minhash), or exact with --verify exact; 0.889 and 0.8 if not given."
+            help="Least similarity of a match, above 0 to 1: exact, or estimated (cosine, or"
+            " Jaccard with --minhash) with --verify estimate; 0.8, and estimated 0.889, if not"
+            " given."
         ),
     ] = None
     distance: arguments.Distance = None
     recall: arguments.Recall = None
     verify: Annotated[
-        VerifyName,
-        Option(help="estimate: sketches decide what matches; exact: texts do, which then travel."),
-    ] = ESTIMATE
+        VerifyName | None,
+        Option(
+            help="exact: texts decide what matches, and travel if they are in a candidate;"
+            " estimate: sketches do. exact if not given, unless rows match by --distance alone."
+        ),
+    ] = None
     policy: Annotated[
         PolicyName,
         Option(
-            help="connected: chains of matches form a group; star: all match who is kept of it."
+            help="star: all match the row that stays; connected: chains of matches form a group."
         ),
-    ] = CONNECTED
+    ] = STAR
     keep: Annotated[
         str,
         Option(
-            metavar="COLUMN",
-            help="Of a group, keep the row with the least value of this column; the least id if"
-            " not given.",
+            metavar="RULE",
+            help="Which row of a group stays: first (the least id), last, longest, shortest,"
+            " max:COLUMN or min:COLUMN.",
         ),
-    ] = FIRST
+    ] = "first"
+    on_null: Annotated[
+        NullName, Option(help="Rows without a text: keep, drop, or error, which ends the job.")
+    ] = "keep"
     id_field: arguments.IdField = "id"
     text_field: Annotated[str, Option(help="The column with the texts.")] = "text"
     max_share: arguments.MaxShare = None
@@ -117,11 +123,12 @@ def dedup(
 
     IN, OUT and OUT2 are paths that Spark knows.  JSON lines are read and written if the name ends
     with .jsonl, .ndjson or .json, for input also with .gz, .zst or .bz2 behind it, and Parquet
-    otherwise.  Every row needs an id of its own.  Rows without a text are kept.
+    otherwise.  Every row needs an id of its own.
 
     OUT and OUT2 must not exist.  They are folders, with a file for each partition.
     """
     settings, made = cluster.settings, make_sketch(sketch)
+    parse(rows.keep, "--keep")
     with Progress("searching") as progress:
 
         def report(stage: int, done: int, tasks: int) -> None:
@@ -135,13 +142,14 @@ def dedup(
             kept = drop_duplicates(
                 frame, sketch=made, id=rows.id_field, text=rows.text_field,
                 similarity=rows.similarity, distance=rows.distance, recall=rows.recall,
-                verify=rows.verify, policy=rows.policy, keep=rows.keep, max_share=rows.max_share,
-                checkpoint=cluster.checkpoint, partitions=cluster.partitions,
+                verify=rows.verify, policy=rows.policy, keep=rows.keep, on_null=rows.on_null,
+                max_share=rows.max_share, checkpoint=cluster.checkpoint,
+                partitions=cluster.partitions,
             )  # fmt: skip
             _write(kept, target)
             if removed is not None:
-                _write(kept.dropped, removed)
-            count, groups = _counts(kept.dropped)
+                _write(kept.removed, removed)
+            count, groups = _counts(kept.removed)
         progress.finish()
         progress.note(
             f"{quantity(count, 'row')} removed, of {quantity(groups, 'group')}; the others are in"
@@ -161,9 +169,9 @@ def _write(frame: Any, path: str) -> None:
     frame.write.format(_format(path)).save(path)
 
 
-def _counts(dropped: Any) -> tuple[int, int]:
+def _counts(removed: Any) -> tuple[int, int]:
     """Return how many rows were removed, and of how many groups."""
-    return dropped.count(), dropped.select("representative").distinct().count()
+    return removed.count(), removed.select("representative").distinct().count()
 
 
 spark = CommandGroup(

@@ -285,7 +285,7 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     if question.similarity is None and question.has_bound:
         raise OptionError(
             "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
-            " want both), or leave out verify="
+            " want both), or verify='estimate'"
         )
     sketch = options.sketch
     exact = ExactSimilarity(sketch, Resources(), [sketch.tokeniser])

@@ -48,7 +48,7 @@ class ExactSimilarity:
         if sketch.unit == "moz":
             raise OptionError(
                 "unit='moz' has no exact similarity, because its features are windows of a hash;"
-                " leave out verify='exact'"
+                " give verify='estimate'"
             )
         self._sketch = sketch
         self._sketcher = Sketcher(Simhash(**sketch.feature_settings), resources, allowed)

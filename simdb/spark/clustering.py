@@ -1,27 +1,105 @@
-"""Clustering: groups of matching documents, and one of each group that represents it."""
+"""Clustering: groups of matching documents, and one of each group that represents it.
+
+`Preference` is a rule of `keep=` as an order of the members of a cluster, which SQL can follow.
+"""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.checks import one_of
-from simdb.choices import VerifyName
+from simdb import keeping
+from simdb.choices import PolicyName, VerifyName
 from simdb.distributed import stars
-from simdb.engine.clusters.find import CONNECTED, POLICIES
-from simdb.engine.search.judge import ESTIMATE
-from simdb.spark import components, copies, finding, frames, jobs, verifying
-from simdb.spark.finding import Asked, Job
-from simdb.spark.held import Held
-from simdb.spark.keys import Keyed
+from simdb.engine.clusters.find import CONNECTED, check_policy
+from simdb.errors import OptionError
+from simdb.spark import components, finding, frames, packing, pairing
+from simdb.spark.finding import Job, Settings
+from simdb.spark.frames import Held
 
-FIRST = "first"
+# The column with the values by which a rule chooses.
+VALUE = "simdb_value"
+DESCENDING = (keeping.LAST, *keeping.GREATEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """An order of the members of a cluster: by a value of each, of equal ones by their ids.
+
+    `value`: the value, computed of other columns.  `sizes`: id and value of documents, if no other
+    columns have it.  Without both, ids decide alone.
+    """
+
+    is_descending: bool
+    value: Any = None
+    sizes: Any = None
+
+    def with_value(self, df: Any) -> Any:
+        """Return a DataFrame with the value as one more column, if other columns have it."""
+        return df if self.value is None else df.withColumn(VALUE, self.value)
+
+    def placed(self, members: Any) -> Any:
+        """Return key, root, id and value of members, which are sketches with keys and roots."""
+        columns = ["key", "root", "id"]
+        if self.value is not None:
+            return members.select(*columns, VALUE)
+        named = members.select(*columns)
+        return named if self.sizes is None else named.join(self.sizes, "id", "left")
+
+    def order(self) -> list[Any]:
+        """Return the columns by which the members of a cluster are sorted."""
+        column = frames.functions().col
+        if self.value is None and self.sizes is None:
+            return [column("id").desc() if self.is_descending else column("id").asc()]
+        value, id = column(VALUE), column("id").asc()
+        return [value.desc_nulls_last() if self.is_descending else value.asc_nulls_last(), id]
+
+
+def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) -> Preference:
+    """Return the preference that a rule is; OptionError for a rule that SQL cannot follow.
+
+    `df`: has the field of the rule.  `text`: its column with the texts; None if it has none.
+    `texts`: id and text of the documents in that case, None if texts are not at hand.
+    """
+    rule = keeping.parse(keep)
+    if rule.kind == keeping.FUNCTION:
+        raise OptionError(
+            "keep= must be a rule, a function cannot run in SQL; put its results into a column, and"
+            " give keep='max:COLUMN'"
+        )
+    is_descending = rule.kind in DESCENDING
+    if rule.kind in keeping.BY_FIELD:
+        return Preference(is_descending, _known(df, rule.field))
+    if rule.kind in keeping.BY_PLACE:
+        return Preference(is_descending)
+    if text is not None:
+        return Preference(is_descending, _size(text))
+    if texts is None:
+        raise OptionError(f"keep={keep!r} needs texts=: the DataFrame or the column with the texts")
+    sizes = texts.groupBy("id").agg(frames.functions().max(_size("text")).alias(VALUE))
+    return Preference(is_descending, None, sizes)
+
+
+def _size(text: str) -> Any:
+    """Return the bytes of texts, in UTF-8."""
+    functions = frames.functions()
+    return functions.octet_length(functions.col(text).cast("string"))
+
+
+def _known(df: Any, field: str) -> Any:
+    """Return the values of a column; null in place of NaN and of an empty text."""
+    functions = frames.functions()
+    kind, column = frames.column_type(df, field), functions.col(field)
+    if kind in ("float", "double"):
+        return functions.when(~functions.isnan(column), column)
+    return functions.when(column != "", column) if kind == "string" else column
 
 
 class _Collapsed(NamedTuple):
     """Documents of which equal ones travel as one.
 
-    `every`: key, first_key, row, see `copies.collapsed`.  `firsts`: key and row of one of each.
+    `every`: key, first_key, row, see `packing.collapsed`.  `firsts`: key and row of one of each.
     """
 
     every: Any
@@ -31,59 +109,75 @@ class _Collapsed(NamedTuple):
 def clusters(
     sketches: Any,
     *,
+    keep: str = "first",
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    policy: str = CONNECTED,
-    representative: str = FIRST,
-    verify: VerifyName = ESTIMATE,
+    verify: VerifyName | None = None,
     texts: Any = None,
     id: str = "id",
     text: str = "text",
+    policy: PolicyName = "connected",
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = jobs.DRIVER_LINKS,
+    driver_links: int = finding.DRIVER_LINKS,
 ) -> Any:
     """Return the clusters of matching documents: id, representative; only those of two or more.
 
-    The arguments are those of `pairs`.  `policy`: "connected" joins whatever pairs connect; by
-    "star", every document matches its representative.  `representative`: "first" is the least id;
-    the name of a column of `sketches` is the document with its least value, of equal ones the
-    least id; nulls come last.  Documents with equal sketches match also with verify="exact".
+    The criterion, `verify`, `texts`, `id` and `text` are those of `pairs`.  `policy`: "connected"
+    joins whatever pairs connect; by "star", every document matches its representative.  Documents
+    with equal sketches match also where texts decide.
+
+    `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
+    so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
+    in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
+    of a column of `sketches`, as its type compares; null, NaN and an empty text come last.  Of
+    documents with equal values, the one with the least id is taken.
+
     `checkpoint`: a folder that all processes can write; it is needed if there are more
     than `driver_links` links.  Give each job a folder of its own.
 
     The search runs at once, and nothing remains cached of it, but for policy="star" the result: it
     is written to `checkpoint`, or cached until you call its `unpersist()`.
     """
-    one_of("policy", policy, POLICIES)
-    if representative != FIRST:
-        frames.column_type(sketches, representative)
+    check_policy(policy)
+    settings = Settings(
+        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    )
+    given = finding.texts_of(sketches, texts, id, text)
+    own_text = texts if isinstance(texts, str) else None
+    preference = preference_of(keep, sketches, text=own_text, texts=given)
+    decisive = finding.deciding(given, verify, settings)
+    return members(preference.with_value(sketches), settings, decisive, policy, preference)
+
+
+def members(
+    sketches: Any, settings: Settings, texts: Any, policy: str, preference: Preference
+) -> Any:
+    """Return the members of clusters: id, representative; `texts` decide if they are not None."""
     with Held() as held:
-        job = jobs.job_of(
-            sketches, Asked(similarity, distance, recall), held, verify=verify, texts=texts, id=id,
-            text=text, checkpoint=checkpoint, partitions=partitions, block_limit=block_limit,
-            driver_links=driver_links,
-        )  # fmt: skip
+        job = finding.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)
         found = None
         if policy == CONNECTED and job.texts is None:
             links = finding.links_of_rows(collapsed.firsts, job)
         else:
-            found = held.keep(verifying.matching_rows(collapsed.firsts, job))
+            found = held.keep(pairing.matching_rows(collapsed.firsts, job))
             links = found.select("left_key", "right_key")
         joined = components.joined(links.union(_links_of_copies(collapsed.every)), job)
-        named = _with_places(joined, job.keyed, representative)
+        named = preference.placed(joined.join(job.keyed.sketches, "key"))
         if policy == CONNECTED:
             held.release()
-            return _led_by_first(named)
-        return held.made(_stars(named, collapsed, found, job), checkpoint, "clusters")
+            return _led_by_first(named, preference)
+        return held.made(
+            _stars(named, preference, collapsed, found, job), settings.checkpoint, "clusters"
+        )
 
 
 def _collapsed(job: Job) -> _Collapsed:
     rows, width = finding.rows_of(job)
-    every = job.held.keep(copies.collapsed(rows, width, job.partitions))
+    every = job.held.keep(packing.collapsed(rows, width, job.partitions))
     has_row = frames.functions().col("row").isNotNull()
     return _Collapsed(every, every.where(has_row).select("key", "row"))
 
@@ -95,27 +189,18 @@ def _links_of_copies(every: Any) -> Any:
     )
 
 
-def _with_places(joined: Any, keyed: Keyed, representative: str) -> Any:
-    """Return key, root, id and place of the members of components."""
-    column = frames.functions().col
-    value = column("id" if representative == FIRST else representative)
-    place = frames.functions().struct(value.isNull(), value).alias("place")
-    return joined.join(keyed.sketches.select("key", "id", place), "key")
+def _led_by_first(named: Any, preference: Preference) -> Any:
+    """Return the members of components with the preferred one of each."""
+    window = frames.window().partitionBy("root").orderBy(*preference.order())
+    first = frames.functions().first("id").over(window)
+    return named.select("id", first.alias("representative"))
 
 
-def _led_by_first(named: Any) -> Any:
-    """Return the members of components with the first of each."""
-    functions = frames.functions()
-    first = functions.min(functions.struct("place", "id"))["id"].alias("representative")
-    leaders = named.groupBy("root").agg(first)
-    return named.join(leaders, "root").select("id", "representative")
-
-
-def _stars(named: Any, collapsed: _Collapsed, found: Any, job: Job) -> Any:
+def _stars(named: Any, preference: Preference, collapsed: _Collapsed, found: Any, job: Job) -> Any:
     """Return the members of stars of the pairs `found`; each star lies within a component."""
     functions = frames.functions()
     column = functions.col
-    order = frames.window().partitionBy("root").orderBy("place", "id")
+    order = frames.window().partitionBy("root").orderBy(*preference.order())
     ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
     ranked_rows = job.held.keep(_ranked_rows(collapsed.every, ranked))
     owned = _owners(found, ranked_rows, job)

@@ -18,8 +18,7 @@ from simdb.distributed import LinkForest, chunks_of, components
 from simdb.errors import OptionError
 from simdb.spark import frames, packing
 from simdb.spark.finding import LINKS, Job
-from simdb.spark.frames import I64
-from simdb.spark.held import Held
+from simdb.spark.frames import I64, Held
 
 # A task joins so many forests of others to one.
 FORESTS = 32
@@ -36,16 +35,17 @@ def joined(links: Any, job: Job, name: str = "components") -> Any:
         forests = held.keep(links.mapInArrow(_join_some, LINKS))
         count = forests.count()
         documents = job.keyed.document_count
-        if count > documents and documents <= job.driver_links:
+        most, checkpoint = job.settings.driver_links, job.settings.checkpoint
+        if count > documents and documents <= most:
             forests, count = _in_one(forests, job.partitions, held)
-        if count <= job.driver_links:
+        if count <= most:
             return _by_driver(forests)
-        if job.checkpoint is None:
+        if checkpoint is None:
             raise OptionError(
-                f"there are more than {job.driver_links:,} links; give checkpoint=, a folder that"
+                f"there are more than {most:,} links; give checkpoint=, a folder that"
                 " all processes can write, where they are joined in rounds"
             )
-        stars = _in_rounds(forests, job.partitions, f"{job.checkpoint}/{name}")
+        stars = _in_rounds(forests, job.partitions, f"{checkpoint}/{name}")
     column = frames.functions().col
     roots = stars.select(column("right_key").alias("key")).distinct()
     return stars.select(column("left_key").alias("key"), column("right_key").alias("root")).union(

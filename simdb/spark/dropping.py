@@ -9,30 +9,33 @@ import numpy as np
 from simdb.checks import one_of, shown
 from simdb.choices import NullName, PolicyName, VerifyName
 from simdb.distributed import exact_similarities
-from simdb.engine.clusters.find import CONNECTED, POLICIES
-from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
+from simdb.engine.clusters.find import check_policy
+from simdb.engine.search.judge import ESTIMATE
 from simdb.errors import OptionError
 from simdb.functions import similarities
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.signatures import Signatures
-from simdb.spark import clustering, frames, jobs, sketching, verifying
-from simdb.spark.clustering import FIRST
-from simdb.spark.held import Held, stored
+from simdb.spark import clustering, finding, frames, pairing, sketching
+from simdb.spark.clustering import VALUE, Preference, preference_of
+from simdb.spark.finding import Settings
+from simdb.spark.frames import Held, stored
+from simdb.spark.sketching import DROP, ERROR, ON_NULL
 from simdb.values import Fingerprints
 from simdb.vector_form import signs_of, unpack_minima
 
-KEEP, DROP, ERROR = ON_NULL = ("keep", "drop", "error")
-PLACE = "simdb_place"
 NAMED_CLUSTERS = 5
 
 
 class _Documents(NamedTuple):
-    """The documents of a job: id, text and, where it decides who stays, a place."""
+    """The documents of a job: id, text and, if it decides which one stays, a value of each.
+
+    `texts`: id and text if texts decide what matches, otherwise None.
+    """
 
     df: Any
     sketch: Simhash | Minhash
-    verify: str
+    texts: Any
 
 
 def drop_duplicates(
@@ -41,88 +44,85 @@ def drop_duplicates(
     sketch: Simhash | Minhash | None = None,
     id: str = "id",
     text: str = "text",
+    keep: str = "first",
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    verify: VerifyName = ESTIMATE,
-    policy: PolicyName = CONNECTED,
-    keep: str = FIRST,
+    verify: VerifyName | None = None,
+    policy: PolicyName = "star",
     max_share: float | None = None,
     on_null: NullName = "keep",
     checkpoint: str | None = None,
     partitions: int | None = None,
     block_limit: int | None = None,
-    driver_links: int = jobs.DRIVER_LINKS,
+    driver_links: int = finding.DRIVER_LINKS,
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
-    Its attribute `dropped` is a DataFrame of what was removed: id, representative, similarity.  So
-    the result stands wherever that of `df.dropDuplicates()` does; keep it to ask for `dropped`,
+    Its attribute `removed` is a DataFrame of what was removed: id, representative, similarity.  So
+    the result stands wherever that of `df.dropDuplicates()` does; keep it to ask for `removed`,
     which a DataFrame made of it does not have.
 
-    The criterion, `verify` and `policy` are those of `clusters`; without similarity= and distance=,
-    the default of a database is used.  `keep`: which row of a cluster survives: "first" is the
-    least id; the name of a column, the row with its least value.  Rows without a text are kept by
-    on_null="keep", removed by "drop" and refused by "error".
+    The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
+    "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
+    used.  By policy="star", every row that is removed matches the row that stays.  Texts decide by
+    their exact similarity; sketches do about a distance alone, or with verify="estimate".  Rows
+    without a text are kept by on_null="keep", removed by "drop" and refused by "error".
 
     `max_share`: the largest share of the texts that may be removed.  Of more, OptionError names the
-    largest clusters.  `checkpoint`: a folder that all processes can write; sketches and `dropped`
-    are written there, and not held in memory and on local disks.  Give each job a folder of its
-    own.  Without it `dropped` remains cached, and nothing else, until you call its `unpersist()`.
-    Texts are not shuffled, unless verify="exact" needs them, while at most `driver_links` rows are
-    removed.  The search runs at once, and reads `df` once; the rows are read again when the result
-    is.
+    largest clusters.  `checkpoint`: a folder that all processes can write, of this job alone;
+    sketches and `removed` are written there, and not held in memory and on local disks.  Without it
+    `removed` remains cached, and nothing else, until you call its `unpersist()`.
+
+    The search runs at once.  It reads `df` once to sketch it, and texts that decide again.  Where
+    sketches decide, no texts are shuffled while at most `driver_links` rows are removed.
     """
-    _check(policy, on_null, verify, max_share)
-    documents = _documents(df, sketch, id, text, keep, verify)
+    check_policy(policy)
+    one_of("on_null", on_null, ON_NULL)
+    _check_share(max_share)
+    given = Simhash() if sketch is None else sketch
     if similarity is None and distance is None:
-        similarity = _default_similarity(documents)
+        similarity = _default_similarity(given, verify)
+    settings = Settings(
+        similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
+    )
+    texts = finding.deciding(finding.texts_of(df, df, id, text), verify, settings)
+    preference = preference_of(keep, df, text=text)
+    documents = _Documents(_selected(df, id, text, preference), given, texts)
     with Held() as held:
         sketches = _sketches(documents, on_null, checkpoint, held)
-        found = clustering.clusters(
-            sketches, similarity=similarity, distance=distance, recall=recall, policy=policy,
-            representative=FIRST if keep == FIRST else PLACE, verify=verify,
-            texts=documents.df if verify == EXACT else None, checkpoint=checkpoint,
-            partitions=partitions, block_limit=block_limit, driver_links=driver_links,
-        )  # fmt: skip
-        dropped = stored(_compared(held.take(found), sketches, documents), checkpoint, "dropped")
-        if max_share is not None:
-            _check_removed(dropped, sketches, max_share)
+        found = clustering.members(sketches, settings, texts, policy, preference)
+        removed = stored(_compared(held.take(found), sketches, documents), checkpoint, "removed")
+        _check_removed(removed, sketches, max_share)
     rows = df if on_null != DROP else df.where(frames.functions().col(text).isNotNull())
-    survivors = _without(rows, id, dropped, driver_links)
-    survivors.dropped = dropped
+    survivors = _without(rows, id, removed, driver_links)
+    survivors.removed = removed
     return survivors
 
 
-def _documents(
-    df: Any, sketch: Simhash | Minhash | None, id: str, text: str, keep: str, verify: str
-) -> _Documents:
-    functions = frames.functions()
+def _default_similarity(sketch: Simhash | Minhash, verify: str | None) -> float:
+    if verify == ESTIMATE:
+        return Options(sketch=sketch).similarity
+    return pairing.default_least(sketch)
+
+
+def _selected(df: Any, id: str, text: str, preference: Preference) -> Any:
+    """Return id, text and the value by which is preferred, if there is one."""
+    column = frames.functions().col
     kind = frames.id_type(df, id)
-    frames.column_type(df, text)
-    columns = [functions.col(id).cast(kind).alias("id"), functions.col(text).alias("text")]
-    if keep != FIRST:
-        frames.column_type(df, keep)
-        columns.append(functions.col(keep).alias(PLACE))
-    return _Documents(df.select(*columns), Simhash() if sketch is None else sketch, verify)
+    named = [column(id).cast(kind).alias("id"), column(text).alias("text")]
+    valued = preference.with_value(df)
+    return valued.select(*named, *(name for name in valued.columns if name == VALUE))
 
 
 def _sketches(documents: _Documents, on_null: str, checkpoint: str | None, held: Held) -> Any:
     """Return the sketches, which are made once."""
     df, sketch = documents.df, documents.sketch
-    on_null = sketching.ERROR if on_null == ERROR else sketching.SKIP
-    keep = [PLACE] if PLACE in df.columns else []
-    if isinstance(sketch, Minhash):
-        made = sketching.signatures(df, sketch, on_null=on_null, keep=keep)
-    else:
-        made = sketching.fingerprints(df, sketch, on_null=on_null, keep=keep)
+    on_null = ERROR if on_null == ERROR else DROP
+    columns = [name for name in df.columns if name == VALUE]
+    make: Any = sketching.signatures if isinstance(sketch, Minhash) else sketching.fingerprints
+    made = make(df, sketch, on_null=on_null, columns=columns)
     return held.keep(made) if checkpoint is None else stored(made, checkpoint, "sketches")
-
-
-def _default_similarity(documents: _Documents) -> float:
-    if documents.verify == EXACT:
-        return verifying.default_least(documents.sketch)
-    return Options(sketch=documents.sketch).similarity
 
 
 def _compared(found: Any, sketches: Any, documents: _Documents) -> Any:
@@ -132,8 +132,8 @@ def _compared(found: Any, sketches: Any, documents: _Documents) -> Any:
     kind = frames.id_type(sketches, "id")
     schema = f"id {kind}, representative {kind}, similarity float"
     sides = ("id", "representative")
-    if documents.verify == EXACT:
-        content = documents.df.select("id", functions.col("text").cast("string").alias("content"))
+    if documents.texts is not None:
+        content = documents.texts.withColumnRenamed("text", "content")
         task: Any = partial(_compare_texts, documents.sketch)
     else:
         name = "signature" if isinstance(documents.sketch, Minhash) else "vector"
@@ -183,36 +183,35 @@ def _with_similarity(batch: Any, found: Any) -> Any:
     )
 
 
-def _without(rows: Any, id: str, dropped: Any, driver_links: int) -> Any:
-    """Return the rows whose ids are not among the dropped ones."""
+def _without(rows: Any, id: str, removed: Any, driver_links: int) -> Any:
+    """Return the rows whose ids are not among the removed ones."""
     functions = frames.functions()
-    name = "simdb_dropped_id"
-    ids = frames.broadcast_if_few(dropped.select(functions.col("id").alias(name)), driver_links)
+    name = "simdb_removed_id"
+    ids = frames.broadcast_if_few(removed.select(functions.col("id").alias(name)), driver_links)
     kind = frames.id_type(rows, id)
     return rows.join(ids, rows[id].cast(kind) == ids[name], "left_anti")
 
 
-def _check(policy: str, on_null: str, verify: str, max_share: Any) -> None:
-    one_of("policy", policy, POLICIES)
-    one_of("on_null", on_null, ON_NULL)
-    one_of("verify", verify, VERIFICATIONS)
+def _check_share(max_share: Any) -> None:
     is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
     if max_share is not None and not (is_number and 0 <= max_share <= 1):
         raise OptionError(f"max_share must be from 0 to 1, or None, got {shown(max_share)}")
 
 
-def _check_removed(dropped: Any, sketches: Any, max_share: float) -> None:
+def _check_removed(removed: Any, sketches: Any, max_share: float | None) -> None:
     """Raise OptionError, which names the largest clusters, if too much would be removed."""
-    count, documents = dropped.count(), sketches.count()
+    if max_share is None:
+        return
+    count, documents = removed.count(), sketches.count()
     if count <= max_share * documents:
         return
     functions = frames.functions()
     largest = (
-        dropped.groupBy("representative").count()
+        removed.groupBy("representative").count()
         .orderBy(functions.col("count").desc(), "representative").take(NAMED_CLUSTERS)
     )  # fmt: skip
     named = ", ".join(f"{row['representative']!r} ({row['count']:,} removed)" for row in largest)
-    dropped.unpersist()
+    removed.unpersist()
     raise OptionError(
         f"{count:,} of {documents:,} documents would be removed, more than max_share={max_share:g};"
         f" most by {named}; look at these, and give a larger max_share=, a higher similarity= or"

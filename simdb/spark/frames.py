@@ -1,10 +1,17 @@
-"""Frames: the door to PySpark, and arrays in the columns of its batches.
+"""Frames: the door to PySpark, its sessions, and arrays in the columns of its batches.
 
 A Python task of Spark gets and returns batches of Arrow.  Rows of bytes of one length, and numbers,
-travel as binary columns without a Python object for each.
+travel as binary columns without a Python object for each.  `Held` releases what a job has cached
+when its result was made.
 """
 
-from collections.abc import Iterator
+import os
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -17,9 +24,14 @@ from simdb.errors import InputError, OptionError
 REMEDY = "needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas"
 LEAST_VERSION = (4, 1)
 LONG_TYPES = ("bigint", "int", "smallint", "tinyint")
-
 U8 = npt.NDArray[np.uint8]
 I64 = npt.NDArray[np.int64]
+LOCAL = "local[*]"
+LOOK_SECONDS = 0.5
+# The last line of the trace of a task that an error of simdb has ended.
+OWN_ERROR = re.compile(r"^simdb\.errors\.\w+: (.*)$", re.MULTILINE)
+# stage, tasks done, tasks of the stage.
+Report = Callable[[int, int, int], None]
 
 
 def pyarrow() -> Any:
@@ -117,3 +129,122 @@ def numbers_of(column: Any) -> I64:
 def blobs_of(column: Any) -> Iterator[Any]:
     """Return each value of a binary column as a buffer, without a copy."""
     return (each.as_buffer() for each in column)
+
+
+class Held:
+    """The frames that a job reads several times; `with` releases them, also after an error."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self._frames: list[Any] = []
+
+    def __enter__(self) -> "Held":
+        """Begin a job."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the job."""
+        self.release()
+
+    def keep(self, frame: Any) -> Any:
+        """Return the same rows, which are computed once, in memory and on local disks."""
+        self._frames.append(frame.persist())
+        return frame
+
+    def take(self, frame: Any) -> Any:
+        """Return the same frame, which is released with the others if it is cached."""
+        self._frames.append(frame)
+        return frame
+
+    def made(self, result: Any, checkpoint: str | None, name: str) -> Any:
+        """Return the result of a job: computed now if it was made of what is held."""
+        return stored(result, checkpoint, name) if self._frames else result
+
+    def release(self) -> None:
+        """Release what is held."""
+        while self._frames:
+            self._frames.pop().unpersist()
+
+
+def stored(frame: Any, checkpoint: str | None, name: str) -> Any:
+    """Return the same rows, computed now: read from the checkpoint, or persisted."""
+    if checkpoint is not None:
+        path = f"{checkpoint}/{name}"
+        frame.write.mode("overwrite").parquet(path)
+        return frame.sparkSession.read.parquet(path)
+    frame.persist()
+    try:
+        frame.count()
+    except BaseException:
+        frame.unpersist()
+        raise
+    return frame
+
+
+@contextmanager
+def session(
+    master: str | None, settings: Mapping[str, str], report: Report | None = None
+) -> Iterator[Any]:
+    """Yield a session of Spark, which is stopped afterwards if it was made here.
+
+    `master`: None takes that of the configuration of Spark, or this machine.  `report` is called in
+    a thread of its own, twice a second, with the first stage that runs.  An error of a task
+    becomes an InputError with its message.  Raises OptionError without PySpark or Java.
+    """
+    functions()
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise OptionError(
+            "Spark needs Java 17 or 21: install it (Debian: default-jre-headless), or set JAVA_HOME"
+        )
+    builder = import_module("pyspark.sql").SparkSession.builder
+    known = import_module("pyspark.sql").SparkSession.getActiveSession()
+    if known is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.appName("simdb").config("spark.ui.showConsoleProgress", "false")
+        if master is not None or "SPARK_CONF_DIR" not in os.environ:
+            builder = builder.master(LOCAL if master is None else master)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    errors = import_module("pyspark.errors").PySparkException
+    try:
+        with _watched(made, report):
+            yield made
+    except errors as error:
+        own = OWN_ERROR.findall(str(error))
+        raise InputError(own[-1] if own else str(error).partition("\n")[0]) from error
+    finally:
+        if known is None:
+            made.stop()
+
+
+def exists(spark: Any, path: str) -> bool:
+    """Return whether something is at a path, of any file system that Spark knows."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    found = place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place)
+    return bool(found)
+
+
+@contextmanager
+def _watched(spark: Any, report: Report | None) -> Iterator[None]:
+    """Call `report` while the block runs."""
+    if report is None:
+        yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(spark, report, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _watch(spark: Any, report: Report, over: threading.Event) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    while not over.wait(LOOK_SECONDS):
+        for stage in sorted(tracker.getActiveStageIds())[:1]:
+            info = tracker.getStageInfo(stage)
+            if info is not None:
+                report(stage, info.numCompletedTasks, info.numTasks)

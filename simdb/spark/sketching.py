@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simdb.checks import one_of
+from simdb.choices import NullName
 from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.options import Simhash
@@ -17,9 +18,10 @@ from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.spark import frames
 from simdb.values import EMPTY
 
-SKIP, ERROR = ON_NULL = ("skip", "error")
+KEEP, DROP, ERROR = ON_NULL = ("keep", "drop", "error")
 # The options of a sketch stand in the metadata of its column, also in Parquet files.
 METADATA = "simdb.sketch"
+TEXT = "simdb_text"
 
 
 def fingerprints(
@@ -28,20 +30,21 @@ def fingerprints(
     *,
     id: str = "id",
     text: str = "text",
-    on_null: str = SKIP,
-    keep: Sequence[str] = (),
+    on_null: NullName = "keep",
+    columns: Sequence[str] = (),
 ) -> Any:
     """Return the fingerprints of texts: id, fp BIGINT, vector BINARY, is_empty BOOLEAN.
 
     `fp` has the 64 bits, and `vector` the rounded weights, as a database stores them.  `on_null`:
-    rows without a text are left out by "skip", and refused by "error"; rows without an id always.
-    `keep`: other columns that the result has, too, such as one that `clusters` chooses by.
+    rows without a text are kept by "keep", as one that is empty and matches nothing, left out by
+    "drop", and refused by "error"; rows without an id are always refused.  `columns`: other columns
+    of `df` that the result has, too, such as one that `clusters` chooses by.
     """
     sketch = Simhash() if sketch is None else sketch
     if not isinstance(sketch, Simhash):
         raise OptionError(f"fingerprints needs a simdb.Simhash, got {type(sketch).__name__}")
-    columns = {"fp": "bigint", "vector": "binary", "is_empty": "boolean"}
-    return _sketched(df, sketch, id, text, on_null, keep, columns, "vector")
+    made = {"fp": "bigint", "vector": "binary", "is_empty": "boolean"}
+    return _sketched(_selected(df, id, text, columns), sketch, on_null, made, "vector")
 
 
 def signatures(
@@ -50,8 +53,8 @@ def signatures(
     *,
     id: str = "id",
     text: str = "text",
-    on_null: str = SKIP,
-    keep: Sequence[str] = (),
+    on_null: NullName = "keep",
+    columns: Sequence[str] = (),
 ) -> Any:
     """Return the MinHash signatures of texts: id, signature BINARY, is_empty BOOLEAN.
 
@@ -60,8 +63,8 @@ def signatures(
     sketch = Minhash() if sketch is None else sketch
     if not isinstance(sketch, Minhash):
         raise OptionError(f"signatures needs a simdb.Minhash, got {type(sketch).__name__}")
-    columns = {"signature": "binary", "is_empty": "boolean"}
-    return _sketched(df, sketch, id, text, on_null, keep, columns, "signature")
+    made = {"signature": "binary", "is_empty": "boolean"}
+    return _sketched(_selected(df, id, text, columns), sketch, on_null, made, "signature")
 
 
 def sketch_of(sketches: Any) -> Simhash | Minhash:
@@ -76,35 +79,38 @@ def sketch_of(sketches: Any) -> Simhash | Minhash:
     )
 
 
-def _sketched(
-    df: Any,
-    sketch: Simhash | Minhash,
-    id: str,
-    text: str,
-    on_null: str,
-    keep: Sequence[str],
-    columns: dict[str, str],
-    described: str,
-) -> Any:
-    one_of("on_null", on_null, ON_NULL)
+def _selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
+    """Return id, text and other columns, of which one can be the text again."""
     functions = frames.functions()
     frames.column_type(df, text)
     kind = frames.id_type(df, id)
+    for name in columns:
+        frames.column_type(df, name)
+    return df.select(
+        functions.col(id).cast(kind).alias("id"), functions.col(text).alias(TEXT), *columns
+    )
+
+
+def _sketched(
+    given: Any, sketch: Simhash | Minhash, on_null: str, made: dict[str, str], described: str
+) -> Any:
+    """Return the sketches of id, text and other columns.
+
+    `made`: the columns of a sketch, with their types.  `described` gets the options as metadata.
+    """
+    one_of("on_null", on_null, ON_NULL)
     if sketch.idf is not None or sketch.tokeniser:
         raise OptionError(
             "an IDF table or a tokeniser of your own does not travel to the tasks of Spark; use a"
             " sketch without them"
         )
-    given = df.select(
-        functions.col(id).cast(kind).alias("id"), functions.col(text).alias("text"), *keep
-    )
-    others = {name: frames.column_type(df, name) for name in keep}
-    made_columns = {"id": kind, **columns, **others}
-    schema = ", ".join(f"`{name}` {type}" for name, type in made_columns.items())
-    made = given.mapInArrow(partial(_sketch_batches, sketch, on_null), schema)
+    others = {name: frames.column_type(given, name) for name in given.columns[2:]}
+    types = {"id": frames.id_type(given, "id"), **made, **others}
+    schema = ", ".join(f"`{name}` {type}" for name, type in types.items())
+    sketches = given.mapInArrow(partial(_sketch_batches, sketch, on_null), schema)
     settings = {name: value for name, value in asdict(sketch).items() if name != "idf"}
     note = json.dumps([type(sketch).__name__, settings])
-    return made.withMetadata(described, {METADATA: note})
+    return sketches.withMetadata(described, {METADATA: note})
 
 
 def _sketch_batches(
@@ -119,6 +125,7 @@ def _sketch_batches(
 
 
 def _without_nulls(batch: Any, on_null: str) -> Any:
+    """Return a batch in which every row has a text."""
     ids, texts = batch.column(0), batch.column(1)
     if ids.null_count:
         raise InputError(
@@ -130,10 +137,13 @@ def _without_nulls(batch: Any, on_null: str) -> Any:
     if on_null == ERROR:
         at = texts.is_null().to_numpy(zero_copy_only=False).argmax()
         raise InputError(
-            f"the document {ids[int(at)].as_py()!r} has no text; give on_null='skip' to leave such"
-            " rows out"
+            f"the document {ids[int(at)].as_py()!r} has no text; give on_null='keep' to keep such"
+            " rows, or on_null='drop' to leave them out"
         )
-    return batch.filter(texts.is_valid())
+    if on_null == DROP:
+        return batch.filter(texts.is_valid())
+    empty = frames.pyarrow().scalar("").cast(texts.type)
+    return batch.set_column(1, batch.schema.field(1), texts.fill_null(empty))
 
 
 def _sketch_batch(sketcher: AnySketcher, batch: Any, *, is_minhash: bool) -> Any:

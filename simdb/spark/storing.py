@@ -1,4 +1,7 @@
-"""Storing: sketches become a sharded database, each shard written by one task."""
+"""Storing: sketches become a sharded database, in which the texts of a DataFrame are looked up.
+
+`write_database` and `query`; the tasks of both open the database under the same path.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,17 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from simdb import kernel
+from simdb import database, kernel
 from simdb.checks import instance
-from simdb.errors import OptionError
+from simdb.database import Database
+from simdb.engine.search.where import Where
+from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
+from simdb.search import SearchLike
 from simdb.sharding.routing import check_shards
+from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
 from simdb.sharding.writing import finish_sharded, write_shard
 from simdb.signatures import Signatures
-from simdb.spark import frames, keys, sketching
+from simdb.spark import frames, packing, sketching
 from simdb.spark.finding import partitions_of
-from simdb.storage.files.shards_file import Shard
+from simdb.storage.files.shards_file import Shard, has_shards_file
 from simdb.values import Fingerprints
 from simdb.vector_form import unpack_minima
 
@@ -27,6 +34,8 @@ from simdb.vector_form import unpack_minima
 CHUNK_DOCUMENTS = 1 << 18
 SCHEMA = "place int, chunk int, content binary"
 MARK = -1
+Asked = dict[str, Any]
+ID_TYPES = {int: "bigint", str: "string", bytes: "binary"}
 
 
 def write_database(
@@ -63,7 +72,7 @@ def write_database(
         raise OptionError(
             "a database is written of sketches with vectors; make them with store_volatility=True"
         )
-    keyed = keys.checked_keys(sketches, partitions_of(sketches, partitions))
+    keyed = packing.checked_keys(sketches, partitions_of(sketches, partitions))
     chunks = max(keyed.document_count // (shards * CHUNK_DOCUMENTS), 1)
     columns = ["signature"] if isinstance(sketch, Minhash) else ["fp", "vector"]
     functions = frames.functions()
@@ -176,3 +185,74 @@ def _sketches(table: Any, sketch: Simhash | Minhash) -> Fingerprints | Signature
     bits = frames.numbers_of(batch.column("fp")).view(np.uint64)
     vectors = frames.rows_of(batch.column("vector"), sketch.vector_bytes)
     return Fingerprints.from_vectors(bits, vectors)
+
+
+def query(
+    df: Any,
+    path: str | os.PathLike[str],
+    *,
+    id: str = "id",
+    text: str = "text",
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    limit: int | None = None,
+    search: SearchLike | None = None,
+    where: Where | None = None,
+) -> Any:
+    """Return what a database has for each text: id, match, distance INT, similarity FLOAT.
+
+    `path`: a database, or a sharded one as `write_database` makes; every process must be able to
+    read it.  The criterion is that of `Database.query_many`; `limit`: the matches of each text, the
+    best ones; None for all.  `search`: see `Database.query`.  `where`: a
+    function of the metadata of a stored document, which travels to the tasks; only documents for
+    which it returns true are matches.  Rows without a text match nothing.  The result is computed
+    where the texts are, and they do not travel.  A task of Spark has one thread.
+
+    Raises OptionError for a criterion that the database cannot answer, InputError for ids that are
+    not string or whole numbers, NotFoundError if there is no database.
+    """
+    place = os.path.abspath(os.fsdecode(path))
+    functions = frames.functions()
+    frames.column_type(df, text)
+    kind = frames.id_type(df, id)
+    asked: Asked = {
+        "similarity": similarity,
+        "distance": distance,
+        "recall": recall,
+        "limit": limit,
+        "search": search,
+    }
+    if where is not None:
+        asked["where"] = where
+    with _opened(place) as held:
+        held.query_many([], **asked)
+        own = next(iter(held), 0)
+    if type(own) not in ID_TYPES:
+        raise InputError(f"ids of {place} are {type(own).__name__}, which Spark cannot hold")
+    given = df.select(functions.col(id).cast(kind).alias("id"), functions.col(text).alias("text"))
+    schema = f"id {kind}, match {ID_TYPES[type(own)]}, distance int, similarity float"
+    return given.mapInArrow(partial(_look_up, place, asked), schema)
+
+
+def _opened(path: str) -> Database[Any] | ShardedDatabase[Any]:
+    return open_sharded(path) if has_shards_file(path) else database.open(path, "r")
+
+
+def _look_up(path: str, asked: Asked, batches: Iterable[Any]) -> Iterator[Any]:
+    """Look batches of ids and texts up: a task."""
+    arrow = frames.pyarrow()
+    with _opened(path) as held:
+        for batch in batches:
+            known = batch.filter(batch.column(1).is_valid())
+            found = held.query_many(known.column(1), threads=1, **asked)
+            queries = np.repeat(np.arange(len(known)), np.diff(found.offsets))
+            if len(queries):
+                yield frames.batch_of(
+                    {
+                        "id": known.column(0).take(arrow.array(queries)),
+                        "match": arrow.array(found.ids.tolist()),
+                        "distance": found.distances.astype(np.int32),
+                        "similarity": arrow.array(found.similarities, from_pandas=True),
+                    }
+                )

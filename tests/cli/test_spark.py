@@ -33,5 +33,6 @@ def test_running_names_what_to_install(simdb_run, without_pyspark):
 
 def test_wrong_use_is_found_before_spark_starts(simdb_run, without_pyspark):
     assert "--conf takes NAME=VALUE" in simdb_run("spark", "dedup", "a", "b", "--conf", "x").notes
+    assert "--keep must be" in simdb_run("spark", "dedup", "a", "b", "--keep", "date").notes
     assert simdb_run("spark", "dedup", "a").code == 2
     assert "No such command 'dedupe'" in simdb_run("spark", "dedupe").notes

@@ -20,7 +20,7 @@ import simdb
 from simdb import spark as ss
 
 TASKS = {
-    "map": ("simdb.spark.tasks", "_pack_parts"),
+    "map": ("simdb.spark.finding", "_pack_parts"),
     "reduce": ("simdb.spark.finding", "_find_pairs"),
     "components": ("simdb.spark.components", "_star"),
 }

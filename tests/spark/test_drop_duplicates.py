@@ -41,8 +41,8 @@ def expected_of(ids, **asked):
     }
 
 
-def dropped_of(result):
-    rows = result.dropped.collect()
+def removed_of(result):
+    rows = result.removed.collect()
     found = {row["id"]: (row["representative"], row["similarity"]) for row in rows}
     assert len(found) == len(rows)
     return found
@@ -50,7 +50,7 @@ def dropped_of(result):
 
 @pytest.mark.parametrize("policy", ["connected", "star"])
 @pytest.mark.parametrize("has_checkpoint", [False, True])
-def test_dropped_rows_are_those_of_a_database(documents, tmp_path, policy, has_checkpoint):
+def test_removed_rows_are_those_of_a_database(documents, tmp_path, policy, has_checkpoint):
     checkpoint = str(tmp_path / "work") if has_checkpoint else None
 
     result = ss.drop_duplicates(
@@ -60,7 +60,7 @@ def test_dropped_rows_are_those_of_a_database(documents, tmp_path, policy, has_c
 
     expected = expected_of(IDS, distance=6, policy=policy)
     assert len(expected) > 20
-    assert dropped_of(result) == expected
+    assert removed_of(result) == expected
     assert result.columns == documents.columns
     rows = {row["url"]: row["body"] for row in result.collect()}
     assert rows == {id: text for id, text in BY_ID.items() if id not in expected} | {"none": None}
@@ -72,13 +72,14 @@ def test_signatures_decide_and_rows_are_kept_by_a_column(documents, tmp_path):
     sketch = simdb.Minhash(permutations=64)
 
     result = ss.drop_duplicates(
-        documents, id="url", text="body", sketch=sketch, similarity=0.8, keep="rank",
-        on_null="drop", partitions=3, checkpoint=str(tmp_path / "work"),
+        documents, id="url", text="body", sketch=sketch, similarity=0.8, keep="min:rank",
+        verify="estimate", policy="connected", on_null="drop", partitions=3,
+        checkpoint=str(tmp_path / "work"),
     )  # fmt: skip
 
     expected = expected_of(IDS[::-1], sketch=sketch, similarity=0.8)
     assert len(expected) > 20
-    assert dropped_of(result) == expected
+    assert removed_of(result) == expected
     assert result.count() == len(TEXTS) - len(expected)
 
 
@@ -87,8 +88,8 @@ def test_texts_decide(documents, policy):
     sketch = simdb.Minhash()
 
     result = ss.drop_duplicates(
-        documents, id="url", text="body", sketch=sketch, similarity=0.75, verify="exact",
-        policy=policy, partitions=4,
+        documents, id="url", text="body", sketch=sketch, similarity=0.75, policy=policy,
+        partitions=4,
     )  # fmt: skip
 
     expected = expected_of(
@@ -96,20 +97,20 @@ def test_texts_decide(documents, policy):
         method="banding",
     )  # fmt: skip
     assert len(expected) > 20
-    assert dropped_of(result) == expected
+    assert removed_of(result) == expected
     estimated = ss.drop_duplicates(
-        documents, id="url", text="body", sketch=sketch, similarity=0.75, policy=policy,
-        partitions=4,
+        documents, id="url", text="body", sketch=sketch, similarity=0.75, verify="estimate",
+        policy=policy, partitions=4,
     )  # fmt: skip
-    assert set(dropped_of(estimated)) != set(expected)
+    assert set(removed_of(estimated)) != set(expected)
 
 
 def test_exact_pairs_of_fingerprints_are_no_others_and_most(documents):
     sketches = ss.fingerprints(documents, id="url", text="body").cache()
 
     rows = ss.pairs(
-        sketches, similarity=0.75, recall=0.99, verify="exact", texts=documents, id="url",
-        text="body", partitions=3,
+        sketches, similarity=0.75, recall=0.99, texts=documents, id="url", text="body",
+        partitions=3,
     ).collect()  # fmt: skip
 
     with simdb.open(None) as database:
@@ -142,7 +143,7 @@ def test_a_large_removal_is_refused_with_its_largest_cluster(spark):
 def test_impossible_arguments_are_refused(documents):
     ask = {"id": "url", "text": "body"}
     for match, arguments in {
-        "no column 'rang'": {"keep": "rang"},
+        "no column 'rang'": {"keep": "max:rang"},
         "max_share": {"max_share": 2},
         "on_null": {"on_null": "skip"},
         "policy": {"policy": "stars"},
@@ -153,11 +154,9 @@ def test_impossible_arguments_are_refused(documents):
     sketches = ss.fingerprints(documents, **ask)
     with pytest.raises(simdb.OptionError, match="texts="):
         ss.pairs(sketches, similarity=0.8, verify="exact")
-    with pytest.raises(simdb.OptionError, match="texts="):
-        ss.clusters(sketches, similarity=0.8, texts=documents)
+    with pytest.raises(simdb.OptionError, match="texts= must be the DataFrame"):
+        ss.clusters(sketches, similarity=0.8, texts={"a": "b"})
     with pytest.raises(simdb.InputError, match="no column 'text'"):
-        ss.pairs(sketches, similarity=0.8, verify="exact", texts=documents, id="url")
+        ss.pairs(sketches, similarity=0.8, texts=documents, id="url")
     with pytest.raises(Exception, match="texts= has no text"):
-        ss.pairs(
-            sketches, similarity=0.7, verify="exact", texts=documents.limit(3), **ask
-        ).collect()
+        ss.pairs(sketches, similarity=0.7, texts=documents.limit(3), **ask).collect()

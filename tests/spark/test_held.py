@@ -35,12 +35,12 @@ def signature_pairs(documents, **asked):
 
 
 def exact_pairs(documents, **asked):
-    exact = {"verify": "exact", "texts": documents, "similarity": 0.5}
+    exact = {"texts": documents, "similarity": 0.5}
     return ss.pairs(ss.fingerprints(documents), **exact, **asked)
 
 
 def connected_clusters(documents, **asked):
-    exact = {"verify": "exact", "texts": documents, "similarity": 0.5}
+    exact = {"texts": documents, "similarity": 0.5}
     return ss.clusters(ss.signatures(documents, MINHASH), **exact, **asked)
 
 
@@ -68,7 +68,7 @@ def test_only_the_result_remains_cached_until_it_is_freed(documents, cached, job
 
     assert result.count() > 0
     assert cached() == left
-    getattr(result, "dropped", result).unpersist()
+    getattr(result, "removed", result).unpersist()
     assert cached() == 0
     # What was freed is computed again.
     assert result.count() > 0
@@ -91,8 +91,7 @@ def test_nothing_remains_cached_after_an_error(documents, cached):
         star_clusters(documents, partitions=2, driver_links=1)
     with pytest.raises(Exception, match="texts= has no text"):
         ss.pairs(
-            ss.fingerprints(documents), similarity=0.5, verify="exact", texts=documents.limit(2),
-            partitions=2,
+            ss.fingerprints(documents), similarity=0.5, texts=documents.limit(2), partitions=2,
         )  # fmt: skip
 
     assert cached() == 0

@@ -143,10 +143,14 @@ def test_an_id_that_is_there_twice_is_named(spark, kind):
         ss.pairs(ss.fingerprints(frame), distance=3)
 
 
-def test_nulls_are_left_out_or_refused(spark):
+def test_rows_without_a_text_are_kept_left_out_or_refused(spark):
     frame = spark.createDataFrame([(1, "one two three"), (2, None)], "id bigint, text string")
 
-    assert [row["id"] for row in ss.fingerprints(frame).collect()] == [1]
+    assert {row["id"]: row["is_empty"] for row in ss.fingerprints(frame).collect()} == {
+        1: False,
+        2: True,
+    }
+    assert [row["id"] for row in ss.signatures(frame, on_null="drop").collect()] == [1]
     with pytest.raises(Exception, match="the document 2 has no text"):
         ss.fingerprints(frame, on_null="error").collect()
     with pytest.raises(Exception, match="no id"):

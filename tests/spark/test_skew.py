@@ -8,7 +8,7 @@ import pytest
 import simdb
 from simdb import spark as ss
 from simdb.distributed import plan_pairs
-from simdb.spark import components, finding, packing, sketching, tasks
+from simdb.spark import components, finding, packing, sketching
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -34,8 +34,8 @@ def tasks_of(bits, limit):
         [arrow.array(np.arange(len(bits))), arrow.array(bits.view(np.int64))], ["key", "row"]
     )
     sizes = np.diff(plan.split(plan.rows(bits)).offsets)
-    shared = tasks.make_tasks(plan, sizes, PARTITIONS, limit or plan.cell_documents)
-    packed = arrow.Table.from_batches(list(tasks._pack_parts(plan, shared, [batch])))
+    shared = finding.make_tasks(plan, sizes, PARTITIONS, limit or plan.cell_documents)
+    packed = arrow.Table.from_batches(list(finding._pack_parts(plan, shared, [batch])))
     packed = packed.sort_by([("task", "ascending"), ("chunk", "ascending")])
     places = packed.column("place").to_numpy()
     inputs = [packed.filter(arrow.array(places == at)).to_batches() for at in range(PARTITIONS)]

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import simdb
 from record import Record, number, options, short
 from simdb import spark as ss
-from simdb.spark import copies, finding, frames, keys, sketching
+from simdb.spark import finding, frames, packing, sketching
 from simdb.vector_form import signs_of
 from spark_costs import SETTINGS, Cost, Meter
 from texts import load_sketches
@@ -95,9 +95,9 @@ class Collection:
 
     def collapse(self) -> None:
         sketches = self._fingerprints()
-        rows = keys.with_key(sketches, "id", False, 0).select("key", "vector")
+        rows = packing.with_key(sketches, "id", False, 0).select("key", "vector")
         parts = finding.partitions_of(sketches, self.partitions)
-        _run(copies.collapsed(rows, SIMHASH.vector_bytes, parts))
+        _run(packing.collapsed(rows, SIMHASH.vector_bytes, parts))
 
     def distance(self) -> None:
         _run(ss.pairs(self._fingerprints(), distance=3, partitions=self.partitions))

@@ -93,8 +93,8 @@ def simdb_dedup(work: Work) -> None:
         partitions=work.arguments.partitions,
     )
     kept.write.parquet(work.kept)
-    kept.dropped.select("id", "representative").write.parquet(work.found)
-    kept.dropped.unpersist()
+    kept.removed.select("id", "representative").write.parquet(work.found)
+    kept.removed.unpersist()
 
 
 def simdb_pairs(work: Work) -> None:

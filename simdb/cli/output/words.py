@@ -10,9 +10,9 @@ from typing import Any
 # Arguments and settings that an option of the same name gives, with dashes for underscores.
 OPTIONS = (
     "allow", "bands", "blocks", "by_character", "checkpoint", "dimensions", "distance", "documents",
-    "errors", "family", "header_offset", "html_links", "html_title", "id", "idf", "keep_clusters",
-    "leading", "lowercase", "markup", "max_share", "minhash",
-    "normalisation", "pairs", "permutations", "policy", "polytopes", "on_conflict", "recall",
+    "errors", "family", "header_offset", "html_links", "html_title", "id", "idf", "keep",
+    "keep_clusters", "leading", "lowercase", "markup", "max_share", "minhash", "normalisation",
+    "on_conflict", "on_null", "pairs", "permutations", "policy", "polytopes", "recall",
     "representative", "rows", "sample", "search", "seed", "shingle", "similarity", "stemming",
     "stop_words", "stored_bits", "texts", "tokeniser", "unit", "verify", "volatility", "weighting",
 )  # fmt: skip

@@ -1,0 +1,105 @@
+"""Of each cluster stays the document that a rule names."""
+
+import math
+
+import pytest
+
+import simdb
+from simdb import spark as ss
+from simdb.spark import clustering
+
+NAN = float("nan")
+# id, text, score and date: the texts of a cluster have the same words.
+ROWS = [
+    ("b", "these are the words of one page!", 2.0, "2020-02"),
+    ("a", "these are the words of one page", 5.0, ""),
+    ("d", "these are the words of one page!?!", NAN, "2019-12"),
+    ("c", "these are the words of one page \u2026", 5.0, None),
+    ("f", "another page has other words in it", None, ""),
+    ("e", "another page has other words in it!", NAN, None),
+    ("g", "there is no page that is like this one here", 1.0, "2001-01"),
+]
+GROUPS = [ROWS[:4], ROWS[4:6]]
+PREFERRED = {
+    "longest": lambda row: (-len(row[1].encode()), row[0]),
+    "shortest": lambda row: (len(row[1].encode()), row[0]),
+    "min:date": lambda row: (row[3] or "z", row[0]),
+    "max:score": lambda row: (-known(row[2], -math.inf), row[0]),
+    "min:score": lambda row: (known(row[2], math.inf), row[0]),
+}
+
+
+def known(score, otherwise):
+    return otherwise if score is None or math.isnan(score) else score
+
+
+def expected_of(rule):
+    """Return the id that stays for each id of a cluster."""
+    if rule == "last":
+        return {row[0]: max(group)[0] for group in GROUPS for row in group}
+    key = PREFERRED[rule]
+    return {row[0]: min(group, key=key)[0] for group in GROUPS for row in group}
+
+
+@pytest.fixture(scope="module")
+def documents(spark):
+    return spark.createDataFrame(
+        ROWS, "id string, text string, score double, date string"
+    ).repartition(2)
+
+
+def test_a_rule_says_which_document_stands_for_a_cluster(documents):
+    members = documents.selectExpr(
+        "*", "ascii(id) key", "case when id < 'e' then 1 else 2 end root"
+    )
+    members = members.where("id != 'g'")
+
+    found = {}
+    for rule in ["last", *PREFERRED]:
+        preference = clustering.preference_of(rule, documents, text="text")
+        placed = preference.placed(preference.with_value(members))
+        rows = clustering._led_by_first(placed, preference).collect()
+        found[rule] = {row["id"]: row["representative"] for row in rows}
+
+    assert found == {rule: expected_of(rule) for rule in ["last", *PREFERRED]}
+
+
+def test_the_row_that_a_rule_names_is_not_removed(documents):
+    kept = ss.drop_duplicates(documents, keep="max:score", partitions=2)
+
+    expected = expected_of("max:score")
+    removed = {row["id"]: row["representative"] for row in kept.removed.collect()}
+    assert removed == {id: stays for id, stays in expected.items() if id != stays}
+    assert {row["id"] for row in kept.collect()} == {*expected.values(), "g"}
+    kept.removed.unpersist()
+
+
+@pytest.mark.parametrize("policy", ["connected", "star"])
+def test_sizes_come_from_texts_beside_the_sketches_or_in_them(documents, policy):
+    columns = ["text"] if policy == "star" else []
+    sketches = ss.fingerprints(documents, columns=columns)
+
+    found = ss.clusters(
+        sketches, keep="longest", similarity=0.9, policy=policy, partitions=2,
+        texts="text" if columns else documents,
+    )  # fmt: skip
+
+    rows = {row["id"]: row["representative"] for row in found.collect()}
+    assert rows == expected_of("longest")
+    found.unpersist()
+
+
+def test_a_rule_that_cannot_be_followed_is_refused(documents):
+    sketches = ss.fingerprints(documents)
+
+    with pytest.raises(simdb.OptionError, match="keep='longest' needs texts="):
+        ss.clusters(sketches, keep="longest", distance=0)
+    for match, rule in [
+        ("no column 'rang'", "max:rang"),
+        ("'score'", "score"),
+        ("a function cannot run in SQL", len),
+    ]:
+        with pytest.raises(simdb.Error, match=match):
+            ss.clusters(sketches, keep=rule, distance=0)
+        with pytest.raises(simdb.Error, match=match):
+            ss.drop_duplicates(documents, keep=rule)
