@@ -12,7 +12,7 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 FLOORS = [
     [
         "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "search",
-        "keeping", "previews",
+        "keeping", "vocabulary", "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
         "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
         "verification", "values", "features", "clusters", "signatures", "matches",

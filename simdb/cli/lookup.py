@@ -10,6 +10,7 @@ import simdb
 from simdb.cli.duplicates.beginnings import text_beginning
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.options import arguments
+from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
@@ -41,6 +42,7 @@ class LookupOptions:
     every: Annotated[
         bool, Option("--all", help="Show all matches of each document, not only the best.")
     ] = False
+    where: arguments.Where = None
     nearest: Annotated[
         int | None,
         Option(
@@ -69,10 +71,11 @@ class LookupOptions:
 
     def found(self, snapshot: simdb.Snapshot, texts: Sequence[Any]) -> simdb.Matches:
         """Return what a snapshot has for each of some texts."""
+        where = None if self.where is None else given_condition(self.where)
         if self.nearest is not None:
-            return snapshot.nearest_many(texts, self.nearest, recall=self.recall)
+            return snapshot.nearest_many(texts, self.nearest, recall=self.recall, where=where)
         return snapshot.query_many(
-            texts, limit=None if self.every else 1, **self.matching.arguments
+            texts, where=where, limit=None if self.every else 1, **self.matching.arguments
         )  # fmt: skip
 
 

@@ -1,0 +1,165 @@
+"""Vocabulary: the verbs and their arguments, and the doors that have them.
+
+A verb has the same arguments wherever it is, in this order.  What a door leaves out, or has beside
+them, is here with its reason; `make test` compares the classes, the commands and the functions of
+Spark with this table, and names an argument that is missing or not used somewhere.
+"""
+
+CRITERION = ("similarity", "distance", "recall", "search")
+TEXTS = ("verify", "texts")
+
+READING: dict[str, tuple[str, ...]] = {
+    "query": ("document", "id", *CRITERION, "limit", "where", "accept", "errors"),
+    "first": ("document", "id", *CRITERION, "where", "accept", "errors"),
+    "query_many": (
+        "documents", "ids", *CRITERION, "limit", "match", "where", "accept", "errors", "threads",
+    ),
+    "nearest": ("document", "k", "id", "recall", "where", "errors"),
+    "nearest_many": ("documents", "k", "ids", "recall", "where", "errors", "threads"),
+    "draw_ids": ("count", "seed", "weighted"),
+    "explain": ("id", "other_id", "document", "other_document", *CRITERION, "errors"),
+    "plan": ("n", *CRITERION, "pairs"),
+    "find_all": (*CRITERION, "where", *TEXTS, "threads"),
+    "find_clusters": (*CRITERION, "policy", "keep", "where", *TEXTS, "threads"),
+    "cluster": ("id",),
+    "compare": ("left", "right", *TEXTS, "threads"),
+    "get": ("id", "default"),
+    "get_many": ("ids",),
+    "keys": (),
+    "items": (),
+    "sketches": ("ids",),
+    "contains_many": ("ids",),
+    "bits_many": ("ids",),
+    "times_many": ("ids",),
+    "note": ("name",),
+}  # fmt: skip
+WRITING: dict[str, tuple[str, ...]] = {
+    "insert": ("id", "document", "metadata", "on_conflict", "errors"),
+    "insert_many": (
+        "ids", "documents", "metadata", "on_conflict", "errors", "progress", "threads",
+    ),
+    "add_if_new": ("id", "document", "metadata", *CRITERION, "on_conflict", "errors"),
+    "add_many_if_new": (
+        "ids", "documents", "metadata", *CRITERION, "on_conflict", "errors", *TEXTS, "progress",
+        "threads",
+    ),
+    "insert_batch": (
+        "ids", "documents", "metadata", "match", *CRITERION, "errors", "progress", "threads",
+    ),
+    "update_metadata": ("id", "metadata"),
+    "delete": ("id",),
+    "delete_many": ("ids",),
+    "delete_where": ("where",),
+    "expire": ("before", "where"),
+}  # fmt: skip
+CARE: dict[str, tuple[str, ...]] = {
+    "fit_idf": ("documents", "features_max", "errors", "progress"),
+    "set_idf": ("table",),
+    "stats": (),
+    "check": ("deep",),
+    "advice": (),
+    "header_fill": (),
+    "calibrate": ("sample", "seed", "errors"),
+    "compact": ("threads",),
+    "copy": ("path",),
+    "rebuild": ("drop_damaged", "polytopes"),
+    "dump": ("target", "progress"),
+    "read": (),
+    "write": (),
+    "close": (),
+}
+OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
+    "set_note": ("name", "content"),
+    "commit": (),
+    "abort": (),
+}
+DEDUPLICATE = (
+    "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy", "db",
+    "sketch", "options", "on_null", "max_share", "errors", "threads", "progress",
+)  # fmt: skip
+VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
+
+# The verbs of each class.
+OF_SHARDS = (
+    "query", "first", "query_many", "nearest", "nearest_many", "get", "get_many", "contains_many",
+    "bits_many", "stats", "check", "advice", "close",
+)  # fmt: skip
+NOUNS: dict[str, tuple[str, ...]] = {
+    "Database": (*READING, *WRITING, *CARE),
+    "Snapshot": (*READING, "close"),
+    "WriteTransaction": (*READING, *WRITING, *OF_TRANSACTIONS),
+    "ShardedDatabase": OF_SHARDS,
+}
+# The arguments that a verb has in one class only: threads ask several shards at a time.
+BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("ShardedDatabase", "query"): ("threads",),
+    ("ShardedDatabase", "nearest"): ("threads",),
+}
+
+# The option of the command line that gives an argument, if its name differs; None for an argument
+# that no command has, with the reason.
+IN_CODE = "a function, which only programs have"
+OPTIONS: dict[str, str] = {
+    "data": "SOURCE...", "db": "--db", "deep": "--deep", "distance": "--distance",
+    "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
+    "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
+    "limit": "--limit", "match": "--match", "max_share": "--max-share", "metadata": "--metadata",
+    "n": "--documents", "on_conflict": "--on-conflict", "pairs": "--pairs", "path": "TARGET",
+    "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "sample": "--sample",
+    "search": "--search", "seed": "--seed", "similarity": "--similarity", "target": "--output",
+    "text": "--text-field", "texts": "--texts", "verify": "--verify", "where": "--where",
+}  # fmt: skip
+NOT_IN_COMMANDS: dict[str, str] = {
+    "accept": IN_CODE,
+    "options": "the options of the sketch are options of the command",
+    "progress": "drawn on a terminal",
+    "sketch": "its options are options of the command",
+    "threads": "SIMDB_THREADS says it for all commands",
+}
+# The verb of each command, and the arguments that it gives in its own way or not at all, and why.
+COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
+    "dedup": ("deduplicate", {
+        "on_null": "a record without a text is skipped, and the exit code says so",
+    }),
+    "query": ("query", {"id": "--id"}),
+    "lookup": ("query_many", {
+        "ids": "documents of sources are looked up, not stored ones",
+        "match": "all of them with --all, otherwise the best",
+    }),
+    "pairs": ("find_all", {"verify": "texts are shown, and do not decide"}),
+    "clusters": ("find_clusters", {"verify": "texts are shown, and do not decide"}),
+    "cluster": ("cluster", {"id": "ID"}),
+    "explain": ("explain", {
+        "id": "A", "other_id": "B", "document": "--document", "other_document": "B, a file",
+    }),
+    "plan": ("plan", {}),
+    "insert": ("insert_many", {"ids": "--id-field"}),
+    "get": ("get_many", {}),
+    "delete": ("delete_many", {}),
+    "calibrate": ("calibrate", {}),
+    "check": ("check", {}),
+    "stats": ("stats", {}),
+    "doctor": ("advice", {}),
+    "compact": ("compact", {}),
+    "copy": ("copy", {}),
+    "rebuild": ("rebuild", {}),
+    "dump": ("dump", {}),
+}  # fmt: skip
+
+# The verb of each function of `simdb.spark`, the arguments that it leaves out, and why.
+BY_PLAN = "a plan chooses how pairs are found in parts"
+BY_ROWS = "filter the rows"
+OF_SPARK = {"threads": "a task has one", "progress": "Spark shows its own"}
+SPARK: dict[str, tuple[str, dict[str, str]]] = {
+    "pairs": ("find_all", {"search": BY_PLAN, "where": BY_ROWS}),
+    "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
+    "drop_duplicates": ("deduplicate", {
+        "data": "df", "db": "one job sees all rows", "options": "nothing is stored",
+        "errors": "Spark has only valid text",
+    }),
+    "query": ("query_many", {
+        "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",
+        "accept": "filter the result", "errors": "Spark has only valid text",
+    }),
+    "plan": ("plan", {"n": "documents", "search": BY_PLAN, "pairs": "only pairs are planned"}),
+}  # fmt: skip
