@@ -11,7 +11,8 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "previews",
+        "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "keeping",
+        "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
         "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
         "verification", "values", "features", "clusters", "signatures", "matches",

@@ -1,0 +1,104 @@
+"""The rules that say which document of a group stays."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import keeping
+
+NOTHING = (None, float("nan"), "")
+
+
+def order_of(rule, values=(), sizes=()):
+    return keeping.order_of(
+        keeping.parse(rule),
+        max(len(values), len(sizes)),
+        sizes=lambda: np.array(sizes, np.int64),
+        values=lambda: values,
+        where=lambda at: f"row {at}",
+    ).tolist()
+
+
+def by_double_loop(values, is_before):
+    """Returns positions: in each step the first of those that none of the rest comes before."""
+    rest = list(range(len(values)))
+    order = []
+    while rest:
+        best = next(
+            at for at in rest if not any(is_before(values[other], values[at]) for other in rest)
+        )
+        rest.remove(best)
+        order.append(best)
+    return order
+
+
+def test_a_rule_is_parsed_into_its_kind_and_its_field():
+    rules = ["first", "last", "longest", "shortest", "max:stars", "min:a:b", len]
+
+    parsed = [tuple(keeping.parse(rule)) for rule in rules]
+
+    kinds = ["first", "last", "longest", "shortest", "max", "min", "function"]
+    assert [kind for kind, _ in parsed] == kinds
+    assert [field for _, field in parsed] == ["", "", "", "", "stars", "a:b", ""]
+    assert [str(keeping.parse(rule)) for rule in rules[:-1]] == rules[:-1]
+
+
+@pytest.mark.parametrize("rule", ["best", "max:", "min", "max", "function", "", None, 3, ["first"]])
+def test_what_is_no_rule_is_refused_with_all_rules(rule):
+    with pytest.raises(simdb.OptionError, match=r"--keep must be .*'shortest', 'max:FIELD'"):
+        keeping.parse(rule, "--keep")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_is_that_of_a_double_loop_and_what_has_no_value_comes_last(seed):
+    random = Random(seed)
+    values = [random.choice([None, "", 1, 2.5, "2.5", "3", -7, float("nan")]) for _ in range(60)]
+    sizes = [random.choice([-1, 0, 3, 3, 9]) for _ in range(60)]
+    numbers = [None if value in NOTHING or value != value else float(value) for value in values]
+
+    def before(sign):
+        return lambda left, right: (
+            left is not None and (right is None or sign * left < sign * right)
+        )
+
+    known = [None if size < 0 else size for size in sizes]
+    assert order_of("min:n", values) == by_double_loop(numbers, before(1))
+    assert order_of("max:n", values) == by_double_loop(numbers, before(-1))
+    assert order_of(len, values) == by_double_loop(numbers, before(-1))
+    assert order_of("shortest", sizes=sizes) == by_double_loop(known, before(1))
+    assert order_of("longest", sizes=sizes) == by_double_loop(known, before(-1))
+    assert order_of("first", values) == list(range(60))
+    assert order_of("last", values) == list(range(60))[::-1]
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        (["9", "10", "x"], 2),
+        (["2024-01-02", "2024-11-01", "2023-12-31"], 1),
+        ([2**53, str(2**53 + 1), 2.0], 1),
+        ([b"a", b"b"], 1),
+        ([np.float32(1), np.int64(2)], 1),
+        ([(1, 2), (1, 3)], 1),
+        (["1", "inf", "2"], 1),
+    ],
+)
+def test_texts_are_numbers_only_if_all_are(values, first):
+    assert order_of("max:n", values)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "message"),
+    [
+        ("min:n", ["a", 5], "numbers and text have no order; row 0 holds 'a', and row 1 a number"),
+        ("max:n", [5, [1]], "row 1: keep='max:n' needs numbers or text, and .* holds a list"),
+        ("max:n", [{}], "holds a dict"),
+        ("min:n", [b"a", 3], "values of the field 'n' cannot be ordered"),
+        (len, [b"a", 3], "a function whose results cannot be ordered"),
+    ],
+)
+def test_values_without_an_order_are_refused_with_their_place(rule, values, message):
+    with pytest.raises(simdb.InputError, match=message):
+        order_of(rule, values)
