@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import most_removed
 from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
 from simdb.engine.search.judge import EXACT
@@ -26,6 +27,7 @@ class Question:
     recall: float | None
     verify: VerifyName
     policy: PolicyName
+    max_share: float | None
     errors: ErrorsName
     threads: int
     progress: Callable[[int], None] | None
@@ -46,6 +48,14 @@ class Question:
             )
         if sketch.unit == "moz":
             raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
+
+    def check_share(self, removed: int, count: int) -> None:
+        """Raise OptionError if too many of `count` rows would be removed."""
+        most_removed(
+            self.max_share, removed, count,
+            "nothing was removed or stored; look at .groups without max_share=, then give a larger"
+            " share or a higher similarity=",
+        )  # fmt: skip
 
     def report(self, count: int) -> None:
         """Tell the caller that `count` rows are done."""

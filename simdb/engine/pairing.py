@@ -12,6 +12,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
+from simdb.keeping import Keep
 from simdb.matches import PairArrays
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
@@ -95,7 +96,7 @@ class Pairing(Protocol[IdT]):
         method: MethodName | None = None,
         rotations: int | None = None,
         policy: PolicyName = "connected",
-        representative: str = "first",
+        keep: Keep = "first",
         verify: VerifyName = ESTIMATE,
         documents: "Documents[IdT] | None" = None,
         threads: int | None = None,
@@ -106,12 +107,15 @@ class Pairing(Protocol[IdT]):
         "star" takes the documents in order: each joins the earliest representative that matches it,
         or becomes a representative itself, so every member matches its representative.
 
-        `representative`: "first" orders documents by insertion.  Any other value names a field of
-        the metadata: the least number, or text, comes first, and documents without the field last.
-        The first member of a cluster in that order is its representative.  `rotations`: see
-        `find_all`.  `threads`: see `insert_many`.  `verify`, `documents`: see `find_all`; documents
-        with equal sketches match without a look at their texts, and so do, in connected clusters,
-        documents that are connected already.
+        `keep`: which member of a cluster is its representative, the first one: "first" or "last" by
+        insertion, that with the greatest or least value of a field of the metadata ("max:FIELD",
+        "min:FIELD"), or a function of the metadata (None for none) whose greatest result is taken;
+        of equal ones the first, and what has no value last.  With `documents` also the "longest" or
+        "shortest" text in UTF-8, for which all texts are read.
+
+        `rotations`: see `find_all`.  `threads`: see `insert_many`.  `verify`, `documents`: see
+        `find_all`; documents with equal sketches match without a look at their texts, and so do, in
+        connected clusters, documents that are connected already.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
         own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
@@ -119,27 +123,27 @@ class Pairing(Protocol[IdT]):
 
         Equal documents are linked to the first of them and not compared with each other, so many
         copies cost little.  Raises OptionError for an unknown policy or field, InputError for
-        values of the field that cannot be ordered.
+        values that cannot be ordered.
         """
         clusters.find.check_policy(policy)
         check_rotations(method, rotations)
         options = self._store.options
         question = Question(similarity, distance, recall, method, rotations=rotations)
         is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        clusters.order.check_keep(keep, has_texts=is_exact)
         question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count
-            order = clusters.order
-            is_first = representative == order.FIRST
-            places = None if is_first else order.places_by_field(state, representative)
             is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
             if is_stored and not is_exact:
+                places = clusters.order.places_by(state, keep, None)
                 labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
                 return clusters.find.as_clusters(state, labels, places)
             criterion = of_pairs(options, state.counts, question)
             judge = None
             if is_exact:
                 criterion, judge = self._judging(criterion, question, documents)
+            places = clusters.order.places_by(state, keep, judge)
             return clusters.find.find_clusters(
                 state, criterion, policy=policy, places=places, judge=judge
             )

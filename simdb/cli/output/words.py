@@ -10,10 +10,10 @@ from typing import Any
 # Arguments and settings that an option of the same name gives, with dashes for underscores.
 OPTIONS = (
     "allow", "bands", "blocks", "by_character", "checkpoint", "dimensions", "distance", "documents",
-    "errors", "family", "header_offset", "html_links", "html_title", "id", "idf", "keep_clusters",
-    "leading", "lowercase", "markup", "max_share", "memory_limit", "method", "minhash",
-    "normalisation", "pairs", "permutations", "policy", "polytopes", "recall", "replace",
-    "representative", "rotations", "rows", "sample", "seed", "shingle", "similarity", "stemming",
+    "errors", "family", "header_offset", "html_links", "html_title", "id", "idf", "keep",
+    "keep_clusters", "leading", "lowercase", "markup", "max_share", "memory_limit", "method",
+    "minhash", "normalisation", "pairs", "permutations", "policy", "polytopes", "recall", "replace",
+    "rotations", "rows", "sample", "seed", "shingle", "similarity", "stemming",
     "stop_words", "stored_bits", "texts", "tokeniser", "unit", "verify", "volatility", "weighting",
 )  # fmt: skip
 # Names of users, such as the id `page?id=3` or the file `find_all.py`, stay as they are: those of
