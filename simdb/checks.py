@@ -93,3 +93,12 @@ def share(name: str, value: Any) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1:
         raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}")
+
+
+def most_removed(max_share: float | None, removed: int, count: int, remedy: str) -> None:
+    """Raise OptionError if more than the share `max_share` of `count` documents are duplicates."""
+    if max_share is not None and removed > max_share * count:
+        raise OptionError(
+            f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%} and"
+            f" more than max_share={max_share:g}; {remedy}"
+        )

@@ -122,7 +122,7 @@ FOLDERS = {
         "sharded_database",
     ],
     "deduplication": [
-        "texts", "rows", "keeping", "result", "question", "within", "against", "deduplicate",
+        "texts", "rows", "result", "question", "within", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

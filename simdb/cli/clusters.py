@@ -19,12 +19,14 @@ from simdb.cli.options.arguments import (
 )
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
+from simdb.cli.options.duplicate_options import check_keep
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.match_options import given_search
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import print_note
+from simdb.keeping import FIRST
 
 COLUMNS = ("representative", "size", "ids")
 WRITTEN = ("id", "representative", "cluster")
@@ -40,13 +42,14 @@ def clusters(
     search: Search = None,
     where: Where = None,
     policy: Policy = "connected",
-    representative: Annotated[
+    keep: Annotated[
         str,
         Option(
-            metavar="FIELD",
-            help="first, or a metadata field whose least value chooses the representative.",
+            metavar="RULE",
+            help="Which document stands for a group: first, last, or max:FIELD or min:FIELD of the"
+            " metadata.",
         ),
-    ] = "first",
+    ] = FIRST,
     output: Output = None,
     text_ids: TextIds = False,
     show: Show = None,
@@ -58,6 +61,7 @@ def clusters(
 
     Exit code 1 if there are any, with --exit-code.
     """
+    check_keep(keep)
     check_shown(show, texts, output, inputs)
     if output is not None:
         export_format(output)
@@ -69,7 +73,7 @@ def clusters(
             search=given_search(search),
             where=None if where is None else given_condition(where),
             policy=policy,
-            representative=representative,
+            keep=keep,
         )
         sketch = database.options.sketch
     if output is not None:

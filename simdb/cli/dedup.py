@@ -1,7 +1,7 @@
 """Command dedup: finds near-duplicates within the input, or against all earlier runs.
 
 Candidates that sketches find are decided by their texts, which are read again where they are, or
-wait in a spool.  Result rows wait in a spool, too, and the output of --keep in a partial file,
+wait in a spool.  Result rows wait in a spool, too, and the output of -o in a partial file,
 until all is stored.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from simdb import keeping
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
@@ -19,12 +20,19 @@ from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
 from simdb.cli.options.duplicate_options import DuplicateOptions
 from simdb.cli.options.grouped import grouped
-from simdb.cli.options.keep_rule import field_of
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, sketched
-from simdb.cli.output.formats import FOLDER, PARQUET, PATHS, SHARDS, Format, output_format
+from simdb.cli.output.formats import (
+    FOLDER,
+    PARQUET,
+    PATHS,
+    SHARDS,
+    STANDARD_OUTPUT,
+    Format,
+    output_format,
+)
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.spool import Spool
@@ -89,8 +97,8 @@ def dedup(
     of their shingles is at least 0.8.  What --db has from an earlier run is compared by estimate,
     unless --texts names a source with its texts.
 
-    With --keep, every document that is left out matches the one that is kept for it, and not only
-    another document of its group (--policy star).
+    Every document that is left out matches the one that is kept for it (--policy star), and not
+    only another document of its group (connected).  -o writes what is kept.
 
     Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates; 2
     if all were skipped: then nothing is written.
@@ -102,13 +110,18 @@ def dedup(
         raise OptionError("--run names a run for --db; give both, or neither")
     if existing and db is None:
         raise OptionError("--existing says that the database of --db exists; give both, or neither")
-    keep, groups = results.keep, results.groups
+    output, groups = results.output, results.groups
+    if groups == STANDARD_OUTPUT:
+        raise OptionError(
+            "--groups names a file; on standard output are the groups themselves, or with -o - what"
+            " is kept"
+        )
     kinds = {source: holds_records(source) for source in sources}
-    keep_form = None if keep is None else keep_format(keep, kinds)
+    keep_form = None if output is None else keep_format(output, kinds)
     job = Job(
         sources=sources, sketch=sketch, db=db, run=run, must_exist=existing, allow=allow,
         duplicates=duplicates,
-        results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates.keep_by),
+        results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates.keep),
         keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
     )  # fmt: skip
@@ -116,14 +129,14 @@ def dedup(
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 
 
-def _reading(inputs: ReadingOptions, keep_form: Format | None, keep_by: str) -> Reading:
-    """Return how to read the sources, for survivors in the format `keep_form`, and --keep-by."""
+def _reading(inputs: ReadingOptions, keep_form: Format | None, keep: str) -> Reading:
+    """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
     return arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
         has_paths=kind in (FOLDER, PATHS), has_places=kind in (PARQUET, SHARDS),
-        has_fields=field_of(keep_by) is not None,
+        has_fields=bool(keeping.parse(keep).field),
     )  # fmt: skip
 
 
@@ -131,7 +144,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
     """Do the job; return its outcome, and how many files or records were skipped."""
     given, results = job.duplicates, job.results
     own_files = [os.fspath(job.db)] if job.db else []
-    own_files += side_files(results.keep) + side_files(results.groups)
+    own_files += side_files(results.output) + side_files(results.groups)
     with (
         Progress("reading") as progress,
         Spool() as rows,
@@ -144,7 +157,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         names = list(map(valid_name, job.sources))
         shown = rows if beginnings is None else Shown(rows, beginnings)
         with (
-            written(results.keep, job.keep_form) as kept,
+            written(results.output, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
             surviving(
                 kept,
@@ -156,14 +169,15 @@ def _run(job: Job) -> tuple[Outcome, int]:
         ):
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
-                origins, None if job.db is None else run_name(job.run, job.sources), given.keep_by,
+                origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
                 beginnings,
             )  # fmt: skip
             outcome = _found(job, work, older)
             write_results(shown, row_file, _columns(job, is_flat=True))
         seconds = progress.elapsed_seconds
         progress.finish()
-        job.listing.show(shown, _columns(job))
+        if results.output != STANDARD_OUTPUT:
+            job.listing.show(shown, _columns(job))
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
         notes = [_kept_note(kept, intake), no_rows]
         if not job.listing.quiet:
@@ -177,14 +191,14 @@ def _run(job: Job) -> tuple[Outcome, int]:
 
 def _reads_again(job: Job) -> bool:
     """Return whether texts or lines of the sources can be needed a second time."""
-    return job.results.keep is not None or job.duplicates.verify != ESTIMATE
+    return job.results.output is not None or job.duplicates.verify != ESTIMATE
 
 
 def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
     """Find the duplicates; `older` takes the texts of --texts."""
     given = job.duplicates
     if job.db is None:
-        return find_groups(work, job.sketch, given.kept_policy(has_keep=work.survivors is not None))
+        return find_groups(work, job.sketch, given.policy)
     with open_against(job.db, job.sketch, job.allow, work, must_exist=job.must_exist) as database:
         if older is not None:
             found = read_sources(given.texts or [], job.reading)

@@ -7,6 +7,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
+from simdb.cli.output.formats import STANDARD_OUTPUT
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
 
@@ -16,11 +17,11 @@ def dump(
     output: Annotated[
         str,
         Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output."),
-    ] = "-",
+    ] = STANDARD_OUTPUT,
     json: Json = False,
 ) -> None:
     """Write everything in a database to one portable file; other processes can keep writing."""
-    if output == "-" and sys.stdout.isatty():
+    if output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise simdb.OptionError(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
         )
@@ -31,12 +32,12 @@ def dump(
             # Other processes can keep writing, so that there are more by now.
             progress.show(quantity(count, "document"), min(count / stored, 1.0))
 
-        if output == "-":
+        if output == STANDARD_OUTPUT:
             count = database.dump(sys.stdout.buffer, show)
             sys.stdout.buffer.flush()
         else:
             count = database.dump(output, show)
-    if output == "-":
+    if output == STANDARD_OUTPUT:
         print(f"dumped {quantity(count, 'document')}", file=sys.stderr)
     else:
         row = {"path": output, "documents": count, "bytes": os.path.getsize(output)}

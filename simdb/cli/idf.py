@@ -21,7 +21,7 @@ def idf(
     sources: arguments.Sources,
     sketch: Given,
     output: Annotated[
-        str | None, Option(metavar="FILE", help="Write the IDF table to this file.")
+        str | None, Option(short="-o", metavar="FILE", help="Write the IDF table to this file.")
     ] = None,
     db: Annotated[
         str | None,

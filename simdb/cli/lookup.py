@@ -1,7 +1,7 @@
 """Command lookup: shows which of many documents a database has already; stores nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.reading_options import ReadingOptions
-from simdb.cli.output.formats import output_format
+from simdb.cli.output.formats import STANDARD_OUTPUT, output_format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, quantity
 from simdb.cli.output.spool import Spool
@@ -90,9 +90,10 @@ def lookup(
     output: Annotated[
         str | None,
         Option(
+            short="-o",
             metavar="FILE",
             help="Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz or"
-            " .zst.",
+            " .zst. - writes JSON lines to standard output.",
         ),
     ] = None,
     listing: ListingOptions,
@@ -132,7 +133,8 @@ def lookup(
             count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
             write_results(rows, target, columns)
         progress.finish()
-        has_rows = listing.show(rows, columns)
+        shown = replace(listing, quiet=True) if output == STANDARD_OUTPUT else listing
+        has_rows = shown.show(rows, columns)
         note = None if target is None else target.note("nothing matches")
         for each in (note, None if listing.quiet else _summary(intake, count, wanted)):
             if each is not None:

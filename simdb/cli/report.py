@@ -9,7 +9,7 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.match_options import given_search
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.formats import PAGE, Format
+from simdb.cli.output.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
 from simdb.cli.output.target import check_place, written
@@ -21,7 +21,6 @@ from simdb.report.limits import GROUPED_DOCUMENTS, Limits
 from simdb.report.page import check_libraries, render
 from simdb.values import ORDINALS_MAX
 
-STANDARD_OUTPUT = "-"
 USUAL = Limits()
 
 Output = Annotated[

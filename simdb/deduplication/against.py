@@ -163,6 +163,7 @@ def find_new(
             done += len(some)
             question.report(done)
         claims.repeat(repeats, firsts)
+        question.check_share(len(claims.matched), len(texts))
     removed = np.array(sorted(claims.matched), np.int64)
     found = [claims.matched[row] for row in removed.tolist()]
     similarities = np.array([each for _, each in found], np.float32)

@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import database
-from simdb.checks import called, instance, one_of
+from simdb import database, keeping
+from simdb.checks import instance, one_of
 from simdb.choices import ErrorsName, NullName, PolicyName, VerifyName
 from simdb.deduplication import against, within
-from simdb.deduplication.keeping import Keep, check_keep, order_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.result import DROP, ERROR, ON_NULL, Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.engine.clusters.find import check_policy
-from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
@@ -36,16 +33,17 @@ def deduplicate(
     *,
     text: str = "text",
     id: Any = None,
-    keep: Keep = "first",
+    keep: keeping.Keep = "first",
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
     verify: VerifyName = "exact",
-    policy: PolicyName = "connected",
+    policy: PolicyName = "star",
     db: "database.Database | str | os.PathLike[str] | None" = None,
     sketch: Simhash | Minhash | None = None,
     options: Options | None = None,
     on_null: NullName = "keep",
+    max_share: float | None = None,
     errors: ErrorsName = "strict",
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -58,11 +56,13 @@ def deduplicate(
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text
-    without words is like nothing.  See `Database.find_clusters` for `recall` and `policy`.
+    without words is like nothing.  With policy="star" every removed row is like the row that stays
+    for it; with "connected" it can be like another one.  `recall`: see `Database.find_clusters`.
 
-    `keep`: which row of a group survives: the "first", the "last", the "longest" in UTF-8, that
-    with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a function of a row
-    (a dict, or the text) whose greatest result is kept; of equal ones the first.
+    `keep`: which row of a group survives: the "first", the "last", the "longest" or "shortest" in
+    UTF-8, that with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a
+    function of a row (a dict, or the text) whose greatest result is kept; of equal ones the first.
+    Texts in a field are compared as numbers if all are numbers.
 
     `db`: a `Database`, or the path of one, created if missing.  A row is then removed if it matches
     a document stored in it or a row kept before, whatever `policy` says, or has the id and sketch
@@ -70,23 +70,22 @@ def deduplicate(
     stored documents that are not among the rows.  Without `id`, the ids are made from the texts.
 
     `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
-    "error".  `progress(done)` is called with the number of rows read so far.  `errors`: see
-    `Database.query`; `threads`: see `Database.insert_many`.  Raises OptionError for arguments that
-    do not fit, InputError for other data, ExistsError if an id in `db` stands for another text.
+    "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored, and
+    OptionError is raised.  `progress(done)` is called with the number of rows read so far.
+    `errors`, `threads`: see `Database.insert_many`.  Raises OptionError for arguments that do not
+    fit, InputError for other data, ExistsError if an id in `db` stands for another text.
     """
-    check_keep(keep)
-    check_policy(policy)
-    one_of("verify", verify, VERIFICATIONS)
+    rule = keeping.parse(keep)
     one_of("on_null", on_null, ON_NULL)
-    called("progress", progress)
     question = Question(
-        similarity, distance, recall, verify, policy, errors, thread_count(threads), progress
-    )
+        similarity, distance, recall, verify, policy, max_share, errors, thread_count(threads),
+        progress,
+    )  # fmt: skip
     given = _options_of(sketch, options)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
     is_null = _checked_nulls(texts, on_null)
-    ids, order = _ids_of(rows, id), order_of(keep, rows, texts)
+    ids, order = _ids_of(rows, id), _order_of(rule, keep, rows, texts)
     names, found = _found(texts, order[~is_null[order]], ids, db, given, question)
     return _result(rows, names, found, is_null, on_null)
 
@@ -109,6 +108,19 @@ def _found(
     question.check(options.sketch)
     names = range(len(texts)) if ids is None else ids
     return names, within.find_alike(texts, order, options, question).renamed(names)
+
+
+def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts) -> I64:
+    """Return the positions of all rows, those to be preferred first: int64[n]."""
+
+    def values() -> Sequence[Any]:
+        if isinstance(keep, str):
+            return rows.column(rule.field)
+        return [keep(row) for row in rows.records()]
+
+    return keeping.order_of(
+        rule, len(texts), sizes=texts.sizes, values=values, where=lambda row: f"row {row} of data"
+    )
 
 
 def _result(

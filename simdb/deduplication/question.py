@@ -7,9 +7,11 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import called, most_removed, one_of, share
 from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
-from simdb.engine.search.judge import EXACT
+from simdb.engine.clusters.find import check_policy
+from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import InputError, OptionError
 from simdb.sketch.kinds import AnySketcher
 from simdb.text_sketch import TextSketch
@@ -26,9 +28,18 @@ class Question:
     recall: float | None
     verify: VerifyName
     policy: PolicyName
+    max_share: float | None
     errors: ErrorsName
     threads: int
     progress: Callable[[int], None] | None
+
+    def __post_init__(self) -> None:
+        """Raise OptionError or InputError for invalid values that no search would refuse."""
+        check_policy(self.policy)
+        one_of("verify", self.verify, VERIFICATIONS)
+        called("progress", self.progress)
+        if self.max_share is not None:
+            share("max_share", self.max_share)
 
     @property
     def is_exact(self) -> bool:
@@ -46,6 +57,14 @@ class Question:
             )
         if sketch.unit == "moz":
             raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
+
+    def check_share(self, removed: int, count: int) -> None:
+        """Raise OptionError if too many of `count` rows would be removed."""
+        most_removed(
+            self.max_share, removed, count,
+            "nothing was removed or stored; look at .groups without max_share=, then give a larger"
+            " share or a higher similarity=",
+        )  # fmt: skip
 
     def report(self, count: int) -> None:
         """Tell the caller that `count` rows are done."""

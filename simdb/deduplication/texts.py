@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simdb.checks import shown
 from simdb.errors import InputError
+from simdb.keeping import is_missing
 from simdb.text_column import TextColumn
 
 DIGEST_BYTES = 16
@@ -30,7 +31,7 @@ class Texts:
         if set(map(type, values)) <= {str}:  # the usual case, many times faster
             return
         for row, value in enumerate(values):
-            if is_null(value):
+            if is_missing(value):
                 self.is_null[row] = True
             elif not isinstance(value, str | bytes):
                 raise InputError(
@@ -61,8 +62,8 @@ class Texts:
         """
         counts: dict[str, int] = {}
         names = []
-        for content, is_missing in zip(self._contents(), self.is_null.tolist(), strict=True):
-            if is_missing:
+        for content, has_none in zip(self._contents(), self.is_null.tolist(), strict=True):
+            if has_none:
                 names.append("")
                 continue
             digest = hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
@@ -75,23 +76,10 @@ class Texts:
         if isinstance(self._values, TextColumn):
             yield from self._values.contents()
             return
-        for value, is_missing in zip(self._values, self.is_null.tolist(), strict=True):
-            if is_missing:
+        for value, has_none in zip(self._values, self.is_null.tolist(), strict=True):
+            if has_none:
                 yield b""
             elif isinstance(value, str):
                 yield value.encode("utf-8", "surrogatepass")
             else:
                 yield value
-
-
-def is_null(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN, or what pandas has in place of them."""
-    if value is None:
-        return True
-    if isinstance(value, str | bytes):
-        return False
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        # pandas.NA is neither equal nor unequal to itself; an array is no missing value.
-        return type(value).__name__ == "NAType"

@@ -52,6 +52,7 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
             threads=question.threads,
         )  # fmt: skip
         leaders, others = _split(groups)
+        question.check_share(len(others), len(texts))
         similarities = _similarities(found, leaders, others, documents, question)
     by_row = np.argsort(others)
     return Found(others[by_row], leaders[by_row].tolist(), similarities[by_row], groups)

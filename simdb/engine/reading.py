@@ -36,6 +36,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
+from simdb.keeping import Keep
 from simdb.matches import Match, Matches, PairArrays
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
@@ -401,7 +402,7 @@ class Reading(Protocol[IdT]):
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
         policy: PolicyName = "connected",
-        representative: str = "first",
+        keep: Keep = "first",
         where: "Where | None" = None,
         verify: VerifyName | None = None,
         texts: "Texts[IdT] | None" = None,
@@ -413,45 +414,46 @@ class Reading(Protocol[IdT]):
         "star" takes the documents in order: each joins the earliest representative that matches it,
         or becomes a representative itself, so every member matches its representative.
 
-        `representative`: "first" orders documents by insertion.  Any other value names a field of
-        the metadata: the least number, or text, comes first, and documents without the field last.
-        The first member of a cluster in that order is its representative.  `where`,
-        `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`, documents
-        with equal sketches match without a look at their texts, and so do, in connected clusters,
-        documents that are connected already.
+        `keep`: which member of a cluster is its representative, the first one: "first" or "last" by
+        insertion, that with the greatest or least value of a field of the metadata ("max:FIELD",
+        "min:FIELD"), or a function of the metadata (None for none) whose greatest result is taken;
+        of equal ones the first, and what has no value last.  With `texts` also the "longest" or
+        "shortest" text in UTF-8, for which all texts are read.
+
+        `where`, `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`,
+        documents with equal sketches match without a look at their texts, and so do, in connected
+        clusters, documents that are connected already.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
-        own threshold applies.  Connected clusters are then read from disk; passing `search`, or a
-        higher `recall`, or `where`, forces a new search.
+        own threshold applies, and connected clusters are read from disk; `search`, `where` or a
+        higher `recall` forces a new search.
 
-        Equal documents are linked to the first of them and not compared with each other, so many
-        copies cost little.  Raises OptionError for an unknown policy or field, InputError for
-        values of the field that cannot be ordered.
+        Equal documents are linked to the first of them, so many copies cost little.  Raises
+        OptionError for an unknown policy or field, InputError for values without an order.
         """
         clusters.find.check_policy(policy)
         check_optional(where)
         options = self._store.options
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS)
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
+        clusters.order.check_keep(keep, has_texts=is_exact)
         question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count
-            order = clusters.order
-            is_first = representative == order.FIRST
-            places = None if is_first else order.places_by_field(state, representative)
             is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
             if is_stored and not is_exact and where is None:
+                places = clusters.order.places_by(state, keep, None)
                 labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
                 return clusters.find.as_clusters(state, labels, places)
             criterion = of_pairs(options, state.counts, question)
             judge = None
             if is_exact:
                 criterion, judge = self._judging(criterion, question, texts)
+            places = clusters.order.places_by(state, keep, judge)
             if where is not None:
                 state = only_where(state, where)
-            return clusters.find.find_clusters(
-                state, criterion, policy=policy, places=places, judge=judge
-            )
+            find = clusters.find.find_clusters
+            return find(state, criterion, policy=policy, places=places, judge=judge)
 
     def cluster(self, id: IdT) -> list[IdT]:
         """Return the ids of the maintained cluster of the document `id`, in the order of insertion.

@@ -61,13 +61,13 @@ def test_members_of_a_star_all_match_the_first(simdb_run, write_lines):
     texts = [" ".join(words[: len(words) - dropped]) for dropped in range(8)]
     write_lines("a.jsonl", *(record(str(at), text) for at, text in enumerate(texts)))
 
-    (chained,) = simdb_run("dedup", "a.jsonl").rows
-    star = simdb_run("dedup", "a.jsonl", "--policy", "star").rows
+    (chained,) = simdb_run("dedup", "a.jsonl", "--policy", "connected").rows
+    star = simdb_run("dedup", "a.jsonl").rows
 
     assert min(each["similarity"] for each in chained["duplicates"]) < 0.8
     assert min(each["similarity"] for row in star for each in row["duplicates"]) >= 0.8
     assert simdb_run("dedup", "a.jsonl", "--policy", "ring").code == 2
-    assert simdb_run("dedup", "a.jsonl", "--policy", "star", "--db", "d").code == 2
+    assert simdb_run("dedup", "a.jsonl", "--policy", "connected", "--db", "d").code == 2
 
 
 def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
@@ -139,7 +139,7 @@ def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_pat
     (tmp_path / "f.txt").write_text(SEA)
     (tmp_path / "g.txt").write_text(SKY)
 
-    simdb_run("dedup", "a.jsonl", "f.txt", "g.txt", "--keep", "kept.jsonl")
+    simdb_run("dedup", "a.jsonl", "f.txt", "g.txt", "-o", "kept.jsonl")
 
     assert (tmp_path / "kept.jsonl").read_text().splitlines() == [
         json.dumps(record("x", FOX)), json.dumps({**record("y", SEA), "more": 1}),
@@ -151,7 +151,7 @@ def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_pat
 def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", FOX))
 
-    simdb_run("dedup", "a.jsonl", "--keep", "a.jsonl")
+    simdb_run("dedup", "a.jsonl", "-o", "a.jsonl")
 
     assert (tmp_path / "a.jsonl").read_text() == json.dumps(record("x", FOX)) + "\n"
 
@@ -160,7 +160,7 @@ def test_survivors_of_tables_and_arrays_can_be_json_lines(simdb_run, tmp_path):
     (tmp_path / "a.csv").write_text(f"id,text,n\nx,{FOX},1\ny,{FOX},2\n")
     (tmp_path / "b.json").write_text(json.dumps([{**record("z", SEA), "n": 3}], indent=1))
 
-    simdb_run("dedup", "a.csv", "b.json", "--keep", "kept.jsonl")
+    simdb_run("dedup", "a.csv", "b.json", "-o", "kept.jsonl")
 
     kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     assert kept == [{**record("x", FOX), "n": "1"}, {**record("z", SEA), "n": 3}]
@@ -202,8 +202,8 @@ def test_a_later_run_sees_only_what_is_new(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX))
     write_lines("b.jsonl", record("p", SEA), record("q", SKY), record("r", SKY))
 
-    first = simdb_run("dedup", "a.jsonl", "--db", "seen", "--keep", "new.jsonl")
-    second = simdb_run("dedup", "b.jsonl", "--db", "seen", "--keep", "new.jsonl")
+    first = simdb_run("dedup", "a.jsonl", "--db", "seen", "-o", "new.jsonl")
+    second = simdb_run("dedup", "b.jsonl", "--db", "seen", "-o", "new.jsonl")
 
     assert first.code == second.code == 0
     assert [(row["id"], row["match"]) for row in first.rows] == [("z", "x")]
@@ -220,7 +220,7 @@ def test_another_run_has_seen_all_documents(simdb_run, write_lines, tmp_path):
 
     first = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen")
     sources = ("a.jsonl", "b.jsonl")
-    again = simdb_run("dedup", *sources, "--db", "seen", "--run", "2", "--keep", "new.jsonl")
+    again = simdb_run("dedup", *sources, "--db", "seen", "--run", "2", "-o", "new.jsonl")
 
     assert "6 documents, 5 new, 1 duplicate, 1 empty and kept, 2 renamed;" in first.notes
     assert "6 documents, 0 new, 1 duplicate, 5 seen before" in again.notes
@@ -232,7 +232,7 @@ def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
     simdb_run("dedup", "a.txt", "--db", "seen")
     (tmp_path / "a.txt").write_text(SEA)
 
-    ran = simdb_run("dedup", "a.txt", "--db", "seen", "--keep", "new.jsonl")
+    ran = simdb_run("dedup", "a.txt", "--db", "seen", "-o", "new.jsonl")
 
     assert ran.code == 0
     assert (tmp_path / "new.jsonl").read_text() == json.dumps({"id": "a.txt", "text": SEA}) + "\n"
@@ -243,7 +243,7 @@ def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
 def test_the_database_in_a_folder_is_no_source(simdb_run, tmp_path):
     (tmp_path / "a.txt").write_text(FOX)
 
-    files = ("--db", "seen", "--keep", "kept.jsonl", "--groups", "groups.jsonl")
+    files = ("--db", "seen", "-o", "kept.jsonl", "--groups", "groups.jsonl")
     simdb_run("dedup", ".", *files)
     ran = simdb_run("dedup", ".", *files)
 
@@ -272,7 +272,7 @@ def test_a_run_that_fails_leaves_nothing(simdb_run, write_lines, tmp_path, monke
     monkeypatch.setattr(intake.Intake, "skipped_note", interrupt)
     monkeypatch.setattr(intake.Intake, "_counted", Interrupting(intake.Intake._counted))
 
-    ran = simdb_run("dedup", "a.jsonl", *options, "--keep", "kept.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", *options, "-o", "kept.jsonl")
 
     assert ran.code == 130
     assert (tmp_path / "kept.jsonl").read_text() == "of an earlier run"
@@ -311,12 +311,12 @@ def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
         "a.jsonl", *[record(str(at), FOX) for at in range(5)], record("n", near),
         *[record(name, SEA) for name in "st"],
     )  # fmt: skip
-    whole = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "--keep", "whole.jsonl").rows
+    whole = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "-o", "whole.jsonl").rows
     monkeypatch.setattr("simdb.cli.duplicates.groups.COMPARED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.cli.duplicates.groups.COMMITTED_DOCUMENTS", 2)
     monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 2)
 
-    rows = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "--keep", "parts.jsonl").rows
+    rows = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "-o", "parts.jsonl").rows
 
     assert rows == whole
     assert [row["size"] for row in rows] == [6, 2]

@@ -126,7 +126,7 @@ def test_more_duplicates_than_allowed_write_nothing(simdb_run, write_lines, tmp_
     write_lines("a.jsonl", *records(TEXTS))
     (tmp_path / "kept.jsonl").write_text("as before\n", encoding="ascii")
 
-    plain = simdb_run("dedup", "a.jsonl", "--max-share", "0.1", "--keep", "kept.jsonl")
+    plain = simdb_run("dedup", "a.jsonl", "--max-share", "0.1", "-o", "kept.jsonl")
     against = simdb_run("dedup", "a.jsonl", "--max-share", "0.1", "--db", "d")
 
     for ran in (plain, against):
@@ -164,7 +164,7 @@ def test_a_source_that_changes_during_the_run_is_named(
 
     monkeypatch.setattr(Origins, "texts", changed)
 
-    ran = simdb_run("dedup", "a.jsonl", *db, "--keep", "kept.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", *db, "-o", "kept.jsonl")
 
     assert ran.code == 2
     assert "a.jsonl was changed while it was read; run the command again when" in ran.notes
@@ -178,7 +178,7 @@ def test_a_source_that_grows_during_the_run_is_no_error(
     simdb_run, write_lines, tmp_path, monkeypatch
 ):
     write_lines("a.jsonl", *records(TEXTS))
-    expected = simdb_run("dedup", "a.jsonl", "--keep", "expected.jsonl").rows
+    expected = simdb_run("dedup", "a.jsonl", "-o", "expected.jsonl").rows
     read = Origins.texts
 
     def longer(origins, starts, sizes):
@@ -188,7 +188,7 @@ def test_a_source_that_grows_during_the_run_is_no_error(
 
     monkeypatch.setattr(Origins, "texts", longer)
 
-    ran = simdb_run("dedup", "a.jsonl", "--keep", "kept.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", "-o", "kept.jsonl")
 
     assert ran.rows == expected
     assert (tmp_path / "kept.jsonl").read_bytes() == (tmp_path / "expected.jsonl").read_bytes()
@@ -241,8 +241,8 @@ def test_every_document_that_is_left_out_matches_a_kept_one(simdb_run, write_lin
     chain = {f"{at}": " ".join(words[at * 3 :]) for at in range(8)}
     write_lines("a.jsonl", *records(chain))
 
-    (connected,) = simdb_run("dedup", "a.jsonl", "--recall", "1").rows
-    ran = simdb_run("dedup", "a.jsonl", "--keep", "kept.jsonl", "--recall", "1")
+    (connected,) = simdb_run("dedup", "a.jsonl", "--recall", "1", "--policy", "connected").rows
+    ran = simdb_run("dedup", "a.jsonl", "-o", "kept.jsonl", "--recall", "1")
 
     assert connected["size"] == len(chain)
     assert len(ran.rows) > 1

@@ -51,7 +51,7 @@ def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
     needs_zstd(name)
     (tmp_path / "a.jsonl").write_bytes(LINES)
 
-    simdb_run("dedup", "a.jsonl", "--keep", name, *options)
+    simdb_run("dedup", "a.jsonl", "-o", name, *options)
 
     parts = LINES.splitlines(keepends=True)
     assert unpacked(name) == parts[0] + parts[1] + parts[3] + b"\n"
@@ -62,9 +62,7 @@ def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
 def test_json_lines_of_wide_characters_survive_in_utf8(simdb_run, tmp_path, encoding, verify):
     (tmp_path / "a.jsonl").write_bytes(LINES.decode().encode(encoding))
 
-    ran = simdb_run(
-        "dedup", "a.jsonl", "--encoding", encoding, "--verify", verify, "--keep", "k.jsonl"
-    )
+    ran = simdb_run("dedup", "a.jsonl", "--encoding", encoding, "--verify", verify, "-o", "k.jsonl")
 
     assert ran.code == 0
     parts = LINES.splitlines(keepends=True)
@@ -80,7 +78,7 @@ def test_rows_of_a_table_survive_with_all_their_cells(simdb_run, tmp_path, name,
     with open(tmp_path / "a.csv", "w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
 
-    simdb_run("dedup", "a.csv", "--keep", name, *options)
+    simdb_run("dedup", "a.csv", "-o", name, *options)
 
     delimiter = "\t" if ".tsv" in name else ","
     lines = unpacked(name).decode().splitlines(keepends=True)
@@ -90,7 +88,7 @@ def test_rows_of_a_table_survive_with_all_their_cells(simdb_run, tmp_path, name,
 def test_records_as_a_table_have_the_columns_of_all(simdb_run, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(LINES)
 
-    simdb_run("dedup", "a.jsonl", "--keep", "k.csv")
+    simdb_run("dedup", "a.jsonl", "-o", "k.csv")
 
     with open(tmp_path / "k.csv", newline="") as file:
         assert list(csv.reader(file)) == [
@@ -127,7 +125,7 @@ def test_rows_of_parquet_survive_with_their_schema(simdb_run, monkeypatch, optio
     monkeypatch.setattr(parquet_file, "GROUP_ROWS", rows)
     first, second = parquet_source("a.parquet", 10), parquet_source("b.parquet", 20)
 
-    ran = simdb_run("dedup", "a.parquet", "b.parquet", "--keep", "k.parquet", *options)
+    ran = simdb_run("dedup", "a.parquet", "b.parquet", "-o", "k.parquet", *options)
 
     kept = pyarrow.parquet.read_table("k.parquet")
     assert ran.code == 0
@@ -138,7 +136,7 @@ def test_rows_of_parquet_survive_with_their_schema(simdb_run, monkeypatch, optio
 def test_survivors_can_replace_their_parquet_source(simdb_run):
     table = parquet_source("a.parquet")
 
-    simdb_run("dedup", "a.parquet", "--keep", "a.parquet")
+    simdb_run("dedup", "a.parquet", "-o", "a.parquet")
 
     assert pyarrow.parquet.read_table("a.parquet").to_pylist() == table.take([0, 2]).to_pylist()
 
@@ -148,7 +146,7 @@ def test_records_and_rows_together_have_the_columns_of_all(simdb_run, tmp_path, 
     table = parquet_source("a.parquet")
     (tmp_path / "b.jsonl").write_bytes(LINES + b'\n{"id": 7, "text": "a b", "n": "x", "raw": 1}')
 
-    kept = simdb_run("dedup", "a.parquet", "b.jsonl", "--keep", "k.parquet")
+    kept = simdb_run("dedup", "a.parquet", "b.jsonl", "-o", "k.parquet")
 
     rows = pyarrow.parquet.read_table("k.parquet").to_pylist()
     assert kept.code == 0
@@ -192,7 +190,7 @@ def test_matches_of_earlier_runs_are_rows_of_a_table(simdb_run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["kept", "k.xml", "k.json", "k.gz", "k.jsonl.bz2", "k.arrow"])
-@pytest.mark.parametrize("option", ["--keep", "--groups"])
+@pytest.mark.parametrize("option", ["--output", "--groups"])
 def test_an_unknown_ending_is_an_error_that_names_the_known_ones(simdb_run, option, name):
     Path("a.jsonl").write_bytes(LINES)
 
@@ -207,7 +205,7 @@ def test_an_unknown_ending_is_an_error_that_names_the_known_ones(simdb_run, opti
 def test_parquet_is_not_compressed_twice(simdb_run):
     Path("a.jsonl").write_bytes(LINES)
 
-    ran = simdb_run("dedup", "a.jsonl", "--keep", "k.parquet.gz")
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.parquet.gz")
 
     assert (ran.code, os.listdir()) == (2, ["a.jsonl"])
 
@@ -217,7 +215,7 @@ def test_without_the_package_zstd_is_an_error_that_names_it(simdb_run, monkeypat
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "compression.zstd", None)
 
-    ran = simdb_run("dedup", "a.jsonl", "--keep", "k.jsonl.zst")
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl.zst")
 
     assert ran.code == 2
     assert "pip install zstandard" in ran.notes
@@ -239,7 +237,7 @@ def tree(folder):
 
 @pytest.mark.parametrize("options", DB)
 def test_surviving_files_are_copied_into_a_folder(folder, options):
-    ran = folder("dedup", "f", "--keep", "out/", *options)
+    ran = folder("dedup", "f", "-o", "out/", *options)
 
     assert ran.code == 0
     assert tree("out") == ["a.txt", "b/c.txt", "b/d\n.txt"]
@@ -251,7 +249,7 @@ def test_surviving_files_are_copied_into_a_folder(folder, options):
 def test_surviving_files_of_several_sources_are_in_a_folder_for_each(folder):
     os.mkdir("out")
 
-    folder("dedup", "f/b/", "f/a.txt", "--keep", "out", "--link")
+    folder("dedup", "f/b/", "f/a.txt", "-o", "out", "--link")
 
     assert tree("out") == ["b/a.txt", "b/c.txt", "b/d\n.txt"]
     assert os.path.samefile("out/b/c.txt", "f/b/c.txt")
@@ -260,7 +258,7 @@ def test_surviving_files_of_several_sources_are_in_a_folder_for_each(folder):
 def test_sources_of_one_name_do_not_share_a_folder(folder):
     os.makedirs("g/f")
 
-    ran = folder("dedup", "f", "g/f", "--keep", "out/")
+    ran = folder("dedup", "f", "g/f", "-o", "out/")
 
     assert ran.code == 2
     assert "would both be called f" in ran.notes
@@ -268,8 +266,8 @@ def test_sources_of_one_name_do_not_share_a_folder(folder):
 
 
 def test_the_folder_of_survivors_is_new_and_no_source(folder):
-    first = folder("dedup", ".", "--keep", "f/out/")
-    again = folder("dedup", ".", "--keep", "f/out/")
+    first = folder("dedup", ".", "-o", "f/out/")
+    again = folder("dedup", ".", "-o", "f/out/")
 
     assert first.code == 0
     assert tree("f/out") == ["f/a.txt", "f/b/c.txt", "f/b/d\n.txt"]
@@ -278,8 +276,8 @@ def test_the_folder_of_survivors_is_new_and_no_source(folder):
 
 
 def test_surviving_files_are_listed_by_path_or_as_records(folder):
-    folder("dedup", "f", "--keep", "k.txt")
-    folder("dedup", "f", "--keep", "k.csv")
+    folder("dedup", "f", "-o", "k.txt")
+    folder("dedup", "f", "-o", "k.csv")
 
     assert Path("k.txt").read_bytes() == b"f/a.txt\nf/b/c.txt\nf/b/d\\n.txt\nf/b/\xff\n"
     with open("k.csv", newline="") as file:
@@ -291,7 +289,7 @@ def test_surviving_files_are_listed_by_path_or_as_records(folder):
 def test_records_are_not_listed(simdb_run):
     Path("a.csv").write_text("id,text\n1,x\n")
 
-    ran = simdb_run("dedup", "a.csv", "--keep", "out.txt")
+    ran = simdb_run("dedup", "a.csv", "-o", "out.txt")
 
     assert ran.code == 2
     assert "a.csv holds records" in ran.notes
@@ -302,11 +300,11 @@ def test_records_are_not_listed(simdb_run):
 def test_an_empty_output_says_so_and_what_was_there_is_kept(simdb_run, name):
     Path("a.jsonl").write_bytes(LINES)
     Path("empty.jsonl").write_bytes(b"")
-    simdb_run("dedup", "a.jsonl", "--keep", name)
+    simdb_run("dedup", "a.jsonl", "-o", name)
     before = Path(name).read_bytes()
 
-    ran = simdb_run("dedup", "empty.jsonl", "--keep", name)
-    again = simdb_run("dedup", "empty.jsonl", "--keep", name)
+    ran = simdb_run("dedup", "empty.jsonl", "-o", name)
+    again = simdb_run("dedup", "empty.jsonl", "-o", name)
 
     assert f"{name} is empty: no document was read; what it held before is in {name}.before" in (
         ran.notes
@@ -365,7 +363,7 @@ def test_without_survivors_a_table_has_the_columns_of_its_sources(simdb_run):
 
     outputs = {"both.csv": "a.csv b.tsv", "lines.tsv": "c.jsonl", "out/": "b.tsv c.jsonl"}
     for keep, sources in outputs.items():
-        ran = simdb_run("dedup", *sources.split(), *run, "--keep", keep)
+        ran = simdb_run("dedup", *sources.split(), *run, "-o", keep)
         assert ran.code == 0, ran.notes
 
     assert Path("both.csv").read_text() == "url,text,lang,year\n"
@@ -378,8 +376,8 @@ def test_rows_in_a_file_that_is_shorter_than_a_header_are_kept(simdb_run):
     Path("empty.jsonl").write_bytes(b"")
     Path("k.csv").write_text("id\n1\n")
 
-    ran = simdb_run("dedup", "empty.jsonl", "--keep", "k.csv")
-    again = simdb_run("dedup", "empty.jsonl", "--keep", "k.csv")
+    ran = simdb_run("dedup", "empty.jsonl", "-o", "k.csv")
+    again = simdb_run("dedup", "empty.jsonl", "-o", "k.csv")
 
     assert Path("k.csv").read_text() == "id,text\n"
     assert Path("k.csv.before").read_text() == "id\n1\n"
@@ -391,7 +389,7 @@ def test_without_survivors_parquet_keeps_the_schema_of_its_sources(simdb_run):
     table = parquet_source("a.parquet")
     simdb_run("dedup", "a.parquet", "--db", "seen")
 
-    ran = simdb_run("dedup", "a.parquet", "--db", "seen", "--run", "2", "--keep", "k.parquet")
+    ran = simdb_run("dedup", "a.parquet", "--db", "seen", "--run", "2", "-o", "k.parquet")
 
     assert "k.parquet is empty: none of 3 documents is new" in ran.notes
     assert pyarrow.parquet.read_table("k.parquet").schema.equals(table.schema)
@@ -403,7 +401,7 @@ def test_zstd_in_and_out_by_a_pattern(simdb_run):
     for at, part in enumerate(parts):
         Path(f"part-{at}.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(part))
 
-    ran = simdb_run("dedup", "part-*.jsonl.zst", "--keep", "k.jsonl.zst")
+    ran = simdb_run("dedup", "part-*.jsonl.zst", "-o", "k.jsonl.zst")
 
     assert "4 documents, 1 group, 1 duplicate" in ran.notes
     assert unpacked("k.jsonl.zst") == parts[0] + parts[1] + parts[3] + b"\n"

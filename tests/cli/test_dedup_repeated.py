@@ -35,7 +35,7 @@ def kept_run(simdb_run):
     """Runs dedup with --db and returns the content of its outputs and the run itself."""
 
     def run(*arguments, keep="k.jsonl"):
-        ran = simdb_run("dedup", *arguments, "--db", "db", "--keep", keep, "--groups", "g.jsonl")
+        ran = simdb_run("dedup", *arguments, "--db", "db", "-o", keep, "--groups", "g.jsonl")
         return Path(keep).read_bytes(), Path("g.jsonl").read_bytes(), ran
 
     return run
@@ -164,9 +164,9 @@ def test_another_threshold_decides_again(kept_run, write_lines):
 def test_standard_input_has_no_name_unless_one_is_given(simdb_run, write_lines):
     lines = Path(write_lines("a.jsonl", *made_records(20))).read_bytes()
 
-    unnamed = [simdb_run("dedup", "-", "--db", "db", "--keep", "k.jsonl", given=lines)
+    unnamed = [simdb_run("dedup", "-", "--db", "db", "-o", "k.jsonl", given=lines)
                for _ in range(2)]  # fmt: skip
-    named = [simdb_run("dedup", "-", "--db", "d2", "--run", "x", "--keep", "n.jsonl", given=lines)
+    named = [simdb_run("dedup", "-", "--db", "d2", "--run", "x", "-o", "n.jsonl", given=lines)
              for _ in range(2)]  # fmt: skip
 
     assert "k.jsonl is empty" in unnamed[1].notes
@@ -238,13 +238,13 @@ def test_a_run_that_was_killed_writes_the_same_when_repeated(kept_run, write_lin
     write_lines("a.jsonl", *made_records(300))
     wanted = kept_run("a.jsonl")[:2]
     killed = subprocess.run(
-        [sys.executable, "-c", STOPPED, where, "dedup", "a.jsonl", "--db", "fresh", "--keep",
+        [sys.executable, "-c", STOPPED, where, "dedup", "a.jsonl", "--db", "fresh", "-o",
          "f.jsonl", "--groups", "fg.jsonl"], check=False,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL
 
     command = [sys.executable, "-m", "simdb", "dedup", "a.jsonl", "--db", "fresh"]
-    subprocess.run([*command, "--keep", "f.jsonl", "--groups", "fg.jsonl"], check=False)
+    subprocess.run([*command, "-o", "f.jsonl", "--groups", "fg.jsonl"], check=False)
 
     assert (Path("f.jsonl").read_bytes(), Path("fg.jsonl").read_bytes()) == wanted
     with simdb.open("fresh", "r") as database:

@@ -1,4 +1,4 @@
-"""--keep FOLDER/ with files of records: one file of survivors for each source."""
+"""-o FOLDER/ with files of records: one file of survivors for each source."""
 
 import csv
 import gzip
@@ -40,7 +40,7 @@ def shards(simdb_run):
 
 @pytest.mark.parametrize("options", DB)
 def test_each_source_has_a_file_of_its_name(shards, options):
-    ran = shards("dedup", "in/part-*.jsonl", "--keep", "out/", *options)
+    ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", *options)
 
     assert ran.code == 0
     assert sorted(os.listdir("out")) == ["part-0.jsonl", "part-1.jsonl"]
@@ -61,7 +61,7 @@ def test_every_format_stays_as_it_was(shards, options):
     parquet.write_table(table, "d.parquet")
 
     sources = ("a.jsonl.zst", "b.jsonl.gz", "c.csv", "d.parquet")
-    ran = shards("dedup", *sources, "--keep", "out/", *options)
+    ran = shards("dedup", *sources, "-o", "out/", *options)
 
     assert ran.code == 0, ran.notes
     assert unzst(Path("out/a.jsonl.zst").read_bytes()) == lines(0, 1, prefix=b"a")
@@ -75,14 +75,14 @@ def test_every_format_stays_as_it_was(shards, options):
 def test_a_source_without_survivors_has_an_empty_file(shards):
     Path("in/part-2.jsonl").write_bytes(lines(0, 2, prefix=b"c"))
 
-    shards("dedup", "in/part-*.jsonl", "--keep", "out/")
+    shards("dedup", "in/part-*.jsonl", "-o", "out/")
 
     assert Path("out/part-2.jsonl").read_bytes() == b""
 
 
 def test_a_repeated_run_writes_the_same_files_again(shards):
     def run():
-        ran = shards("dedup", "in/part-*.jsonl", "--keep", "out/", "--db", "db")
+        ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", "--db", "db")
         return ran.code, {name: Path("out", name).read_bytes() for name in os.listdir("out")}
 
     first = run()
@@ -92,10 +92,10 @@ def test_a_repeated_run_writes_the_same_files_again(shards):
 
 
 def test_files_with_rows_are_not_replaced_by_empty_ones(shards):
-    shards("dedup", "in/part-*.jsonl", "--keep", "out/", "--db", "db")
+    shards("dedup", "in/part-*.jsonl", "-o", "out/", "--db", "db")
     before = Path("out/part-0.jsonl").read_bytes()
 
-    ran = shards("dedup", "in/part-*.jsonl", "--keep", "out/", "--db", "db", "--run", "2")
+    ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", "--db", "db", "--run", "2")
 
     assert "out/ is empty: none of 7 documents is new; what it held before is in out/part-" in (
         ran.notes
@@ -105,10 +105,10 @@ def test_files_with_rows_are_not_replaced_by_empty_ones(shards):
 
 
 def test_an_error_leaves_the_folder_as_it_was(shards):
-    shards("dedup", "in/part-*.jsonl", "--keep", "out/")
+    shards("dedup", "in/part-*.jsonl", "-o", "out/")
     before = Path("out/part-1.jsonl").read_bytes()
 
-    ran = shards("dedup", "in/part-*.jsonl", "--keep", "out/", "--max-share", "0.01")
+    ran = shards("dedup", "in/part-*.jsonl", "-o", "out/", "--max-share", "0.01")
 
     assert ran.code == 2
     assert Path("out/part-1.jsonl").read_bytes() == before
@@ -117,7 +117,7 @@ def test_an_error_leaves_the_folder_as_it_was(shards):
 
 
 def test_the_last_of_each_group_can_be_kept(shards):
-    shards("dedup", "in/part-0.jsonl", "in/part-1.jsonl", "--keep", "out/", "--keep-by", "last")
+    shards("dedup", "in/part-0.jsonl", "in/part-1.jsonl", "-o", "out/", "--keep", "last")
 
     ids = {name: [json.loads(line)["id"] for line in Path("out", name).read_text().splitlines()]
            for name in os.listdir("out")}  # fmt: skip
@@ -125,7 +125,7 @@ def test_the_last_of_each_group_can_be_kept(shards):
 
 
 def test_a_file_that_is_named_twice_is_written_once(shards):
-    shards("dedup", "in/part-0.jsonl", "in/part-0.jsonl", "--keep", "out/")
+    shards("dedup", "in/part-0.jsonl", "in/part-0.jsonl", "-o", "out/")
 
     assert len(Path("out/part-0.jsonl").read_bytes().splitlines()) == 2
 
@@ -133,12 +133,12 @@ def test_a_file_that_is_named_twice_is_written_once(shards):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["in/part-0.jsonl", "--keep", "in/"], "it is the folder of in/part-0.jsonl"),
-        (["in/part-0.jsonl", "in2/part-0.jsonl", "--keep", "o/"], "would both be called part-0"),
-        (["-", "--keep", "o/"], "standard input has no name"),
-        (["a.json", "--keep", "o/"], "must end in .jsonl, .ndjson, .csv, .tsv"),
-        (["in/part-0.jsonl", "--keep", "file/"], "it is a file; name a new folder"),
-        (["in/part-0.jsonl", "in", "--keep", "o/"], "takes either documents that are files, or"),
+        (["in/part-0.jsonl", "-o", "in/"], "it is the folder of in/part-0.jsonl"),
+        (["in/part-0.jsonl", "in2/part-0.jsonl", "-o", "o/"], "would both be called part-0"),
+        (["-", "-o", "o/"], "standard input has no name"),
+        (["a.json", "-o", "o/"], "must end in .jsonl, .ndjson, .csv, .tsv"),
+        (["in/part-0.jsonl", "-o", "file/"], "it is a file; name a new folder"),
+        (["in/part-0.jsonl", "in", "-o", "o/"], "takes either documents that are files, or"),
     ],
 )
 def test_sources_that_cannot_have_files_of_their_names_are_wrong_use(shards, arguments, message):

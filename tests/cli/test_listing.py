@@ -66,7 +66,7 @@ def test_a_limit_is_at_least_1(listed, verb):
 
 
 def test_a_limit_does_not_cut_files_of_results(listed):
-    listed("dedup", "a.jsonl", "--limit", 1, "--groups", "g.jsonl", "--keep", "k.jsonl")
+    listed("dedup", "a.jsonl", "--limit", 1, "--groups", "g.jsonl", "-o", "k.jsonl")
 
     assert len(Path("g.jsonl").read_text().splitlines()) == 3
     assert [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()] == [
@@ -87,7 +87,7 @@ def test_quiet_shows_nothing_that_was_found(listed, verb):
 def test_quiet_still_tells_of_bad_input_and_empty_outputs(listed):
     Path("bad.jsonl").write_text('{"id": 1}\n{"id": 2, "text": "a b c d"}\n')
 
-    ran = listed("dedup", "bad.jsonl", "--db", "empty", "--quiet", "--keep", "k.jsonl")
+    ran = listed("dedup", "bad.jsonl", "--db", "empty", "--quiet", "-o", "k.jsonl")
 
     assert "bad.jsonl:1: no field 'text'" in ran.notes
     assert "k.jsonl is empty" in ran.notes

@@ -48,8 +48,8 @@ def test_wrong_options_are_refused_before_anything_is_read(run, monkeypatch, ver
 
 
 @pytest.mark.parametrize("verb", [
-    ["dedup", "a.jsonl", "--keep"], ["dedup", "a.jsonl", "--groups"],
-    ["dedup", "a.jsonl", "--db", "new", "--keep"], ["lookup", "d", "a.jsonl", "--output"],
+    ["dedup", "a.jsonl", "-o"], ["dedup", "a.jsonl", "--groups"],
+    ["dedup", "a.jsonl", "--db", "new", "-o"], ["lookup", "d", "a.jsonl", "--output"],
     ["idf", "a.jsonl", "--output"],
 ])  # fmt: skip
 def test_an_output_that_cannot_be_is_named_before_anything_is_read(run, monkeypatch, verb):
@@ -76,7 +76,7 @@ def test_an_output_that_cannot_be_is_named_before_anything_is_read(run, monkeypa
 def test_an_output_with_an_impossible_name_is_named_as_it_was_given(run):
     place = "o" * 300 + ".jsonl"
 
-    ran = run("dedup", "a.jsonl", "--keep", place)
+    ran = run("dedup", "a.jsonl", "-o", place)
 
     assert ran.code == 2
     assert f"{place} cannot be written: File name too long" in ran.notes
@@ -87,11 +87,11 @@ def test_an_output_with_an_impossible_name_is_named_as_it_was_given(run):
 ])  # fmt: skip
 @pytest.mark.parametrize("place", ["k.jsonl", "k/"])
 def test_a_run_in_which_all_was_skipped_touches_nothing(run, verb, place):
-    run("dedup", "a.jsonl", "--keep", place)
+    run("dedup", "a.jsonl", "-o", place)
     Path("k/bad.jsonl" if place == "k/" else "k.jsonl").write_text("good\n")
     before = contents()
 
-    ran = run(*verb, "bad.jsonl", "--keep", place, "--groups", "g.jsonl")
+    ran = run(*verb, "bad.jsonl", "-o", place, "--groups", "g.jsonl")
 
     assert ran.code == 2
     assert "bad.jsonl:1: no field 'text'; use --text-field" in ran.notes
@@ -197,7 +197,7 @@ def test_survivors_are_not_written_among_other_files(run):
     Path("full/notes.txt").write_text("mine")
     before = sorted(os.listdir("full"))
 
-    ran = run("dedup", "a.jsonl", "--keep", "full/")
+    ran = run("dedup", "a.jsonl", "-o", "full/")
 
     assert ran.code == 2
     assert "full/: the folder holds other files, such as notes.txt; name a new one" in ran.notes

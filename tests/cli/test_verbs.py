@@ -357,7 +357,7 @@ def test_clusters_are_stars_around_the_document_that_a_field_puts_first(simdb_ru
 
     chained = simdb_run("clusters", "ranked", "--distance", "1")
     star = simdb_run("clusters", "ranked", "--distance", "1", "--policy", "star")
-    ranked = simdb_run("clusters", "ranked", "--distance", "1", "--representative", "rank")
+    ranked = simdb_run("clusters", "ranked", "--distance", "1", "--keep", "min:rank")
     wrong = simdb_run("clusters", "ranked", "--policy", "ring")
 
     assert [row["ids"] for row in chained.rows] == [["a", "b", "c"]]

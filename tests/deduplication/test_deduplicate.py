@@ -75,6 +75,7 @@ ORDERS = {
     "first": list(range(COUNT)),
     "last": list(range(COUNT))[::-1],
     "longest": sorted(range(COUNT), key=lambda row: -len(TEXTS[row])),
+    "shortest": sorted(range(COUNT), key=lambda row: len(TEXTS[row])),
     "max:score": sorted(range(COUNT), key=lambda row: -SCORES[row]),
     "min:score": sorted(range(COUNT), key=lambda row: SCORES[row]),
 }
@@ -90,7 +91,7 @@ def exact(data, **settings):
 def test_of_each_connected_group_the_preferred_row_survives(keep):
     order = ORDERS[keep]
 
-    found = exact(ROWS, keep=keep)
+    found = exact(ROWS, keep=keep, policy="connected")
 
     place = {row: at for at, row in enumerate(order)}
     wanted = [sorted(group, key=place.get) for group in components()]
@@ -107,7 +108,7 @@ def test_of_each_connected_group_the_preferred_row_survives(keep):
 
 @pytest.mark.parametrize("keep", ORDERS)
 def test_with_stars_every_removed_row_matches_its_survivor(keep):
-    found = exact(ROWS, keep=keep, policy="star")
+    found = exact(ROWS, keep=keep)
 
     leader = stars(ORDERS[keep])
     removed = [row for row in range(COUNT) if leader[row] != row]
@@ -262,6 +263,17 @@ def test_the_repr_has_two_lines_with_counts():
     )
 
 
+@pytest.mark.parametrize("has_database", [False, True])
+def test_if_more_than_a_share_would_be_removed_nothing_is(tmp_path, has_database):
+    data = ["one two three four", "five six seven eight"] * 2
+    db = str(tmp_path / "d") if has_database else None
+
+    with pytest.raises(simdb.OptionError, match=r"2 of 4 documents are .* 50.0% .* max_share=0.49"):
+        simdb.deduplicate(data, db=db, max_share=0.49)
+
+    assert len(simdb.deduplicate(data, db=db, max_share=0.5)) == 2
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -273,6 +285,8 @@ def test_the_repr_has_two_lines_with_counts():
         ({"verify": "maybe"}, "verify must be one of"),
         ({"policy": "strar"}, "policy must be one of"),
         ({"on_null": "skip"}, "on_null must be one of 'drop', 'keep', 'error'"),
+        ({"max_share": 0}, "max_share must be above 0 and at most 1"),
+        ({"max_share": "1"}, "max_share must be above 0 and at most 1"),
         ({"text": 3}, "text must be the name"),
         ({"distance": 3}, "verify='estimate'"),
         ({"sketch": simdb.Simhash.moz()}, "verify='estimate'"),

@@ -54,7 +54,7 @@ def test_stars_are_those_of_the_definition(
             database.insert("ranked", 1 << 63 | 0x5555, metadata={"rank": 9})
             database.delete("ranked")
             if any(each["rank"] is not None for each in metadata):
-                by_rank = database.find_clusters(representative="rank", **asked)
+                by_rank = database.find_clusters(keep="min:rank", **asked)
             else:
                 by_rank = by_age
 
@@ -134,8 +134,8 @@ def test_a_field_of_the_metadata_chooses_the_representative(tmp_path_factory):
         database.delete("e")
 
         by_age = database.find_clusters(distance=2)
-        by_date = database.find_clusters(distance=2, representative="date")
-        star = database.find_clusters(distance=1, policy="star", representative="date")
+        by_date = database.find_clusters(distance=2, keep="min:date")
+        star = database.find_clusters(distance=1, policy="star", keep="min:date")
 
         assert ids_of(by_age) == [["a", "b", "c", "d"]]
         assert ids_of(by_date) == [["c", "a", "d", "b"]]
@@ -143,23 +143,25 @@ def test_a_field_of_the_metadata_chooses_the_representative(tmp_path_factory):
         assert ids_of(star) == [["c", "a"]]
         with database.write() as transaction:
             transaction.insert("f", 3, metadata={"date": "1999"})
-            (cluster,) = transaction.find_clusters(distance=2, representative="date")
+            (cluster,) = transaction.find_clusters(distance=2, keep="min:date")
             assert cluster.representative == "f"
             transaction.abort()
 
 
 def test_fields_that_give_no_order_are_refused(tmp_path_factory):
     with open_with(tmp_path_factory) as database:
-        assert len(database.find_clusters(representative="date")) == 0
-        database.insert_many(list("abc"), [1, 2, 3], [{"n": 1, "m": [1]}, {"n": "1"}, None])
+        assert len(database.find_clusters(keep="min:date")) == 0
+        database.insert_many(list("abc"), [1, 2, 3], [{"n": 1, "m": [1]}, {"n": "x"}, None])
 
-        with pytest.raises(simdb.OptionError, match="no document has the field 'date'"):
-            database.find_clusters(representative="date")
-        with pytest.raises(
-            simdb.InputError, match="'b' it holds str, and in earlier documents int"
-        ):
-            database.find_clusters(representative="n")
-        with pytest.raises(simdb.InputError, match="'a' it holds list"):
-            database.find_clusters(representative="m")
+        with pytest.raises(simdb.OptionError, match="no document has a field 'date'"):
+            database.find_clusters(keep="min:date")
+        with pytest.raises(simdb.InputError, match="'b' holds 'x', and document 'a' a number"):
+            database.find_clusters(keep="min:n")
+        with pytest.raises(simdb.InputError, match=r"document 'a': keep=.* holds a list"):
+            database.find_clusters(keep="min:m")
+        with pytest.raises(simdb.OptionError, match="keep must be 'first', 'last'"):
+            database.find_clusters(keep="date")
+        with pytest.raises(simdb.OptionError, match=r"keep='longest' .* texts="):
+            database.find_clusters(keep="longest")
         with pytest.raises(simdb.OptionError, match="'connected', 'star', got 'chain'"):
             database.find_clusters(policy="chain")

@@ -343,7 +343,7 @@ def test_a_field_of_the_metadata_orders_kept_clusters(open_database):
     database = open_database(options=BY_DISTANCE)
     database.insert_many(["a", "b", "c"], [1, 1, 1], [{"rank": 3}, {"rank": 1}, None])
 
-    assert ids_of(database.find_clusters(representative="rank")) == [["b", "a", "c"]]
+    assert ids_of(database.find_clusters(keep="min:rank")) == [["b", "a", "c"]]
     assert database.cluster("a") == ["a", "b", "c"]
 
 

@@ -125,7 +125,7 @@ def test_the_representative_may_be_chosen_by_a_field(open_database):
     made = texts(5, seed=6)
     database.insert_many(range(5), made, [{"year": 2000 - at} for at in range(5)])
 
-    (cluster,) = database.find_clusters(representative="year")
+    (cluster,) = database.find_clusters(keep="min:year")
 
     assert cluster.representative == 4
 

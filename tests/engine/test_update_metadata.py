@@ -99,7 +99,7 @@ def test_changed_metadata_decide_the_representative(database):
     database.insert_many([*"ab"], [1, 1], [{"age": 1}, {"age": 2}])
     database.update_metadata("a", {"age": 3})
 
-    (cluster,) = database.find_clusters(distance=0, representative="age")
+    (cluster,) = database.find_clusters(distance=0, keep="min:age")
 
     assert cluster.representative == "b"
 

@@ -56,6 +56,14 @@ def questions(many):
     return [*bits, *similar, {"similarity": 0.6, "distance": 20, "recall": 1.0}]
 
 
+LIMITED = object()
+
+
+def limited(given):
+    """Return the method of a question with a limit of memory."""
+    return {"search": simdb.Search(method=given.get("search"), memory_limit=2000)}
+
+
 def test_a_query_by_document(both):
     many, one, _, texts = both
 
@@ -88,11 +96,12 @@ def test_queries_of_many_documents_are_those_of_each(both):
     many, _, ids, texts = both
 
     for given in questions(many):
-        for more in ({}, {"limit": 2}, {"threads": 1}, {"threads": 3}, {"memory_limit": 2000}):
-            found = many.query_many(texts, **given, **more)
+        for more in ({}, {"limit": 2}, {"threads": 1}, {"threads": 3}, LIMITED):
+            more = limited(given) if more is LIMITED else more
+            found = many.query_many(texts, **given | more)
             limit = {"limit": 2} if more == {"limit": 2} else {}
             assert list(found) == [many.query(text, **given, **limit) for text in texts]
-            found = many.query_many(ids=ids, **given, **more)
+            found = many.query_many(ids=ids, **given | more)
             assert list(found) == [many.query(id=id, **given, **limit) for id in ids]
 
 
@@ -191,7 +200,7 @@ def test_ready_fingerprints(both):
     many, one, _, texts = both
     if many.options.is_minhash:
         pytest.skip("signatures have no fingerprints that can be asked for")
-    bits = one.fingerprints(texts).bits
+    bits = one.sketcher.fingerprints(texts).bits
 
     for each in bits.tolist():
         assert many.query(each, distance=3) == one.query(each, distance=3)
@@ -204,7 +213,7 @@ def test_documents_with_and_without_weights_have_nearest_documents_together(both
     many, one, _, texts = both
     if many.options.is_minhash:
         pytest.skip("signatures are of one kind")
-    mixed = [texts[0], int(one.fingerprints(texts[:1]).bits[0]), "", texts[3]]
+    mixed = [texts[0], int(one.sketcher.fingerprints(texts[:1]).bits[0]), "", texts[3]]
 
     found = many.nearest_many(mixed, 3, recall=1.0)
 
@@ -234,8 +243,8 @@ def test_bad_arguments_are_refused_as_by_one_database(both):
     for verb, given in [
         ("query", {"document": texts[0], "limit": 0}),
         ("query", {"document": texts[0], "similarity": 2.0}),
-        ("query", {"document": texts[0], "method": "none"}),
-        ("query", {"document": texts[0], "verify": 1}),
+        ("query", {"document": texts[0], "search": "none"}),
+        ("query", {"document": texts[0], "accept": 1}),
         ("query", {"document": b"\xff"}),
         ("query", {"id": "unknown"}),
         ("first", {"id": 3.5}),
@@ -253,3 +262,25 @@ def test_bad_arguments_are_refused_as_by_one_database(both):
         with pytest.raises(type(wanted.value)) as found:
             getattr(many, verb)(**given)
         assert str(found.value) == str(wanted.value)
+
+
+def test_filters_by_metadata(both):
+    many, one, ids, texts = both
+
+    def is_short(metadata):
+        return metadata is not None and len(metadata["text"]) < 150
+
+    for at in range(0, len(ids), 3):
+        for asked in ({"document": texts[at]}, {"id": ids[at]}):
+            expected = one.query(**asked, limit=3, where=is_short)
+            assert many.query(**asked, limit=3, where=is_short) == expected
+            assert (many.first(**asked, where=is_short) is None) == (not expected)
+            nearest = one.nearest(**asked, k=4, where=is_short)
+            assert many.nearest(**asked, k=4, where=is_short) == nearest
+    for asked in ({"documents": texts}, {"ids": ids}):
+        expected = one.query_many(**asked, where=is_short)
+        assert list(many.query_many(**asked, where=is_short)) == list(expected)
+        first = many.query_many(**asked, match="first", where=is_short)
+        assert [len(row) for row in first] == [min(len(row), 1) for row in expected]
+        nearest = one.nearest_many(**asked, k=4, where=is_short)
+        assert list(many.nearest_many(**asked, k=4, where=is_short)) == list(nearest)

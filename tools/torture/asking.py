@@ -169,9 +169,9 @@ def find_clusters(target, expected, chance):
         if isinstance(entry.metadata, dict)
     }
     policy = chance.choice(["connected", "star"])
-    by = "rank" if ranks and chance.random() < 0.4 else "first"
+    by = "min:rank" if ranks and chance.random() < 0.4 else "first"
     told = f"find_clusters({policy}, {by}, {ask})"
-    found = served(lambda: target.find_clusters(policy=policy, representative=by, **ask), ask)
+    found = served(lambda: target.find_clusters(policy=policy, keep=by, **ask), ask)
     if found is None:
         return told
     groups = [cluster.ids for cluster in found]
@@ -180,7 +180,7 @@ def find_clusters(target, expected, chance):
     wanted, near = expected.pairs(ask)
     if expected.recall_of(ask) == 1.0 and not near:
         order = list(expected.documents)
-        if by == "rank":
+        if by == "min:rank":
             order.sort(key=lambda id: (id not in ranks, ranks.get(id, 0)))
         made = components(order, wanted) if policy == "connected" else stars(order, wanted)
         assert groups == made, f"{told}: {groups} is not {made}"

@@ -1,6 +1,6 @@
 """Arrangement: the order in which `simdb dedup --db` claims the documents of a run.
 
-A claim keeps what comes first, so with `--keep-by` the document that the rule prefers must come
+A claim keeps what comes first, so with `--keep` the document that the rule prefers must come
 first.  Then all documents are read before the first claim, and read again in that order: texts, ids
 and lines wait on disk, and only the values that sort them are in memory.
 """
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.cli.duplicates.preference import NUMBER, TEXT, Preference
+from simdb import keeping
+from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.work import Work
-from simdb.cli.options.keep_rule import FIRST
 from simdb.cli.output.line_spool import LineSpool
 from simdb.cli.output.text_spool import TextSpool
 from simdb.cli.reading.batch import Batch
@@ -53,7 +53,7 @@ class AsRead:
 
 
 class ByRule:
-    """The documents of a run in the order of `--keep-by`; survivors are in that of the input."""
+    """The documents of a run in the order of `--keep`; survivors are in that of the input."""
 
     def __init__(
         self,
@@ -98,23 +98,27 @@ class ByRule:
 
     def _order(self) -> U32:
         """Read all documents; return their positions, sorted by the rule and then by position."""
-        preference = Preference(self._work.keep_by)
-        values: dict[str, list[Any]] = {NUMBER: [], TEXT: []}
+        preference = Preference(self._work.keep)
+        values: list[Any] = []
         for batch in self._read:
-            for sorting in preference.metadata(batch) or ():
-                for name, column in values.items():
-                    column.append(None if sorting is None else sorting.get(name))
+            values += preference.values(batch)
             self._texts.add(batch.texts)
             places = zip(batch.ids, batch.sources, batch.positions, batch.sizes, strict=True)
             self._places.add(list(map(json.dumps, places)))
             self._lines.add(self._work.lines(batch))
             self._sizes += batch.sizes
-        name = preference.representative()
-        column = values.get(name, [])
-        known = [at for at, value in enumerate(column) if value is not None]
-        known.sort(key=column.__getitem__)
-        missing = [at for at, value in enumerate(column) if value is None]
-        return np.array(known + missing, np.uint32)
+        rule = preference.rule
+        if rule.field and values and all(map(keeping.is_missing, values)):
+            raise keeping.no_value(rule)
+        order = keeping.order_of(
+            rule, len(self._sizes),
+            sizes=lambda: np.array(values, np.int64), values=lambda: values, where=self._where,
+        )  # fmt: skip
+        return order.astype(np.uint32)
+
+    def _where(self, at: int) -> str:
+        """Return where a document of the input is."""
+        return self._batch(np.array([at], np.uint32)).where(0)
 
     def _batch(self, chosen: U32) -> Batch:
         """Return the documents at some positions of the input, in that order."""
@@ -130,7 +134,7 @@ class ByRule:
 @contextmanager
 def arranged(work: Work, batches: Iterator[Batch]) -> Iterator[AsRead | ByRule]:
     """Yield the batches of a run in the order in which they are claimed."""
-    if work.keep_by == FIRST:
+    if work.keep == keeping.FIRST:
         yield AsRead(work, batches)
         return
     with TextSpool() as texts, TextSpool() as places, LineSpool(work.folder) as lines:

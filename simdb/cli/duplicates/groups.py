@@ -52,7 +52,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         TextsAgain(work.origins) if is_exact else nullcontext() as texts,
     ):
         ids = UniqueIds(work.progress, database.sketcher)
-        preference = Preference(work.keep_by)
+        preference = Preference(work.keep)
         notes_short = is_default(options, matching.similarity, matching.distance)
         # The texts are added in the order in which the documents are stored.
         documents = None if texts is None else ByOrdinal(texts.texts, remembered=Remembered())
@@ -61,7 +61,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
             return database.find_clusters(
                 similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
                 search=matching.search, policy=policy, verify=EXACT if is_exact else ESTIMATE,
-                representative=preference.representative(), texts=documents,
+                keep=preference.stored_rule(), texts=documents,
             )  # fmt: skip
 
         find_clusters()  # of nothing, so that wrong options are found before anything is read

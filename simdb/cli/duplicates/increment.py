@@ -53,9 +53,9 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
 
     All new documents are stored, or, after an error, none.  `older`: texts of documents that are
     stored already; None if they are not known.  What is stored already is kept, whatever
-    `work.keep_by` says; that rule chooses among the documents of this run.
+    `work.keep` says; that rule chooses among the documents of this run.
     """
-    outcome = Outcome(keep_by=work.keep_by)
+    outcome = Outcome(keep=work.keep)
     sketch, matching = database.options.sketch, work.matching
     is_exact = work.is_exact(sketch)
     empty = database.stats().empty_count

@@ -1,100 +1,53 @@
-"""Preference: which document of a group is kept, as `--keep-by` says.
+"""Preference: which document of a group is kept, as `--keep` says.
 
-The documents are stored with metadata that sort them, the preferred one first.  A text that is a
-number, as all values of CSV are text, is sorted as a number if every value of its field is one.
+The documents are stored with what the rule compares as metadata, so that `find_clusters` can choose
+by it.
 """
 
-from math import isfinite
 from typing import Any
 
-from simdb.cli.options.keep_rule import FIRST, GREATEST, LAST, LONGEST, field_of
+from simdb import keeping
 from simdb.cli.reading.batch import Batch
-from simdb.errors import InputError
 
-# Names of metadata: values that are numbers, and values that are text.
-NUMBER, TEXT = "number", "text"
+# Metadata hold whole numbers up to this one.
 WHOLE_MAX = 2**63 - 1
-REVERSED = bytes(range(255, -1, -1))
+# The field of the metadata that has the size of a text.
+SIZE = "bytes"
 
 
 class Preference:
     """The rule by which the representative of a group is chosen."""
 
-    def __init__(self, rule: str) -> None:
-        """Sort by `rule`, which `check_keep_rule` accepts."""
-        self.field = field_of(rule)
-        self._rule = rule
-        self._is_descending = rule.startswith(GREATEST)
-        self._count = 0
-        self._numbers = 0
-        self._texts = 0
-        self._example = ""
+    def __init__(self, keep: str) -> None:
+        """Choose by `keep`, which `keeping.parse` accepts."""
+        self.rule = keeping.parse(keep, "--keep")
+
+    def stored_rule(self) -> str:
+        """Return the rule that chooses by what `metadata` gives."""
+        if self.rule.kind in keeping.BY_SIZE:
+            kind = keeping.MIN if self.rule.kind == keeping.SHORTEST else keeping.MAX
+            return str(keeping.Rule(kind, SIZE))
+        return str(self.rule)
 
     def metadata(self, batch: Batch) -> list[Any] | None:
         """Return what to store with each document of the next batch; None for nothing."""
-        start = self._count
-        self._count += len(batch)
-        if self._rule == FIRST:
+        if self.rule.kind in keeping.BY_PLACE:
             return None
-        if self._rule == LAST:
-            return [{NUMBER: -(start + at)} for at in range(len(batch))]
-        if self._rule == LONGEST:
-            return [{NUMBER: -len(content)} for content in batch.contents()]
-        return [self._sorting(batch, at) for at in range(len(batch))]
+        name = SIZE if self.rule.kind in keeping.BY_SIZE else self.rule.field
+        return [None if value is None else {name: value} for value in self.values(batch)]
 
-    def representative(self) -> str:
-        """Return the field of the metadata that sorts the documents, when all were stored."""
-        if self._rule == FIRST or not self._count:
-            return FIRST
-        if self.field is None:
-            return NUMBER
-        if not self._numbers and not self._texts:
-            raise InputError(f"--keep-by {self._rule}: no document has a field {self.field!r}")
-        if self._numbers and self._example:
-            raise InputError(
-                f"--keep-by {self._rule}: the field holds numbers and text, which have no order;"
-                f" {self._example}"
-            )
-        return TEXT if self._example else NUMBER
-
-    def _sorting(self, batch: Batch, at: int) -> dict[str, Any] | None:
-        """Return what sorts a document by the value of its field; None without a value."""
-        value = self._value(batch, at)
-        if value is None or value == "" or value != value:
-            return None
-        if isinstance(value, int | float):
-            self._numbers += 1
-            return {NUMBER: self._number(value)}
-        if not isinstance(value, str):
-            raise InputError(
-                f"{batch.where(at)}: --keep-by {self._rule} needs numbers or text, and the field"
-                f" {self.field!r} holds {'a list' if isinstance(value, list) else 'an object'}"
-            )
-        self._texts += 1
-        sorting: dict[str, Any] = {TEXT: self._text(value)}
-        try:
-            number = float(value)
-        except ValueError:
-            number = float("nan")
-        if isfinite(number):
-            sorting[NUMBER] = -number if self._is_descending else number
-        elif not self._example:
-            self._example = f"{batch.where(at)} holds {value[:40]!r}"
-        return sorting
+    def values(self, batch: Batch) -> list[Any]:
+        """Return what the rule compares, of each document of a batch: a size, or a value."""
+        if self.rule.kind in keeping.BY_PLACE:
+            return []
+        if self.rule.kind in keeping.BY_SIZE:
+            return [len(content) for content in batch.contents()]
+        return [self._value(batch, at) for at in range(len(batch))]
 
     def _value(self, batch: Batch, at: int) -> Any:
         fields = batch.fields[at] if batch.fields is not None else None
-        return None if fields is None or self.field is None else fields.get(self.field)
-
-    def _number(self, value: float) -> float:
-        """Return a number that sorts as the rule says, and that metadata can hold."""
+        value = None if fields is None else fields.get(self.rule.field)
+        keeping.check_value(self.rule, value, lambda: batch.where(at))
         if isinstance(value, int) and abs(value) > WHOLE_MAX:
-            value = float(value)
-        return -value if self._is_descending else value
-
-    def _text(self, value: str) -> Any:
-        """Return a value that sorts as the rule says."""
-        if not self._is_descending:
-            return value
-        # In the order of the reversed bytes, a text comes before its own beginnings.
-        return value.encode("utf-8", "surrogatepass").translate(REVERSED) + b"\xff"
+            return float(value)
+        return value

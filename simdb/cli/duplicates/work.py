@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import simdb
-from simdb.checks import one_of
+from simdb import keeping
+from simdb.checks import most_removed, one_of
 from simdb.cli.duplicates.beginnings import Beginnings
-from simdb.cli.options.keep_rule import FIRST
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
@@ -18,7 +18,6 @@ from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.origins import Origins
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
-from simdb.errors import OptionError
 from simdb.values import Id
 
 LARGEST_SHOWN = 3
@@ -32,7 +31,7 @@ class Outcome:
 
     `largest`: size and representative of the largest groups, the largest first.  `judged`,
     `overruled` and `unknown`: see `simdb.Verification`.  `earlier`: how many documents match one of
-    an earlier run, which --keep-by cannot replace.
+    an earlier run, which --keep cannot replace.
     """
 
     stored: int = 0
@@ -49,7 +48,7 @@ class Outcome:
     overruled: int = 0
     unknown: int = 0
     earlier: int = 0
-    keep_by: str = FIRST
+    keep: str = keeping.FIRST
 
     def add_group(self, size: int, representative: Id) -> None:
         """Count a group of `size` documents, of which one is kept."""
@@ -97,11 +96,11 @@ class Outcome:
         ]
 
     def earlier_note(self) -> str | None:
-        """Return a line about what --keep-by could not choose; None if there is nothing to say."""
-        if self.keep_by == FIRST or not self.earlier:
+        """Return a line about what --keep could not choose; None if there is nothing to say."""
+        if self.keep == keeping.FIRST or not self.earlier:
             return None
         return (
-            f"--keep-by {self.keep_by} chose among the documents of this run;"
+            f"--keep {self.keep} chose among the documents of this run;"
             f" {quantity(self.earlier, 'document')} of it match documents of earlier runs, which"
             " stay"
         )
@@ -127,9 +126,9 @@ class Outcome:
 class Work(NamedTuple):
     """The input of a run, how documents match, and where the results go.
 
-    `survivors`: the output of --keep.  `max_share`: the share of the input that may be duplicates;
+    `survivors`: the output of -o.  `max_share`: the share of the input that may be duplicates;
     None for any.  `run`: the name under which a database remembers the run; None for no name.
-    `keep_by`: which document of a group is kept, see `Preference`.  `beginnings`:
+    `keep`: which document of a group is kept, see `Preference`.  `beginnings`:
     takes the texts for --show.  `origins`: where lines of the input can be read again.
     """
 
@@ -142,7 +141,7 @@ class Work(NamedTuple):
     max_share: float | None
     origins: Origins
     run: str | None = None
-    keep_by: str = FIRST
+    keep: str = keeping.FIRST
     beginnings: Beginnings | None = None
 
     def lines(self, batch: Batch) -> Sequence[bytes]:
@@ -166,13 +165,9 @@ class Work(NamedTuple):
 
     def check_share(self, outcome: Outcome) -> None:
         """Raise OptionError if more documents are duplicates than --max-share allows."""
-        count, most = self.intake.documents, self.max_share
-        if most is None or outcome.duplicates <= most * count:
-            return
         largest = outcome.largest_note()
-        raise OptionError(
-            f"{outcome.duplicates:,} of {quantity(count, 'document')} are duplicates, which is"
-            f" {outcome.duplicates / count:.1%} and more than --max-share {most:g}; nothing was"
-            f" written. Look at the groups without --keep and --db, then give a larger share or"
-            f" --similarity{f' ({largest})' if largest else ''}"
-        )
+        most_removed(
+            self.max_share, outcome.duplicates, self.intake.documents,
+            "nothing was written. Look at the groups without --output and --db, then give a larger"
+            f" share or --similarity{f' ({largest})' if largest else ''}",
+        )  # fmt: skip

@@ -114,9 +114,10 @@ Where = Annotated[
 Output = Annotated[
     str | None,
     Option(
+        short="-o",
         metavar="FILE",
         help="Write the rows to this file: .parquet, .arrow, .jsonl, .csv or .tsv; the last three"
-        " also with .gz or .zst.",
+        " also with .gz or .zst. - is standard output, as JSON lines.",
     ),
 ]
 TextIds = Annotated[
@@ -147,12 +148,12 @@ Show = Annotated[
         help="Show the first N characters of texts beside their ids, of earlier ones with --texts.",
     ),
 ]
-KeepBy = Annotated[
+Keep = Annotated[
     str,
     Option(
         metavar="RULE",
-        help="Which document of a group is kept: first, last, longest, max:FIELD or min:FIELD; with"
-        " --db, a group within this run.",
+        help="Which document of a group is kept: first, last, longest, shortest, max:FIELD or"
+        " min:FIELD; with --db, a group within this run.",
     ),
 ]
 Verify = Annotated[
@@ -175,13 +176,6 @@ MaxShare = Annotated[
     Option(
         metavar="SHARE",
         help="Write nothing, and end with an error, if a larger share of the input are duplicates.",
-    ),
-]
-KeptPolicy = Annotated[
-    PolicyName | None,
-    Option(
-        help="connected: chains of matches form a group; star: all match the representative. star"
-        " with --keep, else connected, if not given."
     ),
 ]
 

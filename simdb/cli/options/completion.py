@@ -23,6 +23,7 @@ METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotat
 CHOICES = {
     "--search": METHODS,
     "--policy": ("connected", "star"),
+    "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
     "--verify": ("estimate", "exact"),
     "--errors": ("strict", "replace"),
     "--match": ("first", "all"),

@@ -32,6 +32,17 @@ COMMANDS_PANEL = "Commands"
 METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT"}
 
 
+# Options of other names in earlier versions, and what to use.
+RENAMED = {
+    "--keep-by": "--keep RULE",
+    "--memory-limit": "--search memory_limit=SIZE",
+    "--method": "--search METHOD",
+    "--replace": "--on-conflict replace",
+    "--representative": "--keep min:FIELD",
+    "--rotations": "--search rotation,rotations=N",
+}
+
+
 class Argument(NamedTuple):
     """An argument, a value without a name in front; its parameter has a default if it is optional.
 
@@ -59,7 +70,17 @@ class Option(NamedTuple):
 
 
 class Command(click.Command):
-    """A command of click whose help is drawn in panels."""
+    """A command of click whose help is drawn in panels, and that knows what options were called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line; an error says the new name of an option."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name not in RENAMED:
+                raise
+            new = RENAMED[error.option_name]
+            raise click.UsageError(f"No such option: {error.option_name}; use {new}", ctx) from None
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of this command."""

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from simdb import keeping
 from simdb.checks import share
-from simdb.choices import PolicyName
 from simdb.cli.options import arguments
-from simdb.cli.options.keep_rule import check_keep_rule
 from simdb.cli.options.match_options import MatchOptions, given_search
-from simdb.engine.clusters.find import CONNECTED, STAR, check_policy
+from simdb.cli.output.formats import COMPRESSIONS, TABLES
+from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 
 
@@ -19,8 +19,8 @@ class DuplicateOptions:
     distance: arguments.Distance = None
     recall: arguments.Recall = None
     search: arguments.Search = None
-    policy: arguments.KeptPolicy = None
-    keep_by: arguments.KeepBy = "first"
+    policy: arguments.Policy = STAR
+    keep: arguments.Keep = keeping.FIRST
     verify: arguments.Verify = None
     texts: arguments.EarlierTexts = None
     max_share: arguments.MaxShare = None
@@ -30,22 +30,28 @@ class DuplicateOptions:
         """How near documents must be to match, and how to search for them."""
         return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
 
-    def kept_policy(self, *, has_keep: bool) -> PolicyName:
-        """Return what makes a group, where --policy does not say it."""
-        return self.policy or (STAR if has_keep else CONNECTED)
-
     def check(self, *, has_database: bool) -> None:
         """Raise OptionError for values that are wrong, with --db or without it."""
-        if self.policy is not None:
-            check_policy(self.policy)
+        check_policy(self.policy)
         if self.max_share is not None:
             share("--max-share", self.max_share)
-        if has_database and self.policy not in (None, CONNECTED):
+        if has_database and self.policy != STAR:
             raise OptionError(
                 f"--policy {self.policy} works only without --db, where documents are grouped"
             )
-        check_keep_rule(self.keep_by)
+        check_keep(self.keep)
         if not has_database and self.texts is not None:
             raise OptionError(
                 "--texts works only with --db; without --db all texts are in the input"
             )
+
+
+def check_keep(keep: str) -> None:
+    """Raise OptionError unless --keep has a rule; a file there says that its place is -o."""
+    endings = (*TABLES, *COMPRESSIONS, ".txt", "/")
+    if keep.lower().endswith(endings) and not keep.startswith(("max:", "min:")):
+        raise OptionError(
+            f"--keep {keep} names a file, and --keep says which document of a group stays, such as"
+            f" longest; what stays is written by -o {keep}"
+        )
+    keeping.parse(keep, "--keep")

@@ -13,17 +13,19 @@ ENDINGS = ".jsonl, .csv, .tsv or .parquet"
 class ResultOptions:
     """The options of `simdb dedup` about its results."""
 
-    keep: Annotated[
+    output: Annotated[
         str | None,
         Option(
+            short="-o",
             metavar="FILE",
             help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
             " FOLDER/ gets one such file for each source. Of sources that are documents, FILE.txt"
-            " lists the files, and FOLDER/ gets copies of them.",
+            " lists the files, and FOLDER/ gets copies of them. - is standard output, instead of"
+            " the groups.",
         ),
     ] = None
     link: Annotated[
-        bool, Option("--link", help="With --keep FOLDER/: make hard links, not copies.")
+        bool, Option("--link", help="With -o FOLDER/: make hard links, not copies.")
     ] = False
     show: arguments.Show = None
     groups: Annotated[

@@ -12,6 +12,8 @@ from simdb.errors import OptionError
 JSON_LINES, COMMAS, TABS = "JSON lines", "CSV", "TSV"
 PARQUET, ARROW = "Parquet", "Arrow"
 PAGE = "HTML"
+# In place of a path.
+STANDARD_OUTPUT = "-"
 PATHS, FOLDER, SHARDS = "paths", "folder", "shards"
 
 TABLES = {
@@ -30,10 +32,14 @@ class Format(NamedTuple):
 
 
 def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -> Format:
-    """Return the format that the end of a file name says; a pipe or a device takes JSON lines.
+    """Return the format that the end of a file name says.
+
+    A pipe, a device and standard output take JSON lines.
 
     Raises OptionError for an ending that is not in `endings`, or if its package is not installed.
     """
+    if path == STANDARD_OUTPUT:
+        return Format(JSON_LINES)
     name = os.path.basename(path).lower()
     compression = next((each for each in COMPRESSIONS if name.endswith(each)), "")
     inner = name.removesuffix(compression)

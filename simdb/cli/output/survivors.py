@@ -1,4 +1,4 @@
-"""Survivors: the input without duplicates, written in the format of the file of --keep.
+"""Survivors: the input without duplicates, written in the format of the file of -o.
 
 JSON lines and lists of paths are written at once.  For all other formats the lines wait in a
 temporary file beside the output, since a table needs its columns first.
@@ -18,6 +18,7 @@ from simdb.cli.output.formats import (
     PARQUET,
     PATHS,
     SHARDS,
+    STANDARD_OUTPUT,
     TABLES,
     Format,
     output_format,
@@ -37,36 +38,42 @@ NUMBER_END = b"\0"
 PARQUET_END = ".parquet"
 
 
-def keep_format(keep: str, sources: Mapping[str, bool]) -> Format:
+def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
     """Return the format of the survivors; raise OptionError if the sources do not fit it.
 
     `sources`: whether each source holds records; otherwise it is a folder or one document.
     """
-    is_folder = keep.endswith("/") or os.path.isdir(keep)
-    if is_folder and is_remote(keep):
-        raise OptionError(f"--keep {keep}: a remote folder cannot be written; name a file")
+    if output == STANDARD_OUTPUT:
+        return Format(JSON_LINES if any(sources.values()) else PATHS)
+    is_folder = output.endswith("/") or os.path.isdir(output)
+    if is_folder and is_remote(output):
+        raise OptionError(f"-o {output}: a remote folder cannot be written; name a file")
     if is_folder and sources and all(sources.values()):
-        _check_shards(keep, list(sources))
+        _check_shards(output, list(sources))
         return Format(SHARDS)
-    form = Format(FOLDER) if is_folder else output_format(keep, "--keep", {**TABLES, ".txt": PATHS})
+    form = (
+        Format(FOLDER)
+        if is_folder
+        else output_format(output, "--output", {**TABLES, ".txt": PATHS})
+    )
     records = [source for source, has_records in sources.items() if has_records]
     if form.kind in (FOLDER, PATHS) and records:
         what = "a .txt file lists documents that are files"
         if is_folder:
             what = "a folder takes either documents that are files, or files of records"
         raise OptionError(
-            f"--keep {keep}: {what}, and {records[0]} holds records; let FILE end in"
+            f"-o {output}: {what}, and {records[0]} holds records; let FILE end in"
             f" {', '.join(TABLES)}"
         )
     if is_folder:
         for source in filter(is_remote, sources):
-            raise OptionError(f"--keep {keep}: {source} is remote, and cannot be copied into it")
-        _check_folder(keep, list(sources))
+            raise OptionError(f"-o {output}: {source} is remote, and cannot be copied into it")
+        _check_folder(output, list(sources))
     return form
 
 
 class Survivors(Temporary):
-    """The output of --keep in the making; it takes lines in the order of the input.
+    """The output of -o in the making; it takes lines in the order of the input.
 
     A line is a JSON object, the place of a row of a Parquet file, or the path of a file.  For an
     output with a file for each source, the lines of each source are in a row.
@@ -163,7 +170,7 @@ class Survivors(Temporary):
                 self.target.without_rows.add(name)
             is_parquet = source.lower().endswith(PARQUET_END)
             path = os.path.join(self.target.partial, name)
-            with written(path, output_format(path, "--keep")) as shard:
+            with written(path, output_format(path, "--output")) as shard:
                 assert shard is not None, "a path and a format make a target"
                 shard.rows = part[1] - part[0]
                 self._write(shard, [source], [source] if is_parquet else [], part)
@@ -236,49 +243,49 @@ def surviving(
         yield survivors
 
 
-def _check_shards(keep: str, sources: Sequence[str]) -> None:
+def _check_shards(output: str, sources: Sequence[str]) -> None:
     """Raise OptionError unless each source can have a file of its name in a folder."""
-    if os.path.lexists(keep.rstrip("/")) and not os.path.isdir(keep):
-        raise OptionError(f"--keep {keep}: it is a file; name a new folder")
+    if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
+        raise OptionError(f"-o {output}: it is a file; name a new folder")
     names: dict[str, str] = {}
-    others = set(os.listdir(keep)) if os.path.isdir(keep) else set()
+    others = set(os.listdir(output)) if os.path.isdir(output) else set()
     for source in sources:
         if source == "-":
             raise OptionError(
-                f"--keep {keep}: the files in it are called as the sources, and standard input has"
+                f"-o {output}: the files in it are called as the sources, and standard input has"
                 f" no name; let FILE end in {', '.join(TABLES)}"
             )
         name = os.path.basename(os.path.realpath(source))
         if names.setdefault(name, os.path.realpath(source)) != os.path.realpath(source):
             raise OptionError(
-                f"--keep {keep}: {names[name]} and {source} would both be called {name} in it;"
+                f"-o {output}: {names[name]} and {source} would both be called {name} in it;"
                 " give them to two runs, or rename one"
             )
-        place = os.path.join(keep, name)
+        place = os.path.join(output, name)
         if os.path.realpath(place) == os.path.realpath(source):
-            raise OptionError(f"--keep {keep}: it is the folder of {source}; name another one")
-        output_format(place, f"--keep {keep}: the name of each source")
+            raise OptionError(f"-o {output}: it is the folder of {source}; name another one")
+        output_format(place, f"-o {output}: the name of each source")
     # What earlier runs of these sources left, complete or not, may be replaced; what else is there
     # beside a whole result of theirs came later, and stays.
     others -= {name + end for name in names for end in ("", BEFORE)}
-    if others and not all(os.path.lexists(os.path.join(keep, name)) for name in names):
+    if others and not all(os.path.lexists(os.path.join(output, name)) for name in names):
         raise OptionError(
-            f"--keep {keep}: the folder holds other files, such as {min(others)}; name a new one"
+            f"-o {output}: the folder holds other files, such as {min(others)}; name a new one"
         )
 
 
-def _check_folder(keep: str, sources: Sequence[str]) -> None:
+def _check_folder(output: str, sources: Sequence[str]) -> None:
     """Raise OptionError unless a folder is new or empty, and each source has a name in it."""
-    if os.path.isdir(keep) and os.listdir(keep):
-        raise OptionError(f"--keep {keep}: the folder is not empty; name a new one")
-    if os.path.lexists(keep.rstrip("/")) and not os.path.isdir(keep):
-        raise OptionError(f"--keep {keep}: it is a file; name a new folder")
+    if os.path.isdir(output) and os.listdir(output):
+        raise OptionError(f"-o {output}: the folder is not empty; name a new one")
+    if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
+        raise OptionError(f"-o {output}: it is a file; name a new folder")
     names: dict[str, str] = {}
     for source in sources:
         name = os.path.basename(os.path.realpath(source))
         if name in names and names[name] != source and len(sources) > 1:
             raise OptionError(
-                f"--keep {keep}: {names[name]} and {source} would both be called {name} in it; give"
+                f"-o {output}: {names[name]} and {source} would both be called {name} in it; give"
                 " the folder above them as the source"
             )
         names[name] = source

@@ -8,13 +8,14 @@ ends in `.before`, so that a run without results never destroys the results of a
 import gzip
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from filecmp import cmp
 from typing import IO
 
-from simdb.cli.output.formats import FOLDER, GZIP, SHARDS, ZSTD, Format
+from simdb.cli.output.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
 from simdb.cli.output.remote import is_remote, put_remote
 from simdb.cli.output.zstd import ZstdWriter
 from simdb.errors import OptionError
@@ -66,7 +67,7 @@ class Target:
 
 def side_files(path: str | None) -> list[str]:
     """Return the paths that an output uses: its own, and those before and until it is complete."""
-    if path is None:
+    if path is None or path == STANDARD_OUTPUT:
         return []
     place = path.rstrip("/") or path
     return [place, place + PARTIAL, place + BEFORE]
@@ -77,6 +78,12 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
     """Yield a target, which gets its name `path` at the end; None if `path` is None."""
     if path is None or form is None:
         yield None
+        return
+    if path == STANDARD_OUTPUT:
+        sys.stdout.flush()
+        target = Target("standard output", form, sys.stdout.buffer, "")
+        yield target
+        target.finish()
         return
     check_place(path, is_folder=form.kind in (FOLDER, SHARDS))
     if form.kind in (FOLDER, SHARDS):

@@ -1,77 +1,96 @@
-"""Order of representatives: documents by insertion, or by a field of their metadata.
+"""Order: the documents as a rule prefers them, as the places of their ordinals.
 
-Documents without the field come last, and so do documents whose field is None or NaN. Ties are
-broken by insertion.
+The first member of a cluster in that order is the one that is kept; see `simdb.keeping`.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import shown
+from simdb import keeping
+from simdb.arrow_texts import text_column
+from simdb.engine.search.judge import Judge
 from simdb.engine.state.state import State
-from simdb.errors import InputError, OptionError
+from simdb.errors import OptionError
 from simdb.storage import codec
-from simdb.storage.records.tombstones import is_deleted
 
-FIRST = "first"  # instead of the name of a field: by insertion
+# The texts of so many documents are read at a time.
+READ_TOGETHER = 1 << 12
 
+I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
-def places_by_field(state: State, field: str) -> U32:
-    """Return the place of every ordinal in the order by `field`: uint32[next ordinal].
-
-    Raises OptionError if no live document has the field, InputError for values that cannot be
-    compared with each other.
-    """
-    ordinals, values = _field_values(state, field)
-    if not values and len(state.live()):
+def check_keep(keep: object, *, has_texts: bool) -> None:
+    """Raise OptionError unless `keep` is a rule, and one that needs no texts where none are."""
+    rule = keeping.parse(keep)
+    if rule.kind in keeping.BY_SIZE and not has_texts:
         raise OptionError(
-            f"representative must be {FIRST!r} or a field of the metadata, and no document has the"
-            f" field {shown(field)}"
+            f"keep={keep!r} compares texts, and a database stores none; give texts=, or store"
+            " sizes as metadata and give keep='max:FIELD' or 'min:FIELD'"
         )
-    order = sorted(range(len(values)), key=lambda at: (values[at], ordinals[at]))
-    ranked = np.array(ordinals, np.uint32)[order]
-    others = np.ones(state.next_ordinal, np.bool_)
-    others[ranked] = False
-    places = np.empty(state.next_ordinal, np.uint32)
-    places[ranked] = np.arange(len(ranked), dtype=np.uint32)
-    places[others] = np.arange(len(ranked), state.next_ordinal, dtype=np.uint32)
+
+
+def places_by(state: State, keep: keeping.Keep, judge: Judge | None) -> U32 | None:
+    """Return the place of every ordinal in the order by `keep`: uint32[next ordinal].
+
+    None for the order of insertion.  `judge` has the texts.  Raises OptionError if no live document
+    has the field of a rule, InputError for values that cannot be compared with each other.
+    """
+    rule, count = keeping.parse(keep), state.next_ordinal
+    if rule.kind == keeping.FIRST:
+        return None
+    order = keeping.order_of(
+        rule, count,
+        sizes=lambda: _sizes(state, judge), values=lambda: _values(state, rule, keep),
+        where=lambda ordinal: f"document {state.id_of(ordinal)!r}",
+    )  # fmt: skip
+    places = np.empty(count, np.uint32)
+    places[order] = np.arange(count, dtype=np.uint32)
     return places
 
 
-def _field_values(state: State, field: str) -> tuple[list[int], list[Any]]:
-    """Return the live documents that have a value, and the values, which are all of one kind."""
-    live = ~is_deleted(state.dead, np.arange(state.next_ordinal, dtype=np.uint32))
-    ordinals: list[int] = []
-    values: list[Any] = []
+def _values(state: State, rule: keeping.Rule, keep: keeping.Keep) -> Sequence[Any]:
+    """Return what a rule compares, by ordinal; None for deleted documents."""
+    get = partial(_field, rule.field) if isinstance(keep, str) else keep
+    values: list[Any] = [None] * state.next_ordinal
+    is_left = np.zeros(state.next_ordinal, np.bool_)
+    is_left[state.live()] = True
     for ordinal, packed in state.all_metadata():
-        if not live[ordinal]:
-            continue
-        metadata = codec.unpack(packed, f"metadata of ordinal {ordinal}")
-        value = metadata.get(field) if isinstance(metadata, dict) else None
-        if value is None or value != value:
-            continue
-        kind = _kind(value)
-        if kind is None or (values and kind != _kind(values[0])):
-            raise _unordered(state, field, ordinal, value, values[:1])
-        ordinals.append(ordinal)
-        values.append(value)
-    return ordinals, values
+        if is_left[ordinal]:
+            is_left[ordinal] = False
+            values[ordinal] = get(codec.unpack(packed, f"metadata of ordinal {ordinal}"))
+    for ordinal in np.flatnonzero(is_left).tolist():
+        values[ordinal] = get(None)
+    if isinstance(keep, str) and len(state.live()) and all(map(keeping.is_missing, values)):
+        raise keeping.no_value(rule)
+    return values
 
 
-def _kind(value: Any) -> str | None:
-    """Return the kind of values that can be compared with `value`; None if it has no order."""
-    if isinstance(value, int | float):
-        return "number"
-    return type(value).__name__ if isinstance(value, str | bytes) else None
+def _field(name: str, metadata: Any) -> Any:
+    return metadata.get(name) if isinstance(metadata, dict) else None
 
 
-def _unordered(state: State, field: str, ordinal: int, value: Any, others: list[Any]) -> InputError:
-    seen = f", and in earlier documents {type(others[0]).__name__}" if others else ""
-    return InputError(
-        f"representative={field!r} needs a field of numbers only, of text only or of bytes only;"
-        f" in document {state.id_of(ordinal)!r} it holds {type(value).__name__}{seen}"
-    )
+def _sizes(state: State, judge: Judge | None) -> I64:
+    """Return the bytes in UTF-8 of the text of every ordinal, -1 where it is not known."""
+    assert judge is not None, "check_keep has refused that"
+    sizes = np.full(state.next_ordinal, -1, np.int64)
+    live = state.live()
+    for start in range(0, len(live), READ_TOGETHER):
+        some = live[start : start + READ_TOGETHER]
+        texts = judge.texts(state, some)
+        column = text_column(texts)
+        sizes[some] = list(map(_size, texts)) if column is None else column.lengths
+    return sizes
+
+
+def _size(text: Any) -> int:
+    """Return the bytes of a text, or of all tokens of one; -1 for None."""
+    if text is None:
+        return -1
+    if isinstance(text, str):
+        return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if isinstance(text, bytes) else sum(map(_size, text))

@@ -74,14 +74,14 @@ def test_a_pattern_stands_for_the_remote_files_that_match(remote):
 def test_survivors_are_written_to_remote_files(remote, simdb_run):
     remote["in/a.jsonl"] = LINES
 
-    ran = simdb_run("dedup", "memory://in/*.jsonl", "--keep", "memory://out/k.jsonl.gz",
+    ran = simdb_run("dedup", "memory://in/*.jsonl", "-o", "memory://out/k.jsonl.gz",
                     "--groups", "memory://out/g.csv", "--db", "d")  # fmt: skip
 
     assert ran.code == 0, ran.notes
     assert gzip.decompress(remote["out/k.jsonl.gz"]) == b"".join(LINES.splitlines(True)[:2])
     assert remote["out/g.csv"].startswith(b"id,match,distance,similarity\n2,0,0,1.0")
     assert sorted(remote) == ["in/a.jsonl", "out/g.csv", "out/k.jsonl.gz"]
-    again = simdb_run("dedup", "memory://in/a.jsonl", "--keep", "again.jsonl", "--db", "d")
+    again = simdb_run("dedup", "memory://in/a.jsonl", "-o", "again.jsonl", "--db", "d")
     assert "2 kept again" in again.notes
 
 
@@ -93,7 +93,7 @@ def test_remote_parquet_keeps_its_schema(remote, simdb_run):
     with open("a.parquet", "rb") as file:
         remote["a.parquet"] = file.read()
 
-    simdb_run("dedup", "memory://a.parquet", "--keep", "memory://k.parquet")
+    simdb_run("dedup", "memory://a.parquet", "-o", "memory://k.parquet")
 
     assert parquet.read_table(fsspec.open("memory://k.parquet").open()).equals(table[:2])
 
@@ -102,7 +102,7 @@ def test_shards_of_remote_sources_are_written_to_a_folder(remote, simdb_run, tmp
     remote["in/part-0.jsonl"] = LINES
     remote["in/part-1.jsonl"] = LINES.replace(b'"id": "', b'"id": "b')
 
-    ran = simdb_run("dedup", "memory://in/part-*.jsonl", "--keep", "out/")
+    ran = simdb_run("dedup", "memory://in/part-*.jsonl", "-o", "out/")
 
     assert ran.code == 0, ran.notes
     assert (tmp_path / "out" / "part-0.jsonl").read_bytes().count(b"\n") == 2
@@ -112,10 +112,10 @@ def test_shards_of_remote_sources_are_written_to_a_folder(remote, simdb_run, tmp
 def test_an_empty_output_does_not_destroy_a_remote_one(remote, simdb_run):
     remote["in/a.jsonl"] = LINES
     remote["in/none.jsonl"] = b""
-    simdb_run("dedup", "memory://in/a.jsonl", "--keep", "memory://k.jsonl")
+    simdb_run("dedup", "memory://in/a.jsonl", "-o", "memory://k.jsonl")
     before = remote["k.jsonl"]
 
-    ran = simdb_run("dedup", "memory://in/none.jsonl", "--keep", "memory://k.jsonl")
+    ran = simdb_run("dedup", "memory://in/none.jsonl", "-o", "memory://k.jsonl")
 
     assert "what it held before is in memory://k.jsonl.before" in ran.notes
     assert remote["k.jsonl.before"] == before
@@ -125,9 +125,7 @@ def test_an_empty_output_does_not_destroy_a_remote_one(remote, simdb_run):
 def test_an_error_writes_no_remote_file(remote, simdb_run):
     remote["in/a.jsonl"] = LINES
 
-    ran = simdb_run(
-        "dedup", "memory://in/a.jsonl", "--keep", "memory://k.jsonl", "--max-share", 0.1
-    )
+    ran = simdb_run("dedup", "memory://in/a.jsonl", "-o", "memory://k.jsonl", "--max-share", 0.1)
 
     assert ran.code == 2
     assert list(remote) == ["in/a.jsonl"]
@@ -142,9 +140,9 @@ def test_an_error_writes_no_remote_file(remote, simdb_run):
         (["nowhere://in/a.jsonl"], "nowhere://in/a.jsonl cannot be reached: Protocol not known"),
         (["memory://in/a.jsonl.bz2"], "ends in .bz2, which is not read"),
         (["memory://in/lines.txt"], "holds JSON lines"),
-        (["memory://in/a.jsonl", "--keep", "memory://o/"], "a remote folder cannot be written"),
-        (["memory://in/a.jsonl", "--keep", "memory://o"], "--keep must end in"),
-        (["memory://in/a.txt", "--keep", "o/"], "is remote, and cannot be copied"),
+        (["memory://in/a.jsonl", "-o", "memory://o/"], "a remote folder cannot be written"),
+        (["memory://in/a.jsonl", "-o", "memory://o"], "--output must end in"),
+        (["memory://in/a.txt", "-o", "o/"], "is remote, and cannot be copied"),
     ],
 )
 def test_what_cannot_be_read_or_written_is_wrong_use(remote, simdb_run, arguments, message):
@@ -180,7 +178,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_a_problem(remote, simdb_run, m
 
     monkeypatch.setattr(content, "open_remote", cut)
 
-    ran = simdb_run("dedup", "memory://in/a.jsonl", "--keep", "k.jsonl")
+    ran = simdb_run("dedup", "memory://in/a.jsonl", "-o", "k.jsonl")
 
     assert ran.code == 1
     assert (

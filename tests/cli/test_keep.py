@@ -1,4 +1,4 @@
-"""--keep-by: which document of each group survives."""
+"""--keep: which document of each group survives."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ def survivors(simdb_run, write_lines):
 
     def run(rule, *records, options=()):
         write_lines("a.jsonl", *records)
-        ran = simdb_run("dedup", "a.jsonl", "--keep-by", rule, "--keep", "k.jsonl", *options)
+        ran = simdb_run("dedup", "a.jsonl", "--keep", rule, "-o", "k.jsonl", *options)
         assert ran.code == 0, ran.notes
         kept = [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()]
         assert {row["representative"] for row in ran.rows} <= set(kept)
@@ -43,7 +43,14 @@ def records(*values, name="score", text=BASE):
 @pytest.mark.parametrize("policy", ["star", "connected"])
 @pytest.mark.parametrize(
     ("rule", "kept"),
-    [("first", "0"), ("last", "3"), ("longest", "2"), ("max:score", "1"), ("min:score", "3")],
+    [
+        ("first", "0"),
+        ("last", "3"),
+        ("longest", "2"),
+        ("shortest", "0"),
+        ("max:score", "1"),
+        ("min:score", "3"),
+    ],
 )
 def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
     given = records(5, 7, 1, -2.5)
@@ -82,7 +89,7 @@ def test_the_columns_of_a_table_are_sorted_as_numbers(simdb_run):
         table.writerow(["id", "text", "views"])
         table.writerows([[at, BASE, views] for at, views in enumerate((9, 80, 700, ""))])
 
-    simdb_run("dedup", "a.csv", "--keep-by", "max:views", "--keep", "k.csv")
+    simdb_run("dedup", "a.csv", "--keep", "max:views", "-o", "k.csv")
 
     assert [row["id"] for row in csv.DictReader(Path("k.csv").read_text().splitlines())] == ["2"]
 
@@ -93,7 +100,7 @@ def test_the_rows_of_parquet_have_their_fields(simdb_run):
     table = pyarrow.table({"id": [1, 2, 3], "text": [BASE] * 3, "n": [4, None, 6]})
     parquet.write_table(table, "a.parquet")
 
-    ran = simdb_run("dedup", "a.parquet", "--keep-by", "max:n", "--keep", "k.parquet")
+    ran = simdb_run("dedup", "a.parquet", "--keep", "max:n", "-o", "k.parquet")
 
     assert ran.code == 0, ran.notes
     assert parquet.read_table("k.parquet").to_pylist() == [{"id": 3, "text": BASE, "n": 6}]
@@ -102,7 +109,7 @@ def test_the_rows_of_parquet_have_their_fields(simdb_run):
 def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write_lines):
     write_lines("a.jsonl", *({"id": "x", "text": BASE, "n": n} for n in (1, 3, 2)))
 
-    ran = simdb_run("dedup", "a.jsonl", "--keep-by", "max:n", "--keep", "k.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", "--keep", "max:n", "-o", "k.jsonl")
 
     assert [json.loads(line)["n"] for line in Path("k.jsonl").read_text().splitlines()] == [3]
     assert ran.rows[0]["representative"] == "a.jsonl:x"
@@ -111,18 +118,23 @@ def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write
 @pytest.mark.parametrize(
     ("rule", "values", "message"),
     [
-        ("max:score", ["a", 5], "numbers and text, which have no order"),
-        ("min:score", [5, [1]], "a.jsonl:2: --keep-by min:score needs numbers or text"),
+        (
+            "max:score",
+            ["a", 5],
+            "--keep max:score: the values of the field 'score' cannot be ordered",
+        ),
+        ("min:score", [5, [1]], "a.jsonl:2: --keep min:score needs numbers or text"),
         ("min:other", [5, 6], "no document has a field 'other'"),
-        ("longer", [1, 2], "--keep-by must be first, last, longest, max:FIELD or min:FIELD"),
-        ("max:", [1, 2], "--keep-by must be first"),
+        ("longer", [1, 2], "--keep must be 'first', 'last', 'longest', 'shortest', 'max:FIELD'"),
+        ("max:", [1, 2], "--keep must be 'first'"),
+        ("out/k.jsonl", [1, 2], "what stays is written by -o out/k.jsonl"),
     ],
 )
 def test_what_cannot_be_sorted_is_wrong_use(simdb_run, write_lines, rule, values, message):
     write_lines("a.jsonl", *records(*values))
     Path("k.jsonl").write_text("as before")
 
-    ran = simdb_run("dedup", "a.jsonl", "--keep-by", rule, "--keep", "k.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", "--keep", rule, "-o", "k.jsonl")
 
     assert ran.code == 2
     assert message in ran.notes
@@ -135,7 +147,14 @@ def kept_ids(path):
 
 @pytest.mark.parametrize(
     ("rule", "kept"),
-    [("first", "0"), ("last", "3"), ("longest", "2"), ("max:score", "1"), ("min:score", "3")],
+    [
+        ("first", "0"),
+        ("last", "3"),
+        ("longest", "2"),
+        ("shortest", "0"),
+        ("max:score", "1"),
+        ("min:score", "3"),
+    ],
 )
 @pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
 def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rule, kept, options):
@@ -144,9 +163,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
     given.insert(2, {"id": "x", "text": OTHER, "score": 99})
     write_lines("a.jsonl", *given)
 
-    ran = simdb_run(
-        "dedup", "a.jsonl", "--db", "d", "--keep-by", rule, "--keep", "k.jsonl", *options
-    )
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep", rule, "-o", "k.jsonl", *options)
 
     assert ran.code == 0, ran.notes
     in_order = [each["id"] for each in given if each["id"] in (kept, "x")]
@@ -156,7 +173,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
     assert sorted(row["id"] for row in simdb_run("get", "d", kept, "x").rows) == sorted([kept, "x"])
 
 
-@pytest.mark.parametrize("rule", ["last", "longest", "max:score", "min:score"])
+@pytest.mark.parametrize("rule", ["last", "longest", "shortest", "max:score", "min:score"])
 @pytest.mark.parametrize("batch", [1, 7, 8192])
 def test_with_a_database_the_best_of_each_text_is_kept(
     simdb_run, write_lines, monkeypatch, rule, batch
@@ -170,13 +187,15 @@ def test_with_a_database_the_best_of_each_text_is_kept(
     ]
     write_lines("a.jsonl", *given)
 
-    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", rule, "--keep", "k.jsonl")
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep", rule, "-o", "k.jsonl")
 
     def place(at):
         score = given[at]["score"]
         sign = -1 if rule == "max:score" else 1
         by_score = (score is None, 0 if score is None else sign * score, at)
-        return {"last": -at, "longest": (-len(given[at]["text"]), at)}.get(rule, by_score)
+        size = len(given[at]["text"])
+        by_text = {"last": -at, "longest": (-size, at), "shortest": (size, at)}
+        return by_text.get(rule, by_score)
 
     best = {}
     for at in sorted(range(len(given)), key=place):
@@ -194,14 +213,14 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
     old, worse, better = records(5, 1, 9)
     write_lines("a.jsonl", old)
     write_lines("b.jsonl", worse, better)
-    simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "max:score")
+    simdb_run("dedup", "a.jsonl", "--db", "d", "--keep", "max:score")
 
-    ran = simdb_run("dedup", "b.jsonl", "--db", "d", "--keep-by", "max:score", "--keep", "k.jsonl")
+    ran = simdb_run("dedup", "b.jsonl", "--db", "d", "--keep", "max:score", "-o", "k.jsonl")
 
     assert [(row["id"], row["match"]) for row in ran.rows] == [("2", "0"), ("1", "0")]
     assert Path("k.jsonl").read_text() == ""
     assert (
-        "--keep-by max:score chose among the documents of this run; 2 documents of it match"
+        "--keep max:score chose among the documents of this run; 2 documents of it match"
         " documents of earlier runs, which stay"
     ) in ran.notes
 
@@ -209,7 +228,7 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
 def test_nothing_is_said_where_no_earlier_run_has_a_match(simdb_run, write_lines):
     write_lines("a.jsonl", *records(1, 2))
 
-    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "last")
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep", "last")
 
     assert "earlier runs" not in ran.notes
 
@@ -219,7 +238,7 @@ def test_a_run_with_a_rule_can_be_repeated(simdb_run, write_lines, again):
     named = ({"id": "x", "text": f"{OTHER} z{score}", "score": score} for score in (1, 3, 2))
     given = [*records(5, 7, 1), *named]
     write_lines("a.jsonl", *given)
-    command = ["dedup", "a.jsonl", "--db", "d", "--keep", "k.jsonl", "--keep-by"]
+    command = ["dedup", "a.jsonl", "--db", "d", "-o", "k.jsonl", "--keep"]
     first = simdb_run(*command, "max:score")
     kept = Path("k.jsonl").read_text()
 
@@ -240,7 +259,7 @@ def test_with_a_database_tables_folders_and_beginnings_have_their_survivors(simd
     Path("b.jsonl").write_text(json.dumps({"id": 4, "text": BASE, "n": 5}) + "\n")
 
     ran = simdb_run(
-        "dedup", "a.parquet", "b.jsonl", "--db", "d", "--keep-by", "max:n", "--keep", "out/",
+        "dedup", "a.parquet", "b.jsonl", "--db", "d", "--keep", "max:n", "-o", "out/",
         "--show", "5",
     )  # fmt: skip
 
@@ -253,7 +272,7 @@ def test_with_a_database_tables_folders_and_beginnings_have_their_survivors(simd
 def test_with_a_database_a_field_that_nothing_has_is_wrong_use(simdb_run, write_lines):
     write_lines("a.jsonl", *records(1, 2))
 
-    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep-by", "min:other")
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--keep", "min:other")
 
     assert ran.code == 2
     assert "no document has a field 'other'" in ran.notes
