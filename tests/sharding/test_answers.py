@@ -252,7 +252,7 @@ def test_bad_arguments_are_refused_as_by_one_database(both):
         ("nearest", {"document": texts[0], "id": ids[0]}),
         ("query_many", {"documents": "text"}),
         ("query_many", {"documents": texts, "threads": 0}),
-        ("query_many", {"documents": texts, "memory_limit": 0}),
+        ("query_many", {"documents": texts, "search": simdb.Search(memory_limit=0)}),
         ("nearest_many", {}),
         ("get_many", {"ids": "text"}),
         ("contains_many", {"ids": [None]}),
