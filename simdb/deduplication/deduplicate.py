@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database, keeping
-from simdb.checks import called, instance, one_of, share
+from simdb.checks import instance, one_of
 from simdb.choices import ErrorsName, NullName, PolicyName, VerifyName
 from simdb.deduplication import against, within
 from simdb.deduplication.question import Question
 from simdb.deduplication.result import DROP, ERROR, ON_NULL, Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.engine.clusters.find import check_policy
-from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
@@ -59,8 +57,7 @@ def deduplicate(
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text
     without words is like nothing.  With policy="star" every removed row is like the row that stays
-    for it; with "connected" it can be like another row of its group.  `recall`: see
-    `Database.find_clusters`.
+    for it, with "connected" a chain of rows joins them.  `recall`: see `Database.find_clusters`.
 
     `keep`: which row of a group survives: the "first", the "last", the "longest" or "shortest" in
     UTF-8, that with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a
@@ -73,30 +70,17 @@ def deduplicate(
     stored documents that are not among the rows.  Without `id`, the ids are made from the texts.
 
     `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
-    "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored, and
-    OptionError is raised.  `progress(done)` is called with the number of rows read so far.
-    `errors`: see `Database.query`; `threads`: see `Database.insert_many`.  Raises OptionError for
-    arguments that do not fit, InputError for other data, ExistsError if an id in `db` stands for
-    another text.
+    "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored.
+    `progress(done)` is called with the number of rows read so far.  `errors`: see `Database.query`;
+    `threads`: see `Database.insert_many`.  Raises OptionError for arguments that do not fit and for
+    too large a share, InputError for data, ExistsError if an id in `db` stands for another text.
     """
     rule = keeping.parse(keep)
-    check_policy(policy)
-    one_of("verify", verify, VERIFICATIONS)
     one_of("on_null", on_null, ON_NULL)
-    if max_share is not None:
-        share("max_share", max_share)
-    called("progress", progress)
     question = Question(
-        similarity,
-        distance,
-        recall,
-        verify,
-        policy,
-        max_share,
-        errors,
-        thread_count(threads),
+        similarity, distance, recall, verify, policy, max_share, errors, thread_count(threads),
         progress,
-    )
+    )  # fmt: skip
     given = _options_of(sketch, options)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))

@@ -25,7 +25,7 @@ InputId = str | int
 class Reading:
     """The options for reading sources, named after the options of the command line.
 
-    `has_lines`: records have their line for --keep.  `has_paths`: the line of a file that is one
+    `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
     document is its path; otherwise it is a JSON object like that of a record.  `has_places`: the
     line of a row of a Parquet file is the path of the file and the number of the row, as a JSON
     list.  `has_fields`: records have their other fields.  `origins` takes the lines that can be
@@ -62,7 +62,7 @@ class Record:
     """One document: its id, its text, and its place in the input.
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
-    `line`: its line for --keep, see `Reading`: the record as it was read, without a line feed.
+    `line`: its line for -o, see `Reading`: the record as it was read, without a line feed.
     `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
     ask for them.
     """
