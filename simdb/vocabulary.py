@@ -104,7 +104,7 @@ OPTIONS: dict[str, str] = {
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
     "limit": "--limit", "match": "--match", "max_share": "--max-share", "metadata": "--metadata",
-    "n": "--documents", "on_conflict": "--on-conflict", "pairs": "--pairs", "path": "TARGET",
+    "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict", "pairs": "--pairs", "path": "TARGET",
     "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "sample": "--sample",
     "search": "--search", "seed": "--seed", "similarity": "--similarity", "target": "--output",
     "text": "--text-field", "texts": "--texts", "verify": "--verify", "where": "--where",
@@ -118,9 +118,7 @@ NOT_IN_COMMANDS: dict[str, str] = {
 }
 # The verb of each command, and the arguments that it gives in its own way or not at all, and why.
 COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
-    "dedup": ("deduplicate", {
-        "on_null": "a record without a text is skipped, and the exit code says so",
-    }),
+    "dedup": ("deduplicate", {}),
     "query": ("query", {"id": "--id"}),
     "lookup": ("query_many", {
         "ids": "documents of sources are looked up, not stored ones",

@@ -121,7 +121,7 @@ def dedup(
     job = Job(
         sources=sources, sketch=sketch, db=db, run=run, must_exist=existing, allow=allow,
         duplicates=duplicates,
-        results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates.keep),
+        results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates),
         keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
     )  # fmt: skip
@@ -129,14 +129,15 @@ def dedup(
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 
 
-def _reading(inputs: ReadingOptions, keep_form: Format | None, keep: str) -> Reading:
+def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateOptions) -> Reading:
     """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
     return arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
         has_paths=kind in (FOLDER, PATHS), has_places=kind in (PARQUET, SHARDS),
-        has_fields=bool(keeping.parse(keep).field),
+        has_fields=bool(keeping.parse(given.keep).field),
+        on_null=given.on_null or "",
     )  # fmt: skip
 
 
@@ -153,7 +154,9 @@ def _run(job: Job) -> tuple[Outcome, int]:
         Origins() as origins,
     ):
         reading = replace(job.reading, origins=origins if _reads_again(job) else None)
-        intake = Intake(read_sources(job.sources, reading, excluded=own_files), progress)
+        intake = Intake(
+            read_sources(job.sources, reading, excluded=own_files), progress, reading.on_null
+        )
         names = list(map(valid_name, job.sources))
         shown = rows if beginnings is None else Shown(rows, beginnings)
         with (
@@ -246,6 +249,7 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
         "seen before": outcome.seen,
         "empty and kept": outcome.empty,
         "renamed": outcome.renamed,
+        "without a text and left out": intake.dropped,
     }
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]
     speed = intake.size_bytes / 1e6 / max(seconds, 1e-9)

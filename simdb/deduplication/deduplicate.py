@@ -57,7 +57,7 @@ def deduplicate(
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text
     without words is like nothing.  With policy="star" every removed row is like the row that stays
-    for it; with "connected" it can be like another one.  `recall`: see `Database.find_clusters`.
+    for it, with "connected" a chain of rows joins them.  `recall`: see `Database.find_clusters`.
 
     `keep`: which row of a group survives: the "first", the "last", the "longest" or "shortest" in
     UTF-8, that with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a
@@ -70,10 +70,10 @@ def deduplicate(
     stored documents that are not among the rows.  Without `id`, the ids are made from the texts.
 
     `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
-    "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored, and
-    OptionError is raised.  `progress(done)` is called with the number of rows read so far.
-    `errors`, `threads`: see `Database.insert_many`.  Raises OptionError for arguments that do not
-    fit, InputError for other data, ExistsError if an id in `db` stands for another text.
+    "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored.
+    `progress(done)` is called with the number of rows read so far.  `errors`: see `Database.query`;
+    `threads`: see `Database.insert_many`.  Raises OptionError for arguments that do not fit and for
+    too large a share, InputError for data, ExistsError if an id in `db` stands for another text.
     """
     rule = keeping.parse(keep)
     one_of("on_null", on_null, ON_NULL)

@@ -34,12 +34,12 @@ class Question:
     progress: Callable[[int], None] | None
 
     def __post_init__(self) -> None:
-        """Raise OptionError or InputError for invalid values that no search would refuse."""
+        """Raise OptionError for a word that is not known, or no share."""
         check_policy(self.policy)
         one_of("verify", self.verify, VERIFICATIONS)
-        called("progress", self.progress)
         if self.max_share is not None:
             share("max_share", self.max_share)
+        called("progress", self.progress)
 
     @property
     def is_exact(self) -> bool:

@@ -281,3 +281,59 @@ def test_with_a_database_a_field_that_nothing_has_is_wrong_use(simdb_run, write_
 
 def test_no_documents_have_no_order(survivors):
     assert survivors("max:score") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        (["dedup", "a.jsonl", "--keep-by", "last"], "use --keep RULE"),
+        (["clusters", "d", "--representative", "n"], "use --keep min:FIELD"),
+    ],
+)
+def test_an_option_of_another_name_says_the_new_one(simdb_run, words, new):
+    ran = simdb_run(*words)
+
+    assert ran.code == 2
+    assert f"No such option: {words[-2]}; {new}" in ran.notes
+
+
+@pytest.mark.parametrize("options", [[], ["--db", "d"]])
+def test_a_dash_writes_what_is_kept_to_standard_output(simdb_run, write_lines, options):
+    given = records(5, 7, 1)
+    write_lines("a.jsonl", *given)
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "-", "--keep", "max:score", *options)
+
+    assert ran.code == 0, ran.notes
+    assert ran.rows == [given[1]]
+    assert "2 duplicates" in ran.notes
+
+
+def test_a_dash_lists_the_files_that_are_kept(simdb_run):
+    for name in "ab":
+        Path(f"{name}.txt").write_text(BASE)
+
+    assert simdb_run("dedup", "a.txt", "b.txt", "-o", "-").output.splitlines() == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [(["pairs", "d"], 1), (["clusters", "d"], 2), (["lookup", "d", "a.jsonl"], 2)],
+)
+def test_a_dash_writes_rows_once_to_standard_output(simdb_run, write_lines, words, count):
+    write_lines("a.jsonl", *records(1, 2))
+    simdb_run("insert", "d", "a.jsonl")
+
+    ran = simdb_run(*words, "-o", "-", "--exit-code")
+
+    assert ran.code == 1, ran.notes
+    assert len(ran.rows) == count
+
+
+def test_a_second_result_needs_a_file(simdb_run, write_lines):
+    write_lines("a.jsonl", *records(1, 2))
+
+    ran = simdb_run("dedup", "a.jsonl", "--groups", "-")
+
+    assert ran.code == 2
+    assert "--groups names a file" in ran.notes

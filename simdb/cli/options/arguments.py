@@ -171,6 +171,14 @@ StoredTexts = Annotated[
     list[str] | None,
     Option(metavar="SOURCE", help="Where the texts of stored documents are, by id; for --show."),
 ]
+OnNull = Annotated[
+    str | None,
+    Option(
+        metavar="WORD",
+        help="Records without a text, or with null there: keep, drop, or error. They are skipped"
+        " and reported if not given.",
+    ),
+]
 MaxShare = Annotated[
     float | None,
     Option(
@@ -202,6 +210,7 @@ def make_reading(
     has_paths: bool = False,
     has_places: bool = False,
     has_fields: bool = False,
+    on_null: str = "",
 ) -> "Reading":
     """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
     check_errors(errors)
@@ -215,6 +224,7 @@ def make_reading(
         has_paths=has_paths,
         has_places=has_places,
         has_fields=has_fields,
+        on_null=on_null,
     )
 
 

@@ -24,6 +24,7 @@ CHOICES = {
     "--search": METHODS,
     "--policy": ("connected", "star"),
     "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
+    "--on-null": ("keep", "drop", "error"),
     "--verify": ("estimate", "exact"),
     "--errors": ("strict", "replace"),
     "--match": ("first", "all"),

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from simdb import keeping
-from simdb.checks import share
+from simdb.checks import one_of, share
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.output.formats import COMPRESSIONS, TABLES
+from simdb.cli.reading.records import ON_NULL
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 
@@ -23,6 +24,7 @@ class DuplicateOptions:
     keep: arguments.Keep = keeping.FIRST
     verify: arguments.Verify = None
     texts: arguments.EarlierTexts = None
+    on_null: arguments.OnNull = None
     max_share: arguments.MaxShare = None
 
     @property
@@ -40,6 +42,8 @@ class DuplicateOptions:
                 f"--policy {self.policy} works only without --db, where documents are grouped"
             )
         check_keep(self.keep)
+        if self.on_null is not None:
+            one_of("--on-null", self.on_null, ON_NULL)
         if not has_database and self.texts is not None:
             raise OptionError(
                 "--texts works only with --db; without --db all texts are in the input"

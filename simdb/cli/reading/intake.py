@@ -11,7 +11,7 @@ from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Batch, Found, joined
 from simdb.cli.reading.encoding_guess import GUESSED, guessed_note
 from simdb.cli.reading.markup_hint import markup_hint, page_position
-from simdb.cli.reading.records import NO_FIELD, Problem
+from simdb.cli.reading.records import ERROR, NO_FIELD, NO_TEXT, Problem
 from simdb.cli.reading.short_hint import ShortHint
 from simdb.errors import InputError
 from simdb.text_sketch import TextSketch
@@ -38,10 +38,16 @@ class _Alike:
 
 
 class Intake:
-    """The batches of a run, with counts of `documents`, `size_bytes` and `skipped` input."""
+    """The batches of a run, with counts of `documents`, `size_bytes` and `skipped` input.
 
-    def __init__(self, found: Found, progress: Progress) -> None:
-        """Take what the sources gave; `progress` shows the counts and reports the problems."""
+    `dropped` counts records without a text that were left out because that was asked for.
+    """
+
+    def __init__(self, found: Found, progress: Progress, on_null: str = "") -> None:
+        """Take what the sources gave; `progress` shows the counts and reports the problems.
+
+        `on_null`: that of the `Reading` of the sources.
+        """
         AMOUNT.begin()
         GUESSED.clear()
         self._found = found
@@ -52,6 +58,8 @@ class Intake:
         self.documents = 0
         self.size_bytes = 0
         self.skipped = 0
+        self.dropped = 0
+        self._on_null = on_null
 
     def begin(self) -> None:
         """Read up to the first document, which `batches` then yields with the others.
@@ -137,6 +145,11 @@ class Intake:
             self._progress.note(hint)
 
     def _report(self, problem: Problem) -> None:
+        if self._on_null and problem.reason.startswith(NO_TEXT):
+            if self._on_null == ERROR:
+                raise InputError(f"{problem.where}: {problem.reason}")
+            self.dropped += 1
+            return
         self.skipped += 1
         if problem.source:
             kind = problem.source, NUMBER.sub("", problem.reason.partition(";")[0])

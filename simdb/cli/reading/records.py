@@ -16,6 +16,9 @@ from simdb.errors import InputError
 ID_BYTES_MAX = 1023
 NAMED_FIELDS = 8
 NO_FIELD = "no field"
+NO_TEXT = "null instead of a text"
+# What becomes of records without a text; without one of these words they are problems.
+KEEP, DROP, ERROR = ON_NULL = ("keep", "drop", "error")
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 InputId = str | int
@@ -25,11 +28,12 @@ InputId = str | int
 class Reading:
     """The options for reading sources, named after the options of the command line.
 
-    `has_lines`: records have their line for --keep.  `has_paths`: the line of a file that is one
+    `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
     document is its path; otherwise it is a JSON object like that of a record.  `has_places`: the
     line of a row of a Parquet file is the path of the file and the number of the row, as a JSON
-    list.  `has_fields`: records have their other fields.  `origins` takes the lines that can be
-    read again; None if none will be.
+    list.  `has_fields`: records have their other fields.  `on_null`: one of `ON_NULL`, or empty; a
+    text that is kept is empty, and the others are problems that begin with `NO_TEXT`.  `origins`
+    takes the lines that can be read again; None if none will be.
     """
 
     encoding: str = "utf-8-sig"
@@ -41,6 +45,7 @@ class Reading:
     has_paths: bool = False
     has_places: bool = False
     has_fields: bool = True
+    on_null: str = ""
     origins: Origins | None = None
 
     @property
@@ -62,7 +67,7 @@ class Record:
     """One document: its id, its text, and its place in the input.
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
-    `line`: its line for --keep, see `Reading`: the record as it was read, without a line feed.
+    `line`: its line for -o, see `Reading`: the record as it was read, without a line feed.
     `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
     ask for them.
     """
@@ -174,6 +179,13 @@ def check_id(id: InputId) -> None:
 
 def _text(value: dict[str, Any], reading: Reading) -> str:
     name = reading.text_field
+    if reading.on_null and value.get(name) is None:
+        if reading.on_null == KEEP:
+            return ""
+        raise InputError(
+            f"{NO_TEXT} in the field {name!r}; --on-null keep keeps such records, --on-null"
+            " drop leaves them out"
+        )
     if name not in value:
         raise InputError(
             f"{NO_FIELD} {name!r}; use --text-field to name the field with the text"

@@ -1,0 +1,61 @@
+"""--on-null: what becomes of records without a text."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+TEXT = "the quick brown fox jumps over the lazy dog near the river bank"
+RECORDS = [
+    {"id": "a", "text": TEXT},
+    {"id": "b", "text": None},
+    {"id": "c"},
+    {"id": "d", "text": TEXT},
+]
+
+
+def kept_ids():
+    return [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("options", [[], ["--db", "d"], ["--keep", "last", "--verify", "estimate"]])
+@pytest.mark.parametrize(
+    ("words", "code", "kept", "note"),
+    [
+        ([], 1, [], "2 files or records skipped"),
+        (["--on-null", "keep"], 0, ["b", "c"], "2 empty and kept"),
+        (["--on-null", "drop"], 0, [], "2 without a text and left out"),
+    ],
+)
+def test_records_without_a_text_are_kept_or_left_out(
+    simdb_run, write_lines, options, words, code, kept, note
+):
+    write_lines("a.jsonl", *RECORDS)
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", *words, *options)
+
+    assert ran.code == code, ran.notes
+    assert note in ran.notes
+    assert sorted(kept_ids()) == sorted(["d" if "last" in options else "a", *kept])
+
+
+def test_the_first_record_without_a_text_can_end_the_run(simdb_run, write_lines):
+    write_lines("a.jsonl", *RECORDS)
+
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--on-null", "error")
+
+    assert ran.code == 2
+    assert "a.jsonl:2: null instead of a text in the field 'text'; --on-null keep" in ran.notes
+    assert simdb_run("dedup", "a.jsonl", "--on-null", "skip").code == 2
+
+
+def test_the_nulls_of_parquet_are_kept_in_their_rows(simdb_run):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"id": ["a", "b", "c"], "text": [TEXT, None, TEXT]})
+    parquet.write_table(table, "a.parquet")
+
+    ran = simdb_run("dedup", "a.parquet", "-o", "k.parquet", "--on-null", "keep")
+
+    assert ran.code == 0, ran.notes
+    assert parquet.read_table("k.parquet").to_pylist() == table.to_pylist()[:2]
