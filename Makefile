@@ -26,8 +26,8 @@ demo: $(VENV)/.installed  ## set up, then find the near-duplicate files of this 
 test: $(VENV)/.developed  ## set up, then run the quick tests in JOBS processes
 	$(BIN)/python -m pytest -q -m "not slow" -n $(JOBS)
 
-test-all: $(VENV)/.developed  ## run all tests, the slow tests too
-	$(BIN)/python -m pytest -q
+test-all: $(VENV)/.developed  ## run all tests, the slow tests too, and more examples of each
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
 
 coverage: $(VENV)/.developed  ## run the quick tests and list the lines that they do not reach
 	$(BIN)/python -m pytest -q -m "not slow" --cov=simdb --cov-report=term-missing:skip-covered
