@@ -6,15 +6,17 @@ BIN = $(VENV)/bin
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/*.[ch]))
 
 # `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make campaigns SECONDS=300`,
-# `make torture SEEDS=20 DOCUMENTS="1000 20000"`, `make figures FIGURES="--documents 300k"`
+# `make torture SEEDS=20 DOCUMENTS="1000 20000"`, `make mutants SEED=7`,
+# `make figures FIGURES="--documents 300k"`
 SECONDS ?= 30
 TARGETS ?=
+SEED ?= 1
 SEEDS ?= 250
 DOCUMENTS ?= 1000 20000 200000 2000000
 JOBS ?= auto
 FIGURES ?=
 
-.PHONY: help demo test test-all coverage fuzz torture campaigns sanitize sanitize-threads lint bench figures \
+.PHONY: help demo test test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
   build docs clean
 
 help:  ## list the tasks
@@ -26,11 +28,23 @@ demo: $(VENV)/.installed  ## set up, then find the near-duplicate files of this 
 test: $(VENV)/.developed  ## set up, then run the quick tests in JOBS processes
 	$(BIN)/python -m pytest -q -m "not slow" -n $(JOBS)
 
-test-all: $(VENV)/.developed  ## run all tests, the slow tests too
-	$(BIN)/python -m pytest -q
+test-all: $(VENV)/.developed  ## run all tests, the slow tests too, and more examples of each
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
 
 coverage: $(VENV)/.developed  ## run the quick tests and list the lines that they do not reach
 	$(BIN)/python -m pytest -q -m "not slow" --cov=simdb --cov-report=term-missing:skip-covered
+
+MUTANTS = build/mutants
+
+mutants: $(VENV)/.developed  ## change one line at a time: how many changes do the quick tests find?
+	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
+	mkdir -p $(MUTANTS)
+	$(BIN)/python tools/mutants/mutants.py draw --seed $(SEED) >$(MUTANTS)/drawn.json
+	COVERAGE_FILE=$(MUTANTS)/reached $(BIN)/python -m pytest -q -m "not slow" -n $(JOBS) \
+	  --cov=simdb --cov-context=test --cov-report= --junitxml=$(MUTANTS)/times.xml
+	$(BIN)/python tools/mutants/mutants.py run $(MUTANTS)/drawn.json \
+	  --reached $(MUTANTS)/reached --times $(MUTANTS)/times.xml >$(MUTANTS)/killed.json
+	$(BIN)/python tools/mutants/mutants.py table $(MUTANTS)/killed.json
 
 fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS, TARGETS
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'

@@ -1,8 +1,11 @@
 """Databases for tests; each must be sound, and without leaked readers, when its test ends."""
 
+import gc
 import os
+from collections import defaultdict
 
 import pytest
+from covering import covering
 from hypothesis import HealthCheck, settings
 from soundness import TINY, assert_sound
 
@@ -12,7 +15,16 @@ from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage.environment import gate
 
 settings.register_profile(
-    "default",
+    "quick",
+    max_examples=25,
+    stateful_step_count=25,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.register_profile(
+    "long",
     max_examples=80,
     stateful_step_count=30,
     derandomize=True,
@@ -28,7 +40,45 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark cases of parametrised tests as slow, which `make test-all` runs.
+
+    Of a test with several parameters the quick tests run cases in which each value occurs; of a
+    test marked with `few(n)`, n cases from the first to the last.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not any(item.iter_markers("slow")):
+            cases[item.parent, item.originalname].append(item)
+    for same in cases.values():
+        few = same[0].get_closest_marker("few")
+        if few:
+            quick = [at * (len(same) - 1) // max(few.args[0] - 1, 1) for at in range(few.args[0])]
+        else:
+            quick = covering([values_of(item) for item in same])
+        for at in {*range(len(same))} - {*quick}:
+            same[at].add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """Keep the tests out of the garbage collector, which would walk all of them at every call."""
+    gc.collect()
+    gc.freeze()
+
+
+def values_of(item):
+    """Return {names that are parametrised together: which of their values a case has}."""
+    together = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    groups = [names.replace(" ", "").split(",") for names in together if isinstance(names, str)]
+    groups += [[*names] for names in together if not isinstance(names, str)]
+    grouped = {name for names in groups for name in names}
+    groups += [[name] for name in item.callspec.params if name not in grouped]
+    # The values are the same objects in every case; some cannot be hashed.
+    return {tuple(names): tuple(id(item.callspec.params[n]) for n in names) for names in groups}
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Every test named in docs/GUARANTEES.md exists, and every promise there names a test."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -24,3 +25,16 @@ def test_every_promise_names_a_test():
 
     assert len(promises) > 20
     assert [promise for promise in promises if "`test_" not in promise] == []
+
+
+def test_every_promise_names_a_quick_test():
+    slow = {
+        function.name
+        for path in TESTS.rglob("test_*.py")
+        for function in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(function, ast.FunctionDef)
+        and "pytest.mark.slow" in map(ast.unparse, function.decorator_list)
+    }
+    promises = re.findall(r"^\* (?:.+\n)(?:  .+\n)*", TEXT, re.M)
+
+    assert [each for each in promises if slow.issuperset(re.findall(r"`(test_\w+)`", each))] == []

@@ -231,6 +231,7 @@ main()
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "where", ["while creating", "before commit", "after commit", "before output", "after output"]
 )

@@ -64,6 +64,7 @@ def expected(stored, queries, bands, rows):
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("params", [(4, 3), (16, 1), (2, 8)])
 def test_candidates_are_those_of_a_double_loop(scheme, params) -> None:

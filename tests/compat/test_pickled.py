@@ -171,6 +171,7 @@ def test_a_length_takes_no_memory_before_its_bytes_have_come(tmp_path, opcode) -
         read_pickle(written(tmp_path, content))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("start", [b"}", b"\x8f"])
 @pytest.mark.parametrize("before", [b"", b"("])
 @pytest.mark.parametrize("after", [b"Ns", b"Nu", b"\x90", b"\x91", b"Nd"])

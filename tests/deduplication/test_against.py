@@ -28,6 +28,7 @@ def parts(count, seed):
     return [rows[start : start + 30] for start in range(0, len(rows), 30)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_path", [True, False])
 def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_path):
     texts = {}

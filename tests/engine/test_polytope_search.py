@@ -161,7 +161,8 @@ def test_a_distance_besides_the_similarity_must_hold_too(made):
     assert 200 <= len(expected) < len(every.ordinals)
 
 
-@pytest.mark.parametrize("memory_limit", [1, 5_000, 100_000])
+@pytest.mark.few(2)
+@pytest.mark.parametrize("memory_limit", [5_000, 1, 100_000])
 def test_a_search_in_parts_finds_the_same(made, memory_limit):
     weights = weights_of(300)
     database = made(weights)

@@ -80,6 +80,7 @@ COLUMNS = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("harm", [flip, remove])
 @pytest.mark.parametrize(("name", "kind"), TABLES)
 def test_damaged_and_missing_tables_are_made_anew(path, name, kind, harm):
@@ -288,6 +289,7 @@ KINDS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_of_pages_of_their_own_are_whole_after_a_rebuild(tmp_path, kind):
     """Values of this size have whole pages, which are not in the file before the commit."""

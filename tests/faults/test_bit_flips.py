@@ -63,11 +63,11 @@ def assert_harmless(source, directory, bits):
 
 
 def test_flipped_bits_of_what_is_stored_are_found(source, tmp_path):
-    assert outcomes(source, tmp_path, living_bits(source[0], 20, seed=1)) == []
+    assert outcomes(source, tmp_path, living_bits(source[0], 8, seed=1)) == []
 
 
 def test_flipped_bits_in_the_heads_of_pages_are_found(source, tmp_path):
-    assert outcomes(source, tmp_path, tree_bits(source[0], 10, seed=2)) == []
+    assert outcomes(source, tmp_path, tree_bits(source[0], 4, seed=2)) == []
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from damage import campaign, failures_of
 
 SEED = 5
-TRIALS = 40
+TRIALS = 15
 MANY_TRIALS = 2000
 
 

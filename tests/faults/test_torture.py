@@ -14,7 +14,7 @@ from tortured import begin
 
 TESTS = Path(__file__).parent.parent
 PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
-QUICK_SECONDS = 5
+QUICK_SECONDS = 3
 HANGS_SECONDS = 60
 LONG_SECONDS = float(os.environ.get("SIMDB_TORTURE_SECONDS", "60"))
 ROLES = ["writer", "compacting writer", "reader", "reader", "threads"]

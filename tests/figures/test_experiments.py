@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2] / "tools" / "figures" / "experiments"
 NAMES = sorted(path.stem for path in ROOT.glob("*.py") if path.stem != "__init__")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_judges_each_of_its_claims_once_and_draws(world: Any, name: str) -> None:
     claim = importlib.import_module("claim")

@@ -90,6 +90,7 @@ def compare(path, seed):
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_options_and_kernels_do_not_change_exact_answers(tmp_path, seed):
     first, *others = compare(tmp_path, seed)

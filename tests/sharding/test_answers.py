@@ -9,9 +9,14 @@ import simdb
 OPTIONS = {"simhash": sharded.SIMHASH, "bare": sharded.BARE, "minhash": sharded.MINHASH}
 # With so many shards, some have no document.
 SHARDS = [1, 2, 5, 14]
+QUICK = {("simhash", 2), ("simhash", 14), ("bare", 1), ("minhash", 5)}
+SETUPS = [
+    pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow)
+    for each in [(kind, n) for kind in OPTIONS for n in SHARDS]
+]
 
 
-@pytest.fixture(scope="module", params=[(kind, n) for kind in OPTIONS for n in SHARDS], ids=str)
+@pytest.fixture(scope="module", params=SETUPS, ids=str)
 def both(request, tmp_path_factory):
     """Return the sharded database, the single one, ids and texts."""
     kind, shards = request.param

@@ -64,12 +64,12 @@ def outcomes(content, answer, path, bits):
 
 def test_flipped_bits_are_found_or_harmless(content, tmp_path):
     content, answer = content
-    bits = random.Random(1).sample(range(8 * 4096 * 2, 8 * len(content)), 16)
+    bits = random.Random(1).sample(range(8 * 4096 * 2, 8 * len(content)), 6)
 
     results = list(outcomes(content, answer, tmp_path, bits))
 
     assert [(bit, found) for bit, found, _ in results if found not in ("found", answer)] == []
-    assert sum(found == "found" for _, found, _ in results) >= 4
+    assert sum(found == "found" for _, found, _ in results) >= 1
 
 
 @pytest.mark.slow

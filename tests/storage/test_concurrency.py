@@ -64,7 +64,7 @@ def test_threads_read_committed_states_while_one_writes(database):
     stop = threading.Event()
 
     def write():
-        for number in range(60):
+        for number in range(20):
             ids = range(number * GROUP, (number + 1) * GROUP)
             database.insert_many(ids, [number << 20] * GROUP)
         stop.set()
@@ -89,7 +89,7 @@ def test_threads_read_committed_states_while_one_writes(database):
                 assert len(snapshot.find_clusters(distance=0)) == groups
 
     assert run_threads([write, read, read, sweep]) == []
-    assert len(database) == 600
+    assert len(database) == 200
 
 
 def test_threads_that_write_take_turns(database):
@@ -126,7 +126,7 @@ def test_compaction_beside_readers_loses_nothing(database):
     stop = threading.Event()
 
     def compact():
-        for number in range(200, 230):
+        for number in range(200, 210):
             database.insert(number, number << 20)
             database.compact()
         stop.set()
@@ -137,15 +137,15 @@ def test_compaction_beside_readers_loses_nothing(database):
             assert len(database) >= 200
 
     assert run_threads([compact, read, read]) == []
-    assert list(database) == list(range(230))
+    assert list(database) == list(range(210))
 
 
 def test_processes_read_committed_states_while_another_writes(database):
-    readers = [start(READER, database.path, 50 * GROUP) for _ in range(2)]
+    readers = [start(READER, database.path, 20 * GROUP) for _ in range(2)]
     for reader in readers:
         assert reader.stdout.readline() == "open\n"
 
-    for number in range(50):
+    for number in range(20):
         ids = range(number * GROUP, (number + 1) * GROUP)
         database.insert_many(ids, [number << 20] * GROUP)
 

@@ -74,6 +74,7 @@ def run_until_killed(path, verb, point):
     assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):

@@ -50,6 +50,7 @@ def test_more_than_four_gibibytes_of_ids_are_sealed_whole(monkeypatch, many_giga
     ]
 
 
+@pytest.mark.slow
 def test_more_ids_than_one_value_holds_are_refused_and_not_cut_off(many_gigabytes):
     message = r"the ids of 10 documents have 10737418240 bytes, more than the 4294967295 of one"
     parts = [as_segment(0, many_gigabytes.part(at, at + 2)) for at in range(0, 10, 2)]

@@ -160,6 +160,7 @@ def test_judgements_without_similarity_are_called_loose(titles):
     assert any("loosely" in reason for reason in advice.reasons)
 
 
+@pytest.mark.slow
 def test_pairs_by_position_by_id_and_by_text_are_the_same(titles, judged):
     pairs, labels = judged
     texts = [text for pair in pairs for text in pair] + titles[60:]

@@ -1,0 +1,162 @@
+"""Killing: run the tests that reach a mutant, and say whether one of them fails.
+
+The tests run in a forked child that has pytest and the large libraries loaded already.  They run in
+two parts: first a few, since most mutants die at once, then the rest within a budget of processor
+time, cheapest first, one of each file in turn.  A test that takes many times its usual processor
+time, or memory without end, kills its mutant too.
+"""
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+import time
+from itertools import chain, zip_longest
+
+import pytest
+
+FIRST = 12
+TEST_SECONDS = 40  # processor time of one test, at most
+PATIENCE_SECONDS = 900  # time of all tests
+MEMORY_BYTES = 5 << 30
+POLL_SECONDS = 0.05
+
+
+class Suite:
+    """The quick tests of a tree: their names, and which of them reach a line."""
+
+    def __init__(self, names, reached, seconds):
+        self.names = names
+        self.reached = reached  # {path: {line: names of functions}}
+        self.seconds = seconds  # {name of a function: processor time of all its cases}
+
+    def chosen(self, mutant, budget):
+        """Return the tests for a mutant, in order, until they take `budget` seconds."""
+        path, lines = mutant["path"], self.reached.get(mutant["path"], {})
+        reaching = lines.get(mutant["line"]) or set(chain(*lines.values()))
+        names = [name for name in reaching if name in self.names]
+        near = [name for name in self.names if is_near(name, path)]
+        folder = "/".join(["tests", *path.split("/")[1:-1], ""])
+        # Coverage does not see what a process of its own reaches.
+        others = [name for name in self.names if name.startswith(folder)]
+        order = [name for each in (near, names, others) for name in in_turn(each, self.seconds)]
+        chosen, total = [], 0.0
+        for name in dict.fromkeys(order):
+            total += self.seconds.get(name, 0.1)
+            if total > budget:
+                break
+            chosen.append(name)
+        return chosen
+
+
+def is_near(name, path):
+    """Return whether a test has the place of the module, or of the part of the kernel."""
+    place = path.rsplit(".", 1)[0].split("/")
+    if place[0] == "simdb_ext":
+        kernel = f"tests/kernel/test_{place[1]}"
+        return name.startswith((kernel, "tests/kernel/test_p", "tests/engine/test_exactness.py"))
+    return name.startswith("/".join(["tests", *place[1:-1], f"test_{place[-1]}.py"]))
+
+
+def in_turn(names, seconds):
+    """Return tests, cheap ones first, one of each file in turn."""
+    files = {}
+    for name in sorted(names, key=lambda name: (seconds.get(name, 0.1), name)):
+        files.setdefault(name.split("::")[0], []).append(name)
+    return [name for each in zip_longest(*files.values()) for name in each if name]
+
+
+def killer(root, names):
+    """Return the test that fails in a tree, what else ends the run, or None if all pass."""
+    for part in (names[:FIRST], names[FIRST:]):
+        if part:
+            told = run(root, part)
+            if told:
+                return told
+    return None
+
+
+def run(root, names):
+    """Run tests in a child until one fails; return its name, what else ended it, or None."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        os.setpgid(0, 0)
+        test_here(root, names, write)
+    os.close(write)
+    ended = waited_for(child)
+    with open(read, encoding="utf-8") as told:
+        lines = told.read().split("\n")
+    begun = [line[1:] for line in lines if line.startswith(">")]
+    failed = [line[1:] for line in lines if line.startswith("!")]
+    if failed:
+        return failed[0]
+    if ended in (0, 5):
+        return None
+    return f"{begun[-1] if begun else 'collecting'} ended the process with {ended}"
+
+
+def waited_for(child):
+    """Wait for a child; end it, with its own children, if it takes too long or too much memory."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            end_group(child)
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > until or memory_of(child) > MEMORY_BYTES:
+            end_group(child)
+            os.waitpid(child, 0)
+            return -9
+        time.sleep(POLL_SECONDS)
+
+
+def end_group(child):
+    """End what a child has left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def memory_of(child):
+    try:
+        with open(f"/proc/{child}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+class Told:
+    """A plugin of pytest that tells which test begins and which fails, and ends endless ones."""
+
+    def __init__(self, write):
+        self.write = write
+
+    def pytest_runtest_logstart(self, nodeid):
+        os.write(self.write, f">{nodeid}\n".encode())
+        signal.setitimer(signal.ITIMER_PROF, TEST_SECONDS)  # its signal ends the process
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            os.write(self.write, f"!{report.nodeid}\n".encode())
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            os.write(self.write, f"!{report.nodeid}\n".encode())
+
+
+def test_here(root, names, write):
+    """Run tests in this process, which ends with them."""
+    silent = os.open(os.devnull, os.O_RDWR)
+    for each in range(3):
+        os.dup2(silent, each)
+    os.chdir(root)
+    os.environ["PYTHONPATH"] = str(root)
+    sys.path.insert(0, str(root))
+    options = ["-q", "-x", "-m", "not slow", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+    code = 70
+    try:
+        code = int(pytest.main([*options, *names], plugins=[Told(write)]))
+    finally:
+        os._exit(code)

@@ -1,0 +1,93 @@
+"""Trees: a copy of a checkout in which one mutant at a time is applied.
+
+A mutant of C is compiled alone: the objects of the C files that include the mutated file, without
+optimisation that takes long, and the module of them.
+"""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from contextlib import contextmanager
+from pathlib import Path
+
+from drawing import mutated
+
+KEPT_OUT = shutil.ignore_patterns(".git", "build", ".venv", ".hypothesis", ".*_cache", "*.egg-info")
+TRANSLATE = [
+    sys.executable, "-m", "cython", "-3", "-X", "boundscheck=False", "-X", "wraparound=False",
+    "-X", "initializedcheck=False", "-X", "embedsignature=True",
+]  # fmt: skip
+COMPILE = ["gcc", "-O1", "-g0", "-w", "-fPIC", "-fwrapv", "-ffp-contract=off", "-DNDEBUG"]
+
+
+class Tree:
+    """A copy of a checkout with compiled kernels, in which mutants live one after the other."""
+
+    def __init__(self, checkout, place):
+        shutil.copytree(checkout, place, ignore=KEPT_OUT, dirs_exist_ok=True)
+        self.root = Path(place)
+        self.objects = self.root / "build" / "mutants"
+
+    @contextmanager
+    def changed(self, mutant):
+        """Apply a mutant; yield whether it could be built.  Afterwards the tree is as before."""
+        path = self.root / mutant["path"]
+        before = path.read_text(encoding="utf-8")
+        path.write_text(mutated(before, mutant), encoding="utf-8")
+        try:
+            yield is_python(path) if path.suffix == ".py" else self.build(path)
+        finally:
+            path.write_text(before, encoding="utf-8")
+            assert path.suffix == ".py" or self.build(path)
+
+    def build(self, changed):
+        """Compile what includes a changed file and link the module; return whether that worked."""
+        folder = self.root / "simdb_ext"
+        module = changed.relative_to(folder).parts[0]
+        translated = folder / f"_{module}.c"
+        if not translated.exists():
+            command = [*TRANSLATE, str(translated.with_suffix(".pyx"))]
+            subprocess.run(command, cwd=self.root, check=True)
+        sources = [*sorted((folder / module).rglob("*.c")), translated]
+        stale = [each for each in sources if self.is_stale(each, changed)]
+        if any(self.compile(module, source).returncode for source in stale):
+            return False
+        library = folder / f"_{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        # A new file: a process may still have the old one mapped.
+        library.unlink(missing_ok=True)
+        objects = [self.object_of(each) for each in sources]
+        linked = subprocess.run(
+            ["gcc", "-shared", *map(str, objects), "-lm", "-o", str(library)], check=False
+        )
+        return linked.returncode == 0
+
+    def object_of(self, source):
+        name = str(source.relative_to(self.root)).replace("/", "-")
+        return (self.objects / name).with_suffix(".o")
+
+    def is_stale(self, source, changed):
+        """Return whether a C file has no object, or includes the changed file."""
+        needs = self.object_of(source).with_suffix(".d")
+        return not needs.exists() or str(changed) in needs.read_text().replace("\\\n", " ").split()
+
+    def compile(self, module, source):
+        """Compile one C file of a module, and note which files it includes."""
+        self.objects.mkdir(parents=True, exist_ok=True)
+        folders = [self.root / "simdb_ext", self.root / "simdb_ext" / module]
+        python = sysconfig.get_path("include")
+        out = self.object_of(source)
+        command = [
+            *COMPILE, *(f"-I{each}" for each in [*folders, python]), "-MMD",
+            "-c", str(source), "-o", str(out),
+        ]  # fmt: skip
+        return subprocess.run(command, cwd=self.root, capture_output=True, check=False)
+
+
+def is_python(path):
+    """Return whether a file can be compiled as Python."""
+    try:
+        compile(path.read_text(encoding="utf-8"), str(path), "exec")
+    except SyntaxError:
+        return False
+    return True
