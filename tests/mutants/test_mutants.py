@@ -69,6 +69,7 @@ def test_drawn_mutants_fit_every_tree(tmp_path):
         assert mutated(text, mutant).count("\n") == text.count("\n")
 
 
+@pytest.mark.slow
 def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_if_none_does(tmp_path):
     tree = tree_of(tmp_path / "tree", TEXT)
     mutants = [MUTANT, {**MUTANT, "changed": "    return a if a >= b else b"}]

@@ -1,6 +1,7 @@
 """The page is whole in itself, and shows what users have stored as text and nothing else."""
 
 import sys
+from datetime import datetime
 from html.parser import HTMLParser
 
 import pytest
@@ -225,3 +226,8 @@ def test_a_missing_library_is_named_with_the_remedy(monkeypatch, library):
 
     with pytest.raises(simdb.OptionError, match=f"needs {library}: pip install jinja2 matplotlib"):
         page.check_libraries()
+
+
+def test_a_time_is_told_to_the_minute_and_no_time_is_unknown():
+    assert page.moment(datetime(2024, 5, 6, 7, 8, 59)) == "2024-05-06 07:08"
+    assert page.moment(None) == "unknown"

@@ -272,6 +272,7 @@ def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 def test_killed_again_and_again_the_database_stays_sound(path):
     for point in ("3", "11", "before commit", "14"):
         run_until_killed(path, point, "write")

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from torture_tool import FOLDER
 
 from campaigns import FORMS
@@ -44,6 +45,7 @@ def test_texts_and_races_run_at_a_drawn_seed_that_is_told():
     assert "races.py: " in ended.stdout
 
 
+@pytest.mark.slow
 def test_the_same_seed_runs_the_same_campaigns():
     first, again = (run("--seconds", 0, "--tools", "texts.py", "--seed", 3) for _ in range(2))
 

@@ -37,6 +37,7 @@ one_run.make_table = make_table
 """
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_is_wrong_from_some_size_on_is_found_with_the_command_that_repeats_it(
     tmp_path,
 ):

@@ -9,6 +9,7 @@ from torture_tool import report_of
 LONG_SECONDS = os.environ.get("SIMDB_TORTURE_SECONDS", "60")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "actors",
     [("ask", "stream", "snapshot", "insert", "close"), ("transact", "meddle", "callback", "ask")],

@@ -21,6 +21,7 @@ TEST_SECONDS = 40  # processor time of one test, at most
 PATIENCE_SECONDS = 900  # time of all tests
 MEMORY_BYTES = 5 << 30
 POLL_SECONDS = 0.05
+KERNEL = ("tests/kernel/", "tests/engine/test_exactness.py", "tests/format/")
 
 
 class Suite:
@@ -32,31 +33,27 @@ class Suite:
         self.seconds = seconds  # {name of a function: processor time of all its cases}
 
     def chosen(self, mutant, budget):
-        """Return the tests for a mutant, in order, until they take `budget` seconds."""
+        """Return the tests for a mutant, in order: as many as `budget` seconds allow."""
         path, lines = mutant["path"], self.reached.get(mutant["path"], {})
         reaching = lines.get(mutant["line"]) or set(chain(*lines.values()))
         names = [name for name in reaching if name in self.names]
-        near = [name for name in self.names if is_near(name, path)]
-        folder = "/".join(["tests", *path.split("/")[1:-1], ""])
-        # Coverage does not see what a process of its own reaches.
-        others = [name for name in self.names if name.startswith(folder)]
+        place = path.rsplit(".", 1)[0].split("/")
+        if place[0] == "simdb_ext":
+            near_by, folders = f"tests/kernel/test_{place[1]}", KERNEL
+        else:
+            near_by = "/".join(["tests", *place[1:-1], f"test_{place[-1]}.py"])
+            folders = ("/".join(["tests", *place[1:-1], ""]),)
+        near = [name for name in self.names if name.startswith(near_by)]
+        # Coverage sees neither C nor what a process of its own reaches.
+        others = [name for name in self.names if name.startswith(folders)]
         order = [name for each in (near, names, others) for name in in_turn(each, self.seconds)]
         chosen, total = [], 0.0
         for name in dict.fromkeys(order):
-            total += self.seconds.get(name, 0.1)
-            if total > budget:
-                break
-            chosen.append(name)
+            seconds = self.seconds.get(name, 0.1)
+            if total + seconds <= budget:
+                chosen.append(name)
+                total += seconds
         return chosen
-
-
-def is_near(name, path):
-    """Return whether a test has the place of the module, or of the part of the kernel."""
-    place = path.rsplit(".", 1)[0].split("/")
-    if place[0] == "simdb_ext":
-        kernel = f"tests/kernel/test_{place[1]}"
-        return name.startswith((kernel, "tests/kernel/test_p", "tests/engine/test_exactness.py"))
-    return name.startswith("/".join(["tests", *place[1:-1], f"test_{place[-1]}.py"]))
 
 
 def in_turn(names, seconds):
