@@ -74,7 +74,7 @@ def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, 
     monkeypatch.setattr(language, "stop_words_of", None)
     monkeypatch.setattr(stop_words, "get_stop_words", lambda _: ["quick"])
 
-    found = open_database().fingerprints(["the quick fox"])
+    found = open_database().sketcher.fingerprints(["the quick fox"])
 
     assert found.bits[0] == open_database().get(1).fingerprint.bits
     changed = simdb.fingerprint("the quick fox", ALL.sketch)

@@ -93,7 +93,7 @@ def test_texts_decide(documents, policy):
     )  # fmt: skip
 
     expected = expected_of(
-        IDS, sketch=sketch, similarity=0.75, verify="exact", documents=BY_ID, policy=policy,
+        IDS, sketch=sketch, similarity=0.75, verify="exact", texts=BY_ID, policy=policy,
         method="banding",
     )  # fmt: skip
     assert len(expected) > 20
@@ -115,7 +115,7 @@ def test_exact_pairs_of_fingerprints_are_no_others_and_most(documents):
 
     with simdb.open(None) as database:
         database.insert_many(IDS, TEXTS)
-        pairs = database.find_all(similarity=0.75, recall=1.0, verify="exact", documents=BY_ID)
+        pairs = database.find_all(similarity=0.75, recall=1.0, verify="exact", texts=BY_ID)
         expected = {(pair.left, pair.right): pair.similarity for pair in pairs}
     found = {(row["left"], row["right"]): row["similarity"] for row in rows}
     assert len(expected) > 50

@@ -7,6 +7,7 @@ the verb makes elsewhere, such as a copy, must be whole or absent.
 
 import gc
 import os
+import stat
 import time
 
 import simdb
@@ -100,12 +101,15 @@ def leaves_nothing(trial, verb, states):
 def open_files(folder):
     """Return the names of the files below `folder` that this process has open.
 
-    An IDF table may stay open: it is mapped as long as the options exist.
+    An IDF table may stay open: it is mapped as long as the options exist.  So may a directory that
+    is synced: no object can own its descriptor from the first moment.
     """
     names = []
     for descriptor in os.listdir("/proc/self/fd"):
+        place = f"/proc/self/fd/{descriptor}"
         try:
-            names.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+            if not stat.S_ISDIR(os.stat(place).st_mode):
+                names.append(os.readlink(place))
         except OSError:
             continue  # the listing itself
     start = f"{folder}{os.sep}"

@@ -6,7 +6,7 @@ the same state from the first document to the last.
 """
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
@@ -59,12 +59,9 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
         raise InputError(
             f"target must be a path or a binary file, got {type(target).__name__}"
         ) from error
-    parent = os.path.dirname(os.path.abspath(path))
+    temporary = f"{path}.{secrets.token_hex(8)}{PARTIAL}"
     try:
-        descriptor, temporary = tempfile.mkstemp(PARTIAL, os.path.basename(path) + ".", parent)
-        return write_whole(
-            path, descriptor, temporary, lambda file: _dump_to(store, file, progress)
-        )
+        return write_whole(path, temporary, lambda file: _dump_to(store, file, progress))
     except Error:
         raise
     except OSError as error:

@@ -49,8 +49,7 @@ def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
     The file is written as `temporary`, in the same directory, until it is on the disk.
     """
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        return write_whole(path, descriptor, temporary, lambda file: _write(file, table))
+        return write_whole(path, temporary, lambda file: _write(file, table), mode=mode)
     except OSError as error:
         translate(error, path)
 

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import BinaryIO, TypeVar
 
 from simdb.checks import one_of
@@ -126,17 +127,19 @@ def file_system(path: str) -> str:
 
 
 def write_whole(
-    path: str, descriptor: int, temporary: str, write: Callable[[BinaryIO], Result]
+    path: str, temporary: str, write: Callable[[BinaryIO], Result], *, mode: int = 0o600
 ) -> Result:
     """Write the file `path` with `write`, complete and synced or not at all; return its result.
 
-    Until then the file is called `temporary`, in the same directory, and is open as `descriptor`.
+    Until then the file is called `temporary`, in the same directory.  `mode`: of a new file.
     """
+    # The file owns its descriptor from the first moment, so no interruption leaves it open.
+    opener = partial(os.open, mode=mode)
     try:
-        with open(descriptor, "wb") as file:
+        with open(temporary, "wb", opener=opener) as file:
             result = write(file)
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):

@@ -104,8 +104,7 @@ def write_shards_file(path: str, content: ShardsFile) -> None:
     text = json.dumps({**plain, "checksum": _checksum(plain)}, indent=1) + "\n"
     target, temporary = (os.path.join(path, name) for name in (SHARDS_FILE, SHARDS_TEMPORARY))
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        write_whole(target, descriptor, temporary, lambda file: file.write(text.encode()))
+        write_whole(target, temporary, lambda file: file.write(text.encode()))
     except OSError as error:
         translate(error, target)
 
