@@ -22,7 +22,7 @@ def documents(spark):
 def expected_of(ids, **asked):
     """Return what a database would drop: {id: (representative, similarity)}."""
     asked = {"policy": "connected", **asked}
-    exact = {key: asked[key] for key in ("verify", "documents") if key in asked}
+    exact = {key: asked[key] for key in ("verify", "texts") if key in asked}
     sketch = asked.pop("sketch", simdb.Simhash())
     with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
         database.insert_many(ids, [BY_ID[id] for id in ids])
