@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from traceback import clear_frames
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from simdb.engine.state.handle import Handle
 from simdb.engine.state.opening import open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import ClosedError, Error, ReadOnlyError
+from simdb.errors import BusyError, ClosedError, Error, ReadOnlyError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.options import Options
@@ -383,7 +384,14 @@ class Database(Reading[IdT]):
         trace: TracebackType | None,
     ) -> None:
         """Close the database."""
-        self.close()
+        try:
+            self.close()
+        except BusyError:
+            if trace is None:
+                raise
+            # An interruption can keep a verb from leaving; then only its frames hold what is open.
+            clear_frames(trace)
+            self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path and the mode; unpickling opens the same directory at once."""

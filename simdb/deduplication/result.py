@@ -43,14 +43,14 @@ class Deduplicated:
 
     @property
     def removed(self) -> Any:
-        """The duplicates as a pyarrow.Table: id, representative, similarity float32.
+        """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
 
         A row without a text that was dropped is not among them.  Ids of several types become text.
         Without pyarrow, a dict of three arrays.
         """
         columns = {
             "id": self.removed_ids,
-            "representative": self.representatives,
+            "kept": self.representatives,
             "similarity": self.similarities,
         }
         kinds = {type(id) for id in (*self.removed_ids, *self.representatives)}
@@ -59,7 +59,7 @@ class Deduplicated:
             checked_arrow(ids)
         except OptionError:
             return columns
-        id_columns = ["id", "representative"]
+        id_columns = ["id", "kept"]
         if not kinds:
             columns = {name: values[:0] for name, values in columns.items()}
         return read_batches([columns], columns, id_columns=id_columns, ids=ids).read_all()

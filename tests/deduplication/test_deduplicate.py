@@ -236,10 +236,10 @@ def test_removed_rows_are_a_table():
     pytest.importorskip("pyarrow")
     found = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]])
 
-    row = {"id": 2, "representative": 0, "similarity": 1.0}
+    row = {"id": 2, "kept": 0, "similarity": 1.0}
     assert found.removed.to_pylist() == [row]
     mixed = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]], id=["a", "b", 3])
-    assert mixed.removed.to_pylist() == [{**row, "id": "3", "representative": "a"}]
+    assert mixed.removed.to_pylist() == [{**row, "id": "3", "kept": "a"}]
 
 
 def test_without_pyarrow_removed_rows_are_columns(monkeypatch):
@@ -249,7 +249,7 @@ def test_without_pyarrow_removed_rows_are_columns(monkeypatch):
     removed = found.removed
 
     assert {name: values.tolist() for name, values in removed.items()} == {
-        "id": [2], "representative": [0], "similarity": [1.0]
+        "id": [2], "kept": [0], "similarity": [1.0]
     }  # fmt: skip
 
 

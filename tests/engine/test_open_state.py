@@ -431,3 +431,32 @@ def test_descriptors_are_given_back_when_opening_fails(tmp_path):
     gc.collect()
 
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_an_interruption_that_keeps_a_verb_from_leaving_ends_the_with_block(tmp_path, monkeypatch):
+    def interrupt(gate, holder):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    def use():
+        with simdb.open(tmp_path / "db") as database:
+            database.insert(1, "some text")
+            monkeypatch.setattr("simdb.storage.environment.gate.Gate.leave", interrupt)
+            database.query("some text")
+
+    with pytest.raises(KeyboardInterrupt):
+        use()
+
+    with simdb.open(tmp_path / "db") as again:
+        assert again.query("some text")[0].id == 1
+
+
+def test_a_with_block_does_not_close_under_an_open_snapshot(tmp_path):
+    with (
+        pytest.raises(simdb.BusyError, match="still open"),
+        simdb.open(tmp_path / "db") as database,
+    ):
+        snapshot = database.read()
+
+    snapshot.close()
+    database.close()
