@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from itertools import chain, zip_longest
 
@@ -76,16 +77,15 @@ def killer(root, names):
 
 def run(root, names):
     """Run tests in a child until one fails; return its name, what else ended it, or None."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        os.setpgid(0, 0)
-        test_here(root, names, write)
-    os.close(write)
-    ended = waited_for(child)
-    with open(read, encoding="utf-8") as told:
-        lines = told.read().split("\n")
+    # A file, not a pipe: nobody reads before the child has ended.
+    with tempfile.TemporaryFile() as told:
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            test_here(root, names, told.fileno())
+        ended = waited_for(child)
+        told.seek(0)
+        lines = told.read().decode().split("\n")
     begun = [line[1:] for line in lines if line.startswith(">")]
     failed = [line[1:] for line in lines if line.startswith("!")]
     if failed:
