@@ -113,7 +113,7 @@ def dedup(
     *,
     removed: Annotated[
         str | None,
-        Option(metavar="OUT2", help="Also write what was removed: id, representative, similarity."),
+        Option(metavar="OUT2", help="Also write what was removed: id, kept, similarity."),
     ] = None,
     rows: RowOptions,
     cluster: ClusterOptions,
@@ -171,7 +171,7 @@ def _write(frame: Any, path: str) -> None:
 
 def _counts(removed: Any) -> tuple[int, int]:
     """Return how many rows were removed, and of how many groups."""
-    return removed.count(), removed.select("representative").distinct().count()
+    return removed.count(), removed.select("kept").distinct().count()
 
 
 spark = CommandGroup(

@@ -59,7 +59,7 @@ def drop_duplicates(
 ) -> Any:
     """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
 
-    Its attribute `removed` is a DataFrame of what was removed: id, representative, similarity.  So
+    Its attribute `removed` is a DataFrame of what was removed: id, kept, similarity.  So
     the result stands wherever that of `df.dropDuplicates()` does; keep it to ask for `removed`,
     which a DataFrame made of it does not have.
 
@@ -130,7 +130,7 @@ def _compared(found: Any, sketches: Any, documents: _Documents) -> Any:
     functions = frames.functions()
     others = found.where(functions.col("id") != functions.col("representative"))
     kind = frames.id_type(sketches, "id")
-    schema = f"id {kind}, representative {kind}, similarity float"
+    schema = f"id {kind}, kept {kind}, similarity float"
     sides = ("id", "representative")
     if documents.texts is not None:
         content = documents.texts.withColumnRenamed("text", "content")
@@ -177,7 +177,7 @@ def _with_similarity(batch: Any, found: Any) -> Any:
     return frames.batch_of(
         {
             "id": batch.column(0),
-            "representative": batch.column(1),
+            "kept": batch.column(1),
             "similarity": frames.pyarrow().array(found, from_pandas=True),
         }
     )
@@ -207,10 +207,10 @@ def _check_removed(removed: Any, sketches: Any, max_share: float | None) -> None
         return
     functions = frames.functions()
     largest = (
-        removed.groupBy("representative").count()
-        .orderBy(functions.col("count").desc(), "representative").take(NAMED_CLUSTERS)
+        removed.groupBy("kept").count()
+        .orderBy(functions.col("count").desc(), "kept").take(NAMED_CLUSTERS)
     )  # fmt: skip
-    named = ", ".join(f"{row['representative']!r} ({row['count']:,} removed)" for row in largest)
+    named = ", ".join(f"{row['kept']!r} ({row['count']:,} removed)" for row in largest)
     removed.unpersist()
     raise OptionError(
         f"{count:,} of {documents:,} documents would be removed, more than max_share={max_share:g};"

@@ -43,7 +43,7 @@ def test_survivors_and_removed_rows_are_written(spark, tmp_path, source, end):
     else:
         rows = [row.asDict() for row in spark.read.parquet(str(kept)).collect()]
     assert sorted(rows, key=lambda row: row["url"]) == ROWS[6:]
-    removed = {row["id"]: (row["representative"], row["similarity"]) for row in lines_of(removed)}
+    removed = {row["id"]: (row["kept"], row["similarity"]) for row in lines_of(removed)}
     assert removed == {f"u{at}": (f"u{at + (9 - at) // 4 * 4}", 1.0) for at in range(6)}
     # The session was there before, and goes on.
     assert spark.range(3).count() == 3

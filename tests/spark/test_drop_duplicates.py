@@ -43,7 +43,7 @@ def expected_of(ids, **asked):
 
 def removed_of(result):
     rows = result.removed.collect()
-    found = {row["id"]: (row["representative"], row["similarity"]) for row in rows}
+    found = {row["id"]: (row["kept"], row["similarity"]) for row in rows}
     assert len(found) == len(rows)
     return found
 

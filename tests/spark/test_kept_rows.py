@@ -68,7 +68,7 @@ def test_the_row_that_a_rule_names_is_not_removed(documents):
     kept = ss.drop_duplicates(documents, keep="max:score", partitions=2)
 
     expected = expected_of("max:score")
-    removed = {row["id"]: row["representative"] for row in kept.removed.collect()}
+    removed = {row["id"]: row["kept"] for row in kept.removed.collect()}
     assert removed == {id: stays for id, stays in expected.items() if id != stays}
     assert {row["id"] for row in kept.collect()} == {*expected.values(), "g"}
     kept.removed.unpersist()

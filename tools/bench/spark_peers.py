@@ -93,7 +93,7 @@ def simdb_dedup(work: Work) -> None:
         partitions=work.arguments.partitions,
     )
     kept.write.parquet(work.kept)
-    kept.removed.select("id", "representative").write.parquet(work.found)
+    kept.removed.selectExpr("id", "kept AS representative").write.parquet(work.found)
     kept.removed.unpersist()
 
 
