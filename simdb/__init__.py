@@ -141,6 +141,10 @@ else:
             "simdb.values": ["Fingerprint", "Fingerprints"],
             "simdb.matches": ["Match", "Matches", "Pair", "PairArrays"],
         },
+        moved={
+            "explain": "simdb.open(None).explain(document=left, other_document=right)",
+            "plan": "simdb.open(None, options=options).plan(documents)",
+        },
     )
 
 __version__ = "0.2.0"

@@ -30,7 +30,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 LOADING = RLock()
 if hasattr(os, "register_at_fork"):
@@ -51,16 +51,23 @@ def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
     return load
 
 
-def names(package: str, places: Mapping[str, Collection[str]]) -> Callable[[str], Any]:
+def names(
+    package: str, places: Mapping[str, Collection[str]], moved: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """Make the `__getattr__` of a package that loads each of its names when first used.
 
     `places` has the names that each module gives to the package.  A public name can also be the
-    name of a module of the package, such as `simdb.plan`; it never means the module.
+    name of a module of the package, such as `simdb.signatures`; it never means the module.
+    `moved`: what to use in place of names that the package had.
     """
     place_of = {name: module for module, given in places.items() for name in given}
+    moved = {} if moved is None else moved
+    _Package.kept_names |= {*place_of, *moved}
     sys.modules[package].__class__ = _Package
 
     def load(name: str) -> Any:
+        if name in moved:
+            raise AttributeError(f"{package}.{name} is gone; use {moved[name]}")
         if name not in place_of:
             raise _unknown(package, name)
         with LOADING:
@@ -74,12 +81,14 @@ def names(package: str, places: Mapping[str, Collection[str]]) -> Callable[[str]
 class _Package(ModuleType):
     """A package that keeps its public names when one of its modules has the same name."""
 
+    kept_names: ClassVar[set[str]] = set()
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute, but drop a module under a public name.
 
         Python sets each module that it has loaded as an attribute of the package.
         """
-        if not (isinstance(value, ModuleType) and name in self.__all__):
+        if not (isinstance(value, ModuleType) and name in self.kept_names):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:

@@ -175,3 +175,18 @@ def test_a_package_travels_to_other_processes(name):
     package = import_module(name)
 
     assert pickle.loads(pickle.dumps(package)) is package
+
+
+@pytest.mark.parametrize("name", ["plan", "explain"])
+@pytest.mark.parametrize("before", ["", "simdb.open(None).plan(5); "])
+def test_a_name_that_is_gone_says_what_to_use(name, before):
+    code = f"""
+import simdb
+{before}
+try:
+    simdb.{name}
+except AttributeError as error:
+    print("is gone; use simdb.open(None" in str(error))
+"""
+
+    assert "True" in modules_after(code)

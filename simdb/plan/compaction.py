@@ -27,6 +27,8 @@ COMPACTED_MOST = 1 << 24
 STAGED_MOST = 1 << 20
 # Runs of so many documents together are written ahead of the commit that makes them live.
 AHEAD_LEAST = 1 << 19
+# A manifest with unfinished runs below the least number would be refused when it is read.
+assert AHEAD_LEAST <= LENGTH_MOST <= COMPACTED_MOST
 
 
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
