@@ -37,6 +37,7 @@ ONLY_IN_PROGRAMS = re.compile(
             "array.view",
             "^nearest_many",
             "^explain needs two documents",
+            "^simdb.open\\(None",
             "of simdb\\.Search does not apply",
             "^search must be the name",
             "rotations= works only",
