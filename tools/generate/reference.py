@@ -7,6 +7,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from simdb import vocabulary
+
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "docs" / "REFERENCE.md"
 HEAD = """# Reference
@@ -58,11 +60,37 @@ def main() -> None:
     TARGET.write_text(reference(), encoding="utf-8")
 
 
+def verbs() -> list[str]:
+    """Return the lines of the table of verbs: where each is, and with which arguments."""
+    commands = {verb: name for name, (verb, _) in vocabulary.COMMANDS.items()}
+    tasks = {verb: name for name, (verb, _) in vocabulary.SPARK.items()}
+    lines = [
+        "## Verbs",
+        "",
+        "A verb has the same arguments in every class.  The command, and the function of",
+        "`simdb.spark`, that do the same are beside it.",
+        "",
+        f"| verb | arguments | {' | '.join(vocabulary.NOUNS)} | command | Spark |",
+        f"|---|---|{'---|' * (len(vocabulary.NOUNS) + 2)}",
+    ]
+    for verb, arguments in vocabulary.VERBS.items():
+        has = ["yes" if verb in given else "" for given in vocabulary.NOUNS.values()]
+        cells = [
+            f"`{verb}`",
+            ", ".join(arguments),
+            *has,
+            commands.get(verb, ""),
+            tasks.get(verb, ""),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
 def reference() -> str:
     """Make the whole text."""
     places = public_places()
     rest = sorted(set(places) - set(FIRST), key=lambda name: (name.lower(), name))
-    parts = [HEAD]
+    parts = [HEAD, *verbs()]
     for name in [*FIRST, *rest]:
         parts += describe(name, definition(places[name], name), places[name])
     for name in MODULES:
