@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
     from simdb.engine.search.where import Where
     from simdb.engine.snapshot import Snapshot
-    from simdb.engine.state.incoming import Progress
     from simdb.engine.transaction import WriteTransaction
     from simdb.idf import IdfTable
+    from simdb.progress import Progress
     from simdb.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
 
 

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from simdb.idf import IdfTable
 from simdb.minhash import Minhash
 from simdb.options import Simhash
 from simdb.positions import ArrayClusters, ArrayPairs
+from simdb.progress import Progress
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
@@ -94,7 +95,7 @@ def fit_idf(
     *,
     features_max: int | None = None,
     errors: ErrorsName = "strict",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> IdfTable:
     """Fit an IDF table, which gives each feature its weight, to many texts or lists of tokens.
 
@@ -138,9 +139,7 @@ def load_idf(path: str | os.PathLike[str]) -> IdfTable:
     return table
 
 
-def load(
-    source: Any, path: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None
-) -> int:
+def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None = None) -> int:
     """Create the database `path` from a dump that `Database.dump` wrote; return its document count.
 
     `source`: a path or a binary stream.  The new database has the documents and options of the

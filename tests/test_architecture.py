@@ -12,7 +12,7 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 FLOORS = [
     [
         "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "search",
-        "keeping", "vocabulary", "previews",
+        "keeping", "vocabulary", "progress_bar", "progress", "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
         "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
         "verification", "values", "features", "clusters", "signatures", "matches",
@@ -144,7 +144,7 @@ DOORS = {
     "stop_words": ["sketch"],
     "selectolax": ["sketch"],
     "simdb_ext": ["kernel"],
-    "rich": ["cli"],
+    "rich": ["cli", "progress_bar"],
     "pyarrow": ["arrow"],
     "msgspec": ["cli"],
     "zstandard": ["cli"],

@@ -1,7 +1,7 @@
 """Deduplicate: the main job in one call, for data of any kind."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
+from simdb.progress import Progress, report_of
 from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
 from simdb.values import object_array
@@ -46,7 +47,7 @@ def deduplicate(
     max_share: float | None = None,
     errors: ErrorsName = "strict",
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Deduplicated:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
@@ -79,7 +80,7 @@ def deduplicate(
     one_of("on_null", on_null, ON_NULL)
     question = Question(
         similarity, distance, recall, verify, policy, max_share, errors, thread_count(threads),
-        progress,
+        report_of(progress),
     )  # fmt: skip
     given = _options_of(sketch, options)
     rows = rows_of(data)

@@ -7,12 +7,13 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import called, most_removed, one_of, share
+from simdb.checks import most_removed, one_of, share
 from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import check_policy
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import InputError, OptionError
+from simdb.progress import Report
 from simdb.sketch.kinds import AnySketcher
 from simdb.text_sketch import TextSketch
 
@@ -31,7 +32,7 @@ class Question:
     max_share: float | None
     errors: ErrorsName
     threads: int
-    progress: Callable[[int], None] | None
+    progress: Report | None
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
@@ -39,7 +40,6 @@ class Question:
         one_of("verify", self.verify, VERIFICATIONS)
         if self.max_share is not None:
             share("max_share", self.max_share)
-        called("progress", self.progress)
 
     @property
     def is_exact(self) -> bool:

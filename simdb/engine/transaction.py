@@ -21,7 +21,6 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.where import Where, check_optional, check_where, satisfying
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals
-from simdb.engine.state.incoming import Progress
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts
@@ -29,6 +28,7 @@ from simdb.engine.write.write_state import WriteState
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
+from simdb.progress import Progress
 from simdb.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import NO_METADATA
@@ -99,16 +99,16 @@ class WriteTransaction(Reading[IdT]):
         `documents`: an iterable of documents, uint64[n] of
         ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix, or an Arrow
         column.  `metadata`: a plain object or None for each document.  `errors`: see `query`.
-        `progress(done)` is called now and then with the number of documents sketched.  `threads`:
-        how many threads share the work; None: as many as the environment variable SIMDB_THREADS
-        says or, without it, as this process may use processors.  The result is the same for any
-        number.
+        `progress(done)` is called now and then with the number of documents sketched; True draws a
+        bar on a terminal.  `threads`: how many threads share the work; None: as many as the
+        environment variable SIMDB_THREADS says or, without it, as this process may use processors.
+        The result is the same for any number.
 
         `on_conflict`: what to do with a document whose id is stored already.  "error" raises
         ExistsError.  "skip" keeps the stored document and its metadata.  "replace" deletes it
-        first.  "same" skips a document with the stored sketch, and
-        raises ExistsError for any other.  If an id is given twice, the later document meets the
-        earlier one as if it were stored; only with "error" that is an InputError.
+        first.  "same" skips a document with the stored sketch, and raises ExistsError for any
+        other.  If an id is given twice, the later document meets the earlier one as if it were
+        stored; only with "error" that is an InputError.
 
         Raises InputError for an invalid id, document or metadata.
         """

@@ -1,13 +1,12 @@
 """Filling: documents on their way into new shards, some of them in memory at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import called
 from simdb.choices import ErrorsName, ModeName
 from simdb.engine import state as states
 from simdb.engine import write
@@ -16,6 +15,7 @@ from simdb.engine.state.opening import open_store
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.options import Options
+from simdb.progress import Progress, report_of
 from simdb.sharding.inspection import Content
 from simdb.sharding.routing import numbers_of
 from simdb.storage.environment import registry
@@ -69,9 +69,9 @@ class Filling:
             with _opened(directory, "x", options) as store:
                 self._sketcher = store.sketcher
 
-    def add_all(self, batches: Iterable[Any], progress: Callable[[int], None] | None) -> None:
+    def add_all(self, batches: Iterable[Any], progress: Progress | None) -> None:
         """Store the documents of all batches; see `write_sharded`."""
-        called("progress", progress)
+        report = report_of(progress)
         check_many(batches, "batches of tuples (ids, documents)")
         for at, batch in enumerate(batches):
             is_batch = isinstance(batch, tuple | list) and len(batch) in PARTS
@@ -81,8 +81,8 @@ class Filling:
                     f" got {type(batch).__name__}"
                 )
             self._add(*batch)
-            if progress is not None:
-                progress(self._done)
+            if report is not None:
+                report(self._done)
         self._commit()
 
     def finish(self) -> dict[int, Content]:

@@ -6,7 +6,7 @@ last, after all shards were opened again and checked, and without it no set of s
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from simdb.errors import (
     OptionError,
 )
 from simdb.options import Options
+from simdb.progress import Progress
 from simdb.sharding.filling import Filling
 from simdb.sharding.inspection import Inspected, inspect
 from simdb.sharding.routing import check_shards
@@ -46,7 +47,7 @@ def write_sharded(
     *,
     options: Options | None = None,
     errors: ErrorsName = "strict",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     threads: int | None = None,
 ) -> int:
     """Make the sharded database `path` of many documents; returns their number.
@@ -86,7 +87,7 @@ def write_shard(
     *,
     options: Options | None = None,
     errors: ErrorsName = "strict",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     threads: int | None = None,
 ) -> Shard:
     """Write shard `number` of `shards` into the directory `path`, from one task of a job.

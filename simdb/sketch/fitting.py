@@ -6,7 +6,7 @@ each count is copied only a few times.  Sums do not depend on the order of the d
 table does not depend on the batches.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.arrow_texts import text_column
-from simdb.checks import called, shown
+from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
+from simdb.progress import Progress, report_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import check_many
 
@@ -43,7 +44,7 @@ def fit(
     *,
     features_max: int | None,
     errors: str,
-    progress: Callable[[int], None] | None,
+    progress: Progress | None,
 ) -> IdfTable:
     """Return the IDF table of the features that `sketcher` finds in texts and lists of tokens.
 
@@ -52,7 +53,7 @@ def fit(
     12 bytes of memory for each distinct feature, and briefly twice as much.  Raises InputError
     if there are no documents.
     """
-    called("progress", progress)
+    report = report_of(progress)
     most = FEATURES_MAX if features_max is None else features_max
     if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
         raise OptionError(
@@ -64,8 +65,8 @@ def fit(
         _, hashes, _ = sketcher.count_features(batch, errors=errors, start=done)
         counted.add(hashes)
         done += len(batch)
-        if progress is not None:
-            progress(done)
+        if report is not None:
+            report(done)
     if not done:
         raise InputError("there are no documents; an IDF table needs at least one")
     return make_table(counted.total(), done, settings, most)

@@ -7,16 +7,16 @@ the same state from the first document to the last.
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from simdb.checks import called
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.errors import Error, InputError
+from simdb.progress import Progress, Report, report_of
 from simdb.resources import encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
@@ -42,17 +42,15 @@ GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20
 PARTIAL = ".partial"
 
-Progress = Callable[[int], None]
-
 
 def dump(store: Store, target: Any, progress: Progress | None) -> int:
     """Write the database to a path or a binary stream; returns the number of documents.
 
     A file gets its name when it is complete, and only its owner may read it.
     """
-    called("progress", progress)
+    report = report_of(progress)
     if hasattr(target, "write"):
-        return _dump_to(store, target, progress)
+        return _dump_to(store, target, report)
     try:
         path = os.fsdecode(target)
     except TypeError as error:
@@ -61,14 +59,14 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
         ) from error
     temporary = f"{path}.{secrets.token_hex(8)}{PARTIAL}"
     try:
-        return write_whole(path, temporary, lambda file: _dump_to(store, file, progress))
+        return write_whole(path, temporary, lambda file: _dump_to(store, file, report))
     except Error:
         raise
     except OSError as error:
         translate(error, path)
 
 
-def _dump_to(store: Store, stream: BinaryIO, progress: Progress | None) -> int:
+def _dump_to(store: Store, stream: BinaryIO, progress: Report | None) -> int:
     with store.state() as state:
         source = state.source
         contents = store.contents(source)
@@ -107,7 +105,7 @@ def _write_documents(
     source: Source,
     contents: Contents,
     writer: FrameWriter,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> int:
     """Write groups of documents, each before its metadata; returns the number of documents."""
     handle = store.environment.subdatabase(layout.METADATA)

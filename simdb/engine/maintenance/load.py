@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import called
 from simdb.decoding import a_map, a_text, a_whole, expecting
 from simdb.engine.maintenance.calibration import covering, problem_of, put_calibration
 from simdb.engine.maintenance.compaction import compact, put_times
@@ -27,7 +26,6 @@ from simdb.engine.maintenance.dump import (
     METADATA,
     NOTE,
     TIMES,
-    Progress,
 )
 from simdb.engine.notes import note_key
 from simdb.engine.state.state import State
@@ -44,6 +42,7 @@ from simdb.errors import (
 )
 from simdb.idf import IdfTable
 from simdb.options import Options
+from simdb.progress import Progress, Report, report_of
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import registry
@@ -70,9 +69,9 @@ UNFINISHED = ".loading"
 
 def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -> int:
     """Make the database `path` from a dump in a file or a binary stream."""
-    called("progress", progress)
+    report = report_of(progress)
     if hasattr(source, "read"):
-        return _load_from(source, "the dump", os.fsdecode(path), progress)
+        return _load_from(source, "the dump", os.fsdecode(path), report)
     try:
         name = os.fsdecode(source)
         file = open(name, "rb")  # noqa: SIM115
@@ -85,16 +84,16 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error}") from error
     with file:
-        return _load_from(file, name, os.fsdecode(path), progress)
+        return _load_from(file, name, os.fsdecode(path), report)
 
 
-def _load_from(stream: BinaryIO, name: str, target: str, progress: Progress | None) -> int:
+def _load_from(stream: BinaryIO, name: str, target: str, progress: Report | None) -> int:
     return made_beside(
         target, UNFINISHED, lambda place: _fill(place, FrameReader(stream, name), progress)
     )
 
 
-def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int:
+def _fill(directory: str, reader: FrameReader, progress: Report | None) -> int:
     """Make the database in `directory`; returns the number of documents."""
     prepare(directory, "x")
     frames = reader.frames()
@@ -235,7 +234,7 @@ def _store_all(
     frames: Iterator[tuple[bytes, bytearray]],
     head: _Head,
     reader: FrameReader,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> int:
     """Commit the documents, some thousands at a time; returns the number of documents."""
     filling = _Filling(store, reader)

@@ -15,20 +15,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import called, is_one_of, shown
+from simdb.checks import is_one_of, shown
 from simdb.engine.search import lookup
 from simdb.engine.search.chunks import chunks_of, give_back, opened
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.engine.search.rows import Rows, joined, merged
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import stored_sketches
-from simdb.engine.state.incoming import Progress
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import OptionError
 from simdb.plan.paging import pays_in_windows
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
+from simdb.progress import Progress, Report, report_of
 from simdb.values import EMPTY, Sketches
 
 MATCHED = ("first", "all")
@@ -89,7 +89,7 @@ def match_batch(
     progress: Progress | None,
 ) -> tuple[Rows, Sketches]:
     """Return the matches of a batch of queries in slices, and their sketches for insertion."""
-    called("progress", progress)
+    report = report_of(progress)
     collected: list[Sketches] = []
 
     def collecting() -> Iterator[Sketches]:
@@ -98,7 +98,7 @@ def match_batch(
             yield sketches
 
     queries = collecting()
-    rows = of_slices(store, state, queries, question, first=first, room=room, progress=progress)
+    rows = of_slices(store, state, queries, question, first=first, room=room, progress=report)
     return rows, incoming.joined(store.sketcher, collected)
 
 
@@ -110,7 +110,7 @@ def of_slices(
     *,
     first: bool,
     room: Room | None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found: list[Rows] = []
@@ -162,7 +162,7 @@ def match_stored(
     limit: int | None,
     first: int,
     room: Room | None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Rows:
     """Return the matches of every sketch, best first; see `lookup.search`.
 
@@ -202,7 +202,7 @@ def _room_needed(state: State, plan: Plan, query_count: int) -> Room | None:
     return Room(state.source.memory_bytes // MEMORY_PART)
 
 
-def _report(progress: Progress, before: int, done: int) -> None:
+def _report(progress: Report, before: int, done: int) -> None:
     progress(before + done)
 
 

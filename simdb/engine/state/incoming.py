@@ -1,6 +1,6 @@
 """Incoming documents: checks and sketches them and lays them out in columns for staging."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import length_hint
 from typing import Any
@@ -11,8 +11,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.arrow import listed
 from simdb.arrow_texts import text_column
-from simdb.checks import called, shown
+from simdb.checks import shown
 from simdb.errors import InputError
+from simdb.progress import Progress, report_of
 from simdb.signatures import Signatures
 from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.vectors import as_vectors
@@ -24,8 +25,6 @@ from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, check_man
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
-
-Progress = Callable[[int], None]
 
 
 def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
@@ -114,7 +113,7 @@ def sketch_all(
     progress: Progress | None,
 ) -> Sketches:
     """Return sketches of exactly `count` documents; an iterable is read in parts."""
-    called("progress", progress)
+    report = report_of(progress)
     parts: list[Sketches] = []
     done = 0
     for sketches in _sketched(sketcher, documents, None, errors, threads):
@@ -122,8 +121,8 @@ def sketch_all(
         done += len(sketches)
         if done > count:
             break
-        if progress is not None:
-            progress(done)
+        if report is not None:
+            report(done)
     _check_count(done, count)
     return joined(sketcher, parts)
 

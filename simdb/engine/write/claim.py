@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import called
 from simdb.engine.search import lookup, one
 from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.engine.state.documents import find_ids
-from simdb.engine.state.incoming import Progress, chosen_batch
+from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
 from simdb.engine.write.conflicts import Conflicts, Own
@@ -25,6 +24,7 @@ from simdb.engine.write.staging import Staging
 from simdb.matches import Match, Matches
 from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
+from simdb.progress import Progress, report_of
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Delta
 from simdb.values import Sketches, offsets_of
@@ -57,7 +57,7 @@ def add_new(
     `current` returns the state with all that is staged.  `referee` decides what matches, if that is
     not the criterion alone; `conflicts` decides about documents whose ids are stored.
     """
-    called("progress", progress)
+    report = report_of(progress)
     found: list[Rows] = []
     most = 1 if referee is None else CANDIDATES_MOST
     known = dict(metadata)
@@ -96,8 +96,8 @@ def add_new(
             matches = gathered(stop - start, [(fresh, matches), (others, own.rows)])
         staging.see(matches.ordinals)
         found.append(matches)
-        if progress is not None:
-            progress(stop)
+        if report is not None:
+            report(stop)
     counts = None if referee is None else referee.counts
     return lookup.as_matches(current(), joined(found), verification=counts)
 

@@ -5,7 +5,7 @@ with its options to fit the table.  Fingerprints made before and after a change 
 agree, so a table that is set stays.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from simdb.engine.state.store import Store
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
 from simdb.options import Options
+from simdb.progress import Progress
 from simdb.sketch.fitting import fit
 from simdb.storage import contents
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf
@@ -27,7 +28,7 @@ def fit_own_idf(
     *,
     features_max: int | None,
     errors: str,
-    progress: Callable[[int], None] | None,
+    progress: Progress | None,
 ) -> IdfTable:
     """Fit the IDF table of the database to documents, and set it; see `set_idf`.
 

@@ -1,0 +1,35 @@
+"""Progress: what the `progress=` of a verb means: a function that is called, or a bar."""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from simdb import cold
+from simdb.checks import shown
+from simdb.errors import OptionError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+# Called with the number of documents that are done.
+Report: TypeAlias = Callable[[int], None]
+Progress: TypeAlias = Report | bool
+
+_load: "Callable[[str], ModuleType]" = cold.modules("simdb", ["progress_bar"])
+
+
+def report_of(progress: object) -> Report | None:
+    """Return what a verb calls with the number of documents that are done; None for nothing.
+
+    True draws a bar on standard error, if that is a terminal.  OptionError for what is neither
+    True nor False, None or a function.
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        return cast(Report, _load("progress_bar").Bar()) if sys.stderr.isatty() else None
+    if not callable(progress):
+        raise OptionError(
+            f"progress must be True for a bar, a function or None, got {shown(progress)}"
+        )
+    return progress
