@@ -30,7 +30,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 LOADING = RLock()
 if hasattr(os, "register_at_fork"):
@@ -62,7 +62,7 @@ def names(
     """
     place_of = {name: module for module, given in places.items() for name in given}
     moved = {} if moved is None else moved
-    _Package.kept_names |= {*place_of, *moved}
+    vars(sys.modules[package])["__moved__"] = moved
     sys.modules[package].__class__ = _Package
 
     def load(name: str) -> Any:
@@ -81,14 +81,15 @@ def names(
 class _Package(ModuleType):
     """A package that keeps its public names when one of its modules has the same name."""
 
-    kept_names: ClassVar[set[str]] = set()
+    __moved__: Mapping[str, str]
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute, but drop a module under a public name.
 
         Python sets each module that it has loaded as an attribute of the package.
         """
-        if not (isinstance(value, ModuleType) and name in self.kept_names):
+        is_name = name in self.__all__ or name in self.__moved__
+        if not (is_name and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,6 @@ from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
 from simdb.values import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
 from simdb.vector_form import DIMENSIONS, unpack, width
-
-if TYPE_CHECKING:
-    pass
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 

@@ -2,20 +2,17 @@
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from simdb import cold
 from simdb.checks import shown
 from simdb.errors import OptionError
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 # Called with the number of documents that are done.
 Report: TypeAlias = Callable[[int], None]
 Progress: TypeAlias = Report | bool
 
-_load: "Callable[[str], ModuleType]" = cold.modules("simdb", ["progress_bar"])
+_load = cold.modules("simdb", ["progress_bar"])
 
 
 def report_of(progress: object) -> Report | None:

@@ -96,9 +96,7 @@ BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
     ("ShardedDatabase", "nearest"): ("threads",),
 }
 
-# The option of the command line that gives an argument, if its name differs; None for an argument
-# that no command has, with the reason.
-IN_CODE = "a function, which only programs have"
+# What gives an argument on the command line, and why no command has some of them.
 OPTIONS: dict[str, str] = {
     "data": "SOURCE...", "db": "--db", "deep": "--deep", "distance": "--distance",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
@@ -111,7 +109,7 @@ OPTIONS: dict[str, str] = {
     "text": "--text-field", "texts": "--texts", "verify": "--verify", "where": "--where",
 }  # fmt: skip
 NOT_IN_COMMANDS: dict[str, str] = {
-    "accept": IN_CODE,
+    "accept": "a function, which only programs have",
     "options": "the options of the sketch are options of the command",
     "progress": "drawn on a terminal",
     "sketch": "its options are options of the command",

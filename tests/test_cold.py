@@ -190,3 +190,16 @@ except AttributeError as error:
 """
 
     assert "True" in modules_after(code)
+
+
+def test_what_one_package_had_does_not_hide_a_module_of_another():
+    code = """
+import simdb
+import simdb.distributed
+simdb.open(None).plan(5)
+import simdb.distributed.plan
+print("is_module" if "plan" in vars(simdb.distributed) else "is_hidden")
+print("is_shown" if "plan" in vars(simdb) else "is_gone")
+"""
+
+    assert {"is_module", "is_gone"} <= modules_after(code)

@@ -9,6 +9,15 @@ import pytest
 
 BASE = " ".join(f"w{number}" for number in range(60))
 OTHER = " ".join(f"v{number}" for number in range(60))
+# Which of four records of a group each rule keeps; the third has the longest text.
+KEPT = [
+    ("first", "0"),
+    ("last", "3"),
+    ("longest", "2"),
+    ("shortest", "0"),
+    ("max:score", "1"),
+    ("min:score", "3"),
+]
 
 
 @pytest.fixture
@@ -41,17 +50,7 @@ def records(*values, name="score", text=BASE):
 
 
 @pytest.mark.parametrize("policy", ["star", "connected"])
-@pytest.mark.parametrize(
-    ("rule", "kept"),
-    [
-        ("first", "0"),
-        ("last", "3"),
-        ("longest", "2"),
-        ("shortest", "0"),
-        ("max:score", "1"),
-        ("min:score", "3"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "kept"), KEPT)
 def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
     given = records(5, 7, 1, -2.5)
     given[2]["text"] = BASE + " much longer"
@@ -145,17 +144,7 @@ def kept_ids(path):
     return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("rule", "kept"),
-    [
-        ("first", "0"),
-        ("last", "3"),
-        ("longest", "2"),
-        ("shortest", "0"),
-        ("max:score", "1"),
-        ("min:score", "3"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "kept"), KEPT)
 @pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
 def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rule, kept, options):
     given = records(5, 7, 1, -2.5)
