@@ -35,6 +35,7 @@ MatchName = Literal["all", "first"]
 VerifyName = Literal["estimate", "exact"]
 ErrorsName = Literal["strict", "replace"]
 NullName = Literal["keep", "drop", "error"]
+ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")
 ConflictName = Literal["same", "skip", "replace", "error"]
 MissingName = Literal["error", "skip"]
 ModeName = Literal["c", "x", "w", "r"]

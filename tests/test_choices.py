@@ -7,7 +7,7 @@ from type_checking import checked
 
 import simdb
 from simdb import choices
-from simdb.deduplication.result import ON_NULL
+from simdb.choices import ON_NULL
 from simdb.engine.clusters.find import POLICIES
 from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.search.many import MATCHED

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from simdb import database, keeping
 from simdb.checks import instance, one_of
-from simdb.choices import ErrorsName, NullName, PolicyName, VerifyName
+from simdb.choices import DROP, ERROR, ON_NULL, ErrorsName, NullName, PolicyName, VerifyName
 from simdb.deduplication import against, within
 from simdb.deduplication.question import Question
-from simdb.deduplication.result import DROP, ERROR, ON_NULL, Deduplicated, Found
+from simdb.deduplication.result import Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.engine.state.incoming import as_list

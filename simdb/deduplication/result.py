@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.arrow import checked_arrow, read_batches
+from simdb.choices import DROP
 from simdb.clusters import Clusters
 from simdb.errors import OptionError
 from simdb.values import Id, object_array
 from simdb.verification import Verification
-
-DROP, KEEP, ERROR = ON_NULL = ("drop", "keep", "error")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.checks import one_of, shown
-from simdb.choices import NullName, PolicyName, VerifyName
+from simdb.choices import DROP, ERROR, ON_NULL, NullName, PolicyName, VerifyName
 from simdb.distributed import exact_similarities
 from simdb.engine.clusters.find import check_policy
 from simdb.engine.search.judge import ESTIMATE
@@ -20,7 +20,6 @@ from simdb.spark import clustering, finding, frames, pairing, sketching
 from simdb.spark.clustering import VALUE, Preference, preference_of
 from simdb.spark.finding import Settings
 from simdb.spark.frames import Held, stored
-from simdb.spark.sketching import DROP, ERROR, ON_NULL
 from simdb.values import Fingerprints
 from simdb.vector_form import signs_of, unpack_minima
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simdb.checks import one_of
-from simdb.choices import NullName
+from simdb.choices import DROP, ERROR, ON_NULL, NullName
 from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.options import Simhash
@@ -18,7 +18,6 @@ from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.spark import frames
 from simdb.values import EMPTY
 
-KEEP, DROP, ERROR = ON_NULL = ("keep", "drop", "error")
 # The options of a sketch stand in the metadata of its column, also in Parquet files.
 METADATA = "simdb.sketch"
 TEXT = "simdb_text"

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from simdb import keeping
 from simdb.checks import one_of, share
+from simdb.choices import ON_NULL
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.output.formats import COMPRESSIONS, TABLES
-from simdb.cli.reading.records import ON_NULL
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 

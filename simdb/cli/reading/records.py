@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from simdb.choices import KEEP
 from simdb.cli.reading.content import explained, without_mark
 from simdb.cli.reading.origins import Origins
 from simdb.errors import InputError
@@ -18,7 +19,6 @@ NAMED_FIELDS = 8
 NO_FIELD = "no field"
 NO_TEXT = "null instead of a text"
 # What becomes of records without a text; without one of these words they are problems.
-KEEP, DROP, ERROR = ON_NULL = ("keep", "drop", "error")
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 InputId = str | int
