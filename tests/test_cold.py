@@ -20,7 +20,7 @@ FOREIGN = [
 ]  # fmt: skip
 # Modules that one query in a database of fingerprints does not need.
 UNUSED_BY_A_QUERY = [
-    "cli.reading.batch", "cli.reading.records", "engine.clusters.find", "engine.search.many",
+    "sources.batch", "sources.records", "engine.clusters.find", "engine.search.many",
     "engine.search.pairs", "engine.snapshot",
     "engine.state.signature_kind", "engine.transaction", "index.banding",
     "sketch.minhash_sketcher",

@@ -26,9 +26,9 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
     "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py",
-    "cli/reading/line_parser.py", "cli/reading/table_records.py", "cold.py", "sketch/projection.py",
-    "previews.py", "report/figures.py", "report/page.py", "cli/output/remote.py",
-    "cli/output/zstd.py", "cli/reading/encoding_guess.py", "spark/frames.py",
+    "sources/line_parser.py", "sources/table_records.py", "cold.py", "sketch/projection.py",
+    "previews.py", "report/figures.py", "report/page.py", "outputs/remote.py",
+    "outputs/zstd.py", "sources/encoding_guess.py", "spark/frames.py",
 }  # fmt: skip
 
 

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 NAMES = [name for group in COMMANDS.values() for name in group]
 
+# Folders whose messages are in words of the command line already.
+OWN_WORDS = (cli.__name__, "simdb.outputs", "simdb.sources")
+
 
 class Program(click.Group):
     """All commands; it loads the module of one when it is named, and reports errors in one line."""
@@ -167,7 +170,7 @@ def _message(error: simdb.Error) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = "" if trace is None else trace.tb_frame.f_globals["__name__"]
-    return str(error) if place.startswith(cli.__name__) else output.words.in_words(str(error))
+    return str(error) if place.startswith(OWN_WORDS) else output.words.in_words(str(error))
 
 
 def _report(message: str, code: int) -> int:

@@ -10,9 +10,10 @@ from simdb.cli.options.declare import Option
 from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, is_table, print_one, print_rows, time_in_words
+from simdb.cli.output.render import is_table, print_one, print_rows, time_in_words
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.outputs.rows import Row
+from simdb.sources.reading import check_sources, read_sources
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)
 CURVE_COLUMNS = ("recall", "tables", "theta", "probes", "reached", "time")

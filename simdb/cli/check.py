@@ -10,8 +10,9 @@ from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
 from simdb.cli.options.door import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.render import Row, print_rows
+from simdb.cli.output.render import print_rows
 from simdb.cli.output.words import row_in_words
+from simdb.outputs.rows import Row
 
 RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 

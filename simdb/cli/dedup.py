@@ -24,7 +24,12 @@ from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, sketched
-from simdb.cli.output.formats import (
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import quantity
+from simdb.cli.reading.intake import Intake
+from simdb.engine.search.judge import ESTIMATE
+from simdb.errors import OptionError
+from simdb.outputs.formats import (
     FOLDER,
     PARQUET,
     PATHS,
@@ -33,19 +38,14 @@ from simdb.cli.output.formats import (
     Format,
     output_format,
 )
-from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import quantity
-from simdb.cli.output.spool import Spool
-from simdb.cli.output.survivors import keep_format, surviving
-from simdb.cli.output.table_file import write_results
-from simdb.cli.output.target import Target, side_files, written
-from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.origins import Origins
-from simdb.cli.reading.records import Reading, valid_name
-from simdb.cli.reading.source_names import expanded, holds_records
-from simdb.cli.reading.sources import check_sources, header_of, read_sources
-from simdb.engine.search.judge import ESTIMATE
-from simdb.errors import OptionError
+from simdb.outputs.spool import Spool
+from simdb.outputs.survivors import keep_format, surviving
+from simdb.outputs.table_file import write_results
+from simdb.outputs.target import Target, side_files, written
+from simdb.sources.origins import Origins
+from simdb.sources.reading import check_sources, header_of, read_sources
+from simdb.sources.records import Reading, valid_name
+from simdb.sources.source_names import expanded, holds_records
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
 FLAT_TEXT_COLUMNS = (

@@ -14,10 +14,10 @@ from simdb.cli.options.arguments import Json
 from simdb.cli.options.declare import Option
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity
-from simdb.cli.reading.batch import batched
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.records import Reading, Record
-from simdb.cli.reading.sources import read_folder
+from simdb.sources.batch import batched
+from simdb.sources.reading import read_folder
+from simdb.sources.records import Reading, Record
 
 QUERIES = 200
 SHOWN_GROUPS = 10

@@ -9,9 +9,10 @@ import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.door import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.render import Row, print_rows
+from simdb.cli.output.render import print_rows
 from simdb.cli.output.words import row_in_words
 from simdb.engine.maintenance.advice import advice_on_place
+from simdb.outputs.rows import Row
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 
 COLUMNS = ("topic", "message", "reason", "remedy")

@@ -7,9 +7,9 @@ from typing import Annotated
 import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
-from simdb.cli.output.formats import STANDARD_OUTPUT
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
+from simdb.outputs.formats import STANDARD_OUTPUT
 
 
 def dump(

@@ -8,9 +8,10 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import given_search
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.output.render import Row, is_table, print_one, print_rows, quantity, rounded
-from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.cli.output.render import is_table, print_one, print_rows, quantity, rounded
 from simdb.cli.reading.markup_hint import note_markup
+from simdb.outputs.rows import Row
+from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.storage.files.names import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")

@@ -12,11 +12,12 @@ from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketcher, sketched
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, is_table, print_rows
-from simdb.cli.reading.batch import Found
+from simdb.cli.output.render import is_table, print_rows
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.sources import check_sources, read_texts
+from simdb.outputs.rows import Row
 from simdb.sketch.sketcher import Sketcher
+from simdb.sources.batch import Found
+from simdb.sources.reading import check_sources, read_texts
 from simdb.values import Fingerprint
 
 COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")

@@ -11,9 +11,9 @@ from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
-from simdb.cli.output.target import check_place
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.outputs.target import check_place
+from simdb.sources.reading import check_sources, read_sources
 
 
 @sketched

@@ -13,13 +13,14 @@ from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity
-from simdb.cli.output.spool import Spool
-from simdb.cli.reading.batch import Batch, Found
+from simdb.cli.output.render import match_row, print_one, print_rows, quantity
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
-from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.engine.write.conflicts import ERROR, rule_of
+from simdb.outputs.rows import Row
+from simdb.outputs.spool import Spool
+from simdb.sources.batch import Batch, Found
+from simdb.sources.reading import check_sources, read_sources
 from simdb.values import Id
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")

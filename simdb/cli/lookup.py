@@ -16,16 +16,17 @@ from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.reading_options import ReadingOptions
-from simdb.cli.output.formats import STANDARD_OUTPUT, output_format
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, match_row, quantity
-from simdb.cli.output.spool import Spool
-from simdb.cli.output.table_file import write_results
-from simdb.cli.output.target import side_files, written
-from simdb.cli.reading.batch import Batch
+from simdb.cli.output.render import match_row, quantity
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
-from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.outputs.formats import STANDARD_OUTPUT, output_format
+from simdb.outputs.rows import Row
+from simdb.outputs.spool import Spool
+from simdb.outputs.table_file import write_results
+from simdb.outputs.target import side_files, written
+from simdb.sources.batch import Batch
+from simdb.sources.reading import check_sources, read_sources
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")

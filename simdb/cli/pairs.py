@@ -25,8 +25,9 @@ from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.match_options import given_search
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
-from simdb.cli.output.render import Row, print_note, rounded
+from simdb.cli.output.render import print_note, rounded
 from simdb.cli.output.words import in_words
+from simdb.outputs.rows import Row
 
 COLUMNS = ("left", "right", "distance", "similarity")
 

@@ -10,7 +10,6 @@ from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,
-    Row,
     is_table,
     print_one,
     print_rows,
@@ -19,6 +18,7 @@ from simdb.cli.output.render import (
 from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import ModelCost, paper_costs, plan_without_database
 from simdb.engine.search.question import Question
+from simdb.outputs.rows import Row
 
 Documents = Annotated[
     float | None,

@@ -9,8 +9,8 @@ from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.door import open_either
 from simdb.cli.options.match_options import given_search
 from simdb.cli.output.render import match_row, print_rows
-from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
+from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
 
 
 def query(

@@ -9,16 +9,16 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.match_options import given_search
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
-from simdb.cli.output.target import check_place, written
 from simdb.cli.reading.chosen_texts import chosen_texts
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
+from simdb.outputs.target import check_place, written
 from simdb.report.gather import gather
 from simdb.report.limits import GROUPED_DOCUMENTS, Limits
 from simdb.report.page import check_libraries, render
+from simdb.sources.reading import check_sources, read_sources
 from simdb.values import ORDINALS_MAX
 
 USUAL = Limits()

@@ -9,7 +9,7 @@ import pytest
 
 import simdb
 from simdb.cli.output import progress
-from simdb.cli.reading import content, source_names
+from simdb.sources import content, source_names
 
 TEXT = "the quick brown fox jumps over the lazy dog and then it runs home to sleep"
 

@@ -5,8 +5,8 @@ import pytest
 
 from simdb.cli.duplicates import read_again
 from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
-from simdb.cli.reading.batch import Batch
-from simdb.cli.reading.origins import NOWHERE
+from simdb.sources.batch import Batch
+from simdb.sources.origins import NOWHERE
 
 ROW = [b'{"text": "%d"}' % at for at in range(40)]
 

@@ -12,11 +12,11 @@ import pyarrow.parquet
 import simdb
 from simdb.cli.options.arguments import given_bits, given_ids
 from simdb.cli.options.match_options import given_search
-from simdb.cli.reading.content import known_encoding
-from simdb.cli.reading.records import Problem, Reading
-from simdb.cli.reading.sources import read_sources, read_texts
 from simdb.compat.decimal_lines import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
+from simdb.sources.content import known_encoding
+from simdb.sources.reading import read_sources, read_texts
+from simdb.sources.records import Problem, Reading
 from taking import Taking
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis", "gb18030", "utf-7")

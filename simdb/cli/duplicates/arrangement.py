@@ -16,9 +16,9 @@ import numpy.typing as npt
 from simdb import keeping
 from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.work import Work
-from simdb.cli.output.line_spool import LineSpool
-from simdb.cli.output.text_spool import TextSpool
-from simdb.cli.reading.batch import Batch
+from simdb.outputs.line_spool import LineSpool
+from simdb.outputs.text_spool import TextSpool
+from simdb.sources.batch import Batch
 from simdb.text_column import TextColumn
 
 # How much is read again at a time.

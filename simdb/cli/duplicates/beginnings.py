@@ -6,7 +6,8 @@ from itertools import islice
 from typing import Any
 
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
-from simdb.cli.output.render import ELLIPSIS, Row
+from simdb.cli.output.render import ELLIPSIS
+from simdb.outputs.rows import Row
 from simdb.text_column import TextColumn
 from simdb.values import Id
 

@@ -12,12 +12,13 @@ from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, match_row, quantity
-from simdb.cli.reading.batch import Batch
+from simdb.cli.output.render import match_row, quantity
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
 from simdb.engine.search.remembered import Remembered
+from simdb.outputs.rows import Row
+from simdb.sources.batch import Batch
 from simdb.values import Id
 
 # The members of so many documents of groups are compared with their representatives at a time.

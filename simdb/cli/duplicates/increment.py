@@ -16,11 +16,12 @@ from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.options.writing import begin_write, open_or_create
-from simdb.cli.output.render import Row, match_row
-from simdb.cli.reading.batch import Batch
+from simdb.cli.output.render import match_row
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
+from simdb.outputs.rows import Row
+from simdb.sources.batch import Batch
 
 NOTHING = Batch(ids=[], texts=[], sources=[], positions=[], sizes=[])
 

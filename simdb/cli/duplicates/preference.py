@@ -7,7 +7,7 @@ by it.
 from typing import Any
 
 from simdb import keeping
-from simdb.cli.reading.batch import Batch
+from simdb.sources.batch import Batch
 
 # Metadata hold whole numbers up to this one.
 WHOLE_MAX = 2**63 - 1

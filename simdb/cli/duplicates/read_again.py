@@ -10,11 +10,11 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from simdb.cli.output.line_spool import Lines, LineSpool
-from simdb.cli.output.spool import Temporary
-from simdb.cli.output.text_spool import TextSpool
-from simdb.cli.reading.batch import Batch
-from simdb.cli.reading.origins import NOWHERE, Origins
+from simdb.outputs.line_spool import Lines, LineSpool
+from simdb.outputs.spool import Temporary
+from simdb.outputs.text_spool import TextSpool
+from simdb.sources.batch import Batch
+from simdb.sources.origins import NOWHERE, Origins
 from simdb.text_column import TextColumn
 
 # The origin of a line and its size; or for a document that waits, -1 - its position in the spool.

@@ -25,12 +25,13 @@ import numpy.typing as npt
 
 import simdb
 from simdb import kernel
-from simdb.cli.output.remote import is_remote, remote_place
-from simdb.cli.output.render import Row, match_row
-from simdb.cli.reading.batch import Batch
-from simdb.cli.reading.content import STANDARD_INPUT
+from simdb.cli.output.render import match_row
 from simdb.errors import OptionError
 from simdb.matches import Match
+from simdb.outputs.remote import is_remote, remote_place
+from simdb.outputs.rows import Row
+from simdb.sources.batch import Batch
+from simdb.sources.content import STANDARD_INPUT
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
 from simdb.values import Id
 

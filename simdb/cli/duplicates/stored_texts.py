@@ -11,10 +11,10 @@ from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.options import arguments
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row
-from simdb.cli.output.text_spool import TextSpool
-from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.errors import OptionError
+from simdb.outputs.rows import Row
+from simdb.outputs.text_spool import TextSpool
+from simdb.sources.reading import check_sources, read_sources
 from simdb.text_sketch import TextSketch
 
 

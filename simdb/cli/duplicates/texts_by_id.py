@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.text_spool import TextSpool
-from simdb.cli.reading.batch import Found
 from simdb.cli.reading.intake import Intake
+from simdb.outputs.text_spool import TextSpool
+from simdb.sources.batch import Found
 from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
 from simdb.values import Id

@@ -12,12 +12,12 @@ from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.cli.output.spool import Spool
-from simdb.cli.output.survivors import Survivors
-from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.origins import Origins
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.outputs.spool import Spool
+from simdb.outputs.survivors import Survivors
+from simdb.sources.batch import Batch
+from simdb.sources.origins import Origins
 from simdb.values import Id
 
 LARGEST_SHOWN = 3

@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated
 
-from simdb.cli import reading
+from simdb import sources
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.reading.content import known_encoding
 from simdb.errors import OptionError
 from simdb.options import METHODS, MINHASH_METHODS
+from simdb.sources.content import known_encoding
 
 if TYPE_CHECKING:
     from simdb.choices import (
@@ -23,8 +23,8 @@ else:
     ClustersName = ConflictName = ErrorsName = MatchName = PolicyName = TimesName = str
 
 if TYPE_CHECKING:
-    from simdb.cli.reading.batch import Batch
-    from simdb.cli.reading.records import InputId, Reading
+    from simdb.sources.batch import Batch
+    from simdb.sources.records import InputId, Reading
 
 SOURCES_HELP = (
     "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz or .zst; .parquet), any"
@@ -214,7 +214,7 @@ def make_reading(
 ) -> "Reading":
     """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
     check_errors(errors)
-    return reading.records.Reading(
+    return sources.records.Reading(
         encoding=known_encoding(encoding),
         errors=errors,
         id_field=id_field,
@@ -236,18 +236,18 @@ def check_errors(errors: str) -> None:
 
 def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
     """Return the batch of one document whose text was given with --text."""
-    return reading.batch.Batch(
+    return sources.batch.Batch(
         ids=given_ids([id], has_int_ids),
         texts=[text],
         sources=["--text"],
         positions=[0],
-        sizes=[reading.records.byte_count(text)],
+        sizes=[sources.records.byte_count(text)],
     )
 
 
 def given_ids(ids: Collection[str], has_int_ids: bool) -> "list[InputId]":
     """Return ids from the command line as a database stores them, text or int."""
-    return [reading.records.as_int_id(id) if has_int_ids else id for id in ids]
+    return [sources.records.as_int_id(id) if has_int_ids else id for id in ids]
 
 
 def given_bits(fingerprint: str) -> int:

@@ -7,9 +7,9 @@ from simdb.checks import one_of, share
 from simdb.choices import ON_NULL
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search
-from simdb.cli.output.formats import COMPRESSIONS, TABLES
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
+from simdb.outputs.formats import COMPRESSIONS, TABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from simdb.cli.options.declare import Option
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.render import Row, print_note, print_rows
+from simdb.cli.output.render import print_note, print_rows
+from simdb.outputs.rows import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

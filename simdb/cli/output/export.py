@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.arrow import id_text, load_arrow
-from simdb.cli.output.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
-from simdb.cli.output.render import encoded, rounded
-from simdb.cli.output.target import written
-from simdb.cli.output.unclosed import Unclosed
+from simdb.cli.output.render import rounded
+from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
+from simdb.outputs.rows import encoded
+from simdb.outputs.target import written
+from simdb.outputs.unclosed import Unclosed
 
 Columns = dict[str, npt.NDArray[Any]]
 

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from simdb.cli import output
+from simdb.outputs.rows import Row, encoded
 
 if TYPE_CHECKING:
     from simdb.matches import Match
@@ -23,8 +24,6 @@ SIMILARITY_DIGITS = 6
 ELLIPSIS = "\u2026"
 MICROSECONDS = 1e6
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-
-Row = dict[str, Any]
 
 
 def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> int:
@@ -66,11 +65,6 @@ def as_json_line(row: Row) -> str:
     """Return one row as a line of JSON, in ASCII unless the output is UTF-8."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     return json.dumps(row, ensure_ascii=encoding != "utf8", default=encoded)
-
-
-def encoded(value: Any) -> Any:
-    """Return a JSON form for a value that has none: `{"bytes": hexadecimal}`, or text."""
-    return {"bytes": value.hex()} if isinstance(value, bytes) else str(value)
 
 
 def cell(value: Any) -> str:

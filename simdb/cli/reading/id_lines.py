@@ -1,13 +1,13 @@
 """Id lines: reads ids of documents from a file, one on each line."""
 
-from simdb.cli.reading.content import (
+from simdb.errors import InputError
+from simdb.sources.content import (
     CONTENT_ERRORS,
     explained,
     known_encoding,
     opened,
     settled_encoding,
 )
-from simdb.errors import InputError
 
 
 def read_ids(path: str) -> list[str]:

@@ -8,13 +8,13 @@ from itertools import chain
 from simdb.choices import ERROR
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.cli.reading.amount import AMOUNT
-from simdb.cli.reading.batch import Batch, Found, joined
-from simdb.cli.reading.encoding_guess import GUESSED, guessed_note
 from simdb.cli.reading.markup_hint import markup_hint, page_position
-from simdb.cli.reading.records import NO_FIELD, NO_TEXT, Problem
 from simdb.cli.reading.short_hint import ShortHint
 from simdb.errors import InputError
+from simdb.sources.amount import AMOUNT
+from simdb.sources.batch import Batch, Found, joined
+from simdb.sources.encoding_guess import GUESSED, guessed_note
+from simdb.sources.records import NO_FIELD, NO_TEXT, Problem
 from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192

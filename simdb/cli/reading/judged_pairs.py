@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from simdb.cli.reading.content import known_encoding, read_file
 from simdb.errors import InputError
+from simdb.sources.content import known_encoding, read_file
 
 JSON_LINES = (".jsonl", ".ndjson")
 LABELS = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}

@@ -10,7 +10,7 @@ from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
 
 if TYPE_CHECKING:
-    from simdb.cli.reading.batch import Texts
+    from simdb.sources.batch import Texts
 
 LOOKED_AT_CHARACTERS = 4096
 HTML_START = re.compile(

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from simdb.cli.reading.batch import Texts
 from simdb.options import Options
+from simdb.sources.batch import Texts
 from simdb.tuning.lengths import SHORT_WORDS, count_words
 from simdb.tuning.sample import TAG
 

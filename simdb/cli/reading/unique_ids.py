@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import simdb
 from simdb.cli.output.progress import Progress
-from simdb.cli.reading.batch import Batch
-from simdb.cli.reading.records import ID_BYTES_MAX, InputId
 from simdb.engine.state.incoming import sketch_all
 from simdb.sketch.kinds import AnySketcher
+from simdb.sources.batch import Batch
+from simdb.sources.records import ID_BYTES_MAX, InputId
 from simdb.threads import thread_count
 from simdb.values import Id
 

@@ -1,0 +1,86 @@
+"""Table files: writes rows, objects with fields, as JSON lines, CSV, TSV or Parquet.
+
+The rows are read twice where the columns must be known before the first row is written.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO
+
+from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET
+from simdb.outputs.parquet_file import text_of, write_parquet
+from simdb.outputs.rows import Row
+from simdb.outputs.target import Target
+from simdb.outputs.unclosed import Unclosed
+
+RowSource = Callable[[], Iterator[Row]]
+
+
+def write_rows(rows: RowSource, target: Target, columns: Sequence[str]) -> None:
+    """Write all rows in the format of the target; `rows()` begins with the first row again.
+
+    `columns`: of a CSV or TSV file without rows.
+    """
+    if target.stream is None:
+        return
+    kind = target.form.kind
+    if kind == JSON_LINES:
+        for row in rows():
+            target.rows += 1
+            target.stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    elif kind == PARQUET:
+        target.rows += write_parquet(rows, target.stream)
+    else:
+        target.rows += write_separated(rows, target.stream, DELIMITERS[kind], columns)
+
+
+def write_separated(
+    rows: RowSource, stream: IO[bytes], delimiter: str, columns: Iterable[str]
+) -> int:
+    """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
+
+    A value that is no text is written as JSON, and a missing one or null as an empty cell.
+    Without rows, the header names the `columns` that are given.
+    """
+    found: dict[str, None] = {}
+    for row in rows():
+        found.update(dict.fromkeys(row))
+    header = list(found or columns)
+    if not header:
+        return 0
+    binary = io.BufferedWriter(Unclosed(stream))
+    lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(header)
+    count = 0
+    for row in rows():
+        writer.writerow([text_of(row.get(name)) for name in header])
+        count += 1
+    lines.close()
+    return count
+
+
+def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[str]) -> None:
+    """Write the result rows of `simdb dedup`: JSON lines as they are, a table by duplicates.
+
+    `columns`: those of a row of the table.
+    """
+    if target is None:
+        return
+    is_table = target.form.kind != JSON_LINES
+    write_rows(lambda: flat(rows) if is_table else iter(rows), target, columns)
+    target.finish()
+
+
+def flat(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield a row for each duplicate of each group, and every other row as it is."""
+    for row in rows:
+        if "duplicates" not in row:
+            yield row
+            continue
+        head = {"representative": row["representative"], "size": row["size"]}
+        if "text" in row:
+            head["representative_text"] = row["text"]
+        yield from ({**head, **duplicate} for duplicate in row["duplicates"])

@@ -1,0 +1,223 @@
+"""Targets: output files and folders, which get their name when they are complete.
+
+Until then the name ends in `.partial`.  After an error what was there before remains.  If a new
+file has no rows, and the file that it replaces may have some, the old one is kept under a name that
+ends in `.before`, so that a run without results never destroys the results of another run.
+"""
+
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from filecmp import cmp
+from typing import IO
+
+from simdb.errors import OptionError
+from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
+from simdb.outputs.remote import is_remote, put_remote
+from simdb.outputs.zstd import ZstdWriter
+
+PARTIAL = ".partial"
+BEFORE = ".before"
+GZIP_LEVEL = 6
+
+
+class Target:
+    """An output in the making: the stream to write, and how many `rows` it has so far."""
+
+    def __init__(self, path: str, form: Format, file: IO[bytes] | None, partial: str) -> None:
+        """`file` is the partial file, None for a folder; `partial`: its path."""
+        self.path = path
+        self.form = form
+        self.partial = partial
+        self.rows = 0
+        self.saved = ""
+        # Of several files in a folder, the names of those without rows.
+        self.without_rows: set[str] = set()
+        self._file = file
+        self.stream = file if file is None else _compressing(file, form.compression)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder where temporary files for this output fit; None for any."""
+        return os.path.dirname(self.partial) if self.partial else None
+
+    def finish(self) -> None:
+        """Write all that is held, so that a full disk is noticed before anything is committed."""
+        if self.stream is not self._file and self.stream is not None:
+            self.stream.close()
+        if self._file is not None:
+            self._file.flush()
+
+    def note(self, reason: str) -> str | None:
+        """Return a line that says that nothing was written, and the reason; None if it was."""
+        if self.rows and self.saved:
+            count = len(self.without_rows)
+            return (
+                f"{count} files in {self.path} are empty; what one held before is in {self.saved}"
+            )
+        if self.rows:
+            return None
+        saved = f"; what it held before is in {self.saved}" if self.saved else ""
+        return f"{self.path} is empty: {reason}{saved}"
+
+
+def side_files(path: str | None) -> list[str]:
+    """Return the paths that an output uses: its own, and those before and until it is complete."""
+    if path is None or path == STANDARD_OUTPUT:
+        return []
+    place = path.rstrip("/") or path
+    return [place, place + PARTIAL, place + BEFORE]
+
+
+@contextmanager
+def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
+    """Yield a target, which gets its name `path` at the end; None if `path` is None."""
+    if path is None or form is None:
+        yield None
+        return
+    if path == STANDARD_OUTPUT:
+        sys.stdout.flush()
+        target = Target("standard output", form, sys.stdout.buffer, "")
+        yield target
+        target.finish()
+        return
+    check_place(path, is_folder=form.kind in (FOLDER, SHARDS))
+    if form.kind in (FOLDER, SHARDS):
+        with _written_folder(path, form) as target:
+            yield target
+    elif is_remote(path):
+        with _written_remote(path, form) as target:
+            yield target
+    elif _is_special(path):
+        with _made(path, path) as file:  # a pipe or a device
+            target = Target(path, form, file, "")
+            yield target
+            target.finish()
+    else:
+        with _written_file(path, form) as target:
+            yield target
+
+
+def check_place(path: str, *, is_folder: bool = False) -> None:
+    """Raise OptionError unless an output can be made at `path`, which may exist.
+
+    A folder is made with all that are missing above it; a file needs its folder.
+    """
+    if is_remote(path):
+        return
+    place = os.path.realpath(path)
+    above = os.path.dirname(place)
+    while is_folder and not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise _unwritable(path, f"there is no folder {above}")
+    if not is_folder and os.path.isdir(place):
+        raise _unwritable(path, "it is a folder")
+    if not os.access(above, os.W_OK | os.X_OK) and (is_folder or not _is_special(place)):
+        raise _unwritable(path, f"this user may not write into the folder {above}")
+
+
+def _is_special(place: str) -> bool:
+    """Return whether something that is no regular file, such as a pipe, is at this place."""
+    return os.path.exists(place) and not os.path.isfile(place)
+
+
+def _made(partial: str, path: str) -> IO[bytes]:
+    """Open the file in which the output `path` is written."""
+    try:
+        return open(partial, "wb")
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+def _unwritable(path: str, reason: str) -> OptionError:
+    return OptionError(f"{path} cannot be written: {reason}; name another place for the output")
+
+
+@contextmanager
+def _written_file(path: str, form: Format) -> Iterator[Target]:
+    place = os.path.realpath(path)
+    partial = place + PARTIAL
+    try:
+        with _made(partial, path) as file:
+            target = Target(path, form, file, partial)
+            try:
+                yield target
+                target.finish()
+            except BaseException:
+                with suppress(OSError):
+                    target.finish()
+                raise
+        if not target.rows and _has_other(place, partial):
+            target.saved = path + BEFORE
+            os.replace(place, place + BEFORE)
+        os.replace(partial, place)
+    except BaseException:
+        if os.path.exists(partial):
+            os.remove(partial)
+        raise
+
+
+@contextmanager
+def _written_remote(path: str, form: Format) -> Iterator[Target]:
+    """Yield a target in a temporary file, which is copied to its remote place at the end."""
+    with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+        partial = os.path.join(folder, os.path.basename(path) or "output")
+        with open(partial, "wb") as file:
+            target = Target(path, form, file, partial)
+            yield target
+            target.finish()
+        saved = None if target.rows else path + BEFORE
+        if put_remote(partial, path, saved_as=saved):
+            target.saved = path + BEFORE
+
+
+@contextmanager
+def _written_folder(path: str, form: Format) -> Iterator[Target]:
+    place = os.path.realpath(path)
+    partial = place + PARTIAL
+    shutil.rmtree(partial, ignore_errors=True)
+    os.makedirs(partial)
+    try:
+        target = Target(path, form, None, partial)
+        yield target
+        if form.kind == SHARDS and os.path.isdir(place):
+            for name in os.listdir(partial):
+                target.saved = _put_in_place(partial, place, name, target) or target.saved
+            os.rmdir(partial)
+        else:
+            os.rename(partial, place)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
+    """Move a new file into a folder; return where an old one with rows is kept, if it is."""
+    new, old = os.path.join(partial, name), os.path.join(place, name)
+    is_saved = name in target.without_rows and _has_other(old, new)
+    if is_saved:
+        os.replace(old, old + BEFORE)
+    os.replace(new, old)
+    return os.path.join(target.path, name + BEFORE) if is_saved else ""
+
+
+def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
+    """Return a stream that compresses into `file`, or `file` itself."""
+    if compression == GZIP:
+        # Without a name and a time, equal content makes equal files.
+        return gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0)  # type: ignore[return-value]
+    if compression == ZSTD:
+        return ZstdWriter(file)  # type: ignore[return-value]
+    return file
+
+
+def _has_other(old: str, new: str) -> bool:
+    """Return whether an old file exists and holds anything but what a new one holds."""
+    if not os.path.exists(old) or not os.path.getsize(old):
+        return False
+    return not cmp(old, new, shallow=False)

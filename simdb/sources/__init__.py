@@ -1,0 +1,13 @@
+"""Sources: turns files, folders and standard input into batches of documents."""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["batch", "records"]
+
+if TYPE_CHECKING:
+    from simdb.sources import batch, records
+else:
+    # Many commands declare options for reading, and read nothing.
+    __getattr__ = cold.modules(__name__, __all__)

@@ -1,0 +1,174 @@
+"""Batches: the documents that were read from the input, in columns.
+
+Every reader yields batches and problems, in the order of the input.  A reader that makes one record
+after the other collects them with `batched`; a reader that parses many at once makes the columns.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeVar
+
+from simdb.sources.origins import NOWHERE
+from simdb.sources.records import InputId, Problem, Record, place
+from simdb.text_column import TextColumn
+from simdb.text_column import joined as joined_columns
+
+# How much `batched` collects.
+COLLECTED_RECORDS = 1024
+COLLECTED_BYTES = 1 << 22
+
+Value = TypeVar("Value")
+# A column is valid UTF-8 without nulls.
+Texts = list[str] | TextColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """Some documents; each column has one value for each of them, see `Record` for their meaning.
+
+    `lines` and `fields` are None if `Reading` did not ask for them.  `origins`: where the lines of
+    the documents can be read again, see `Origins`; None if none of them can.
+    """
+
+    ids: list[InputId]
+    texts: Texts
+    sources: list[str]
+    positions: list[int]
+    sizes: list[int]
+    lines: list[bytes] | None = None
+    fields: list[dict[str, Any] | None] | None = None
+    origins: list[int] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self.ids)
+
+    def contents(self) -> list[bytes]:
+        """Return the text of each document in UTF-8."""
+        if isinstance(self.texts, TextColumn):
+            return list(self.texts.contents())
+        return [text.encode("utf-8", "surrogatepass") for text in self.texts]
+
+    def where(self, at: int) -> str:
+        """Return the place of one document in the input, for a message."""
+        return place(self.sources[at], self.positions[at])
+
+    def part(self, start: int, stop: int) -> "Batch":
+        """Return the documents from `start` up to, not including, `stop`."""
+        return self._columns(lambda column: column[start:stop])
+
+    def chosen(self, positions: Sequence[int]) -> "Batch":
+        """Return only the documents at `positions`, in that order."""
+        return self._columns(
+            lambda column: (
+                column.chosen(positions)
+                if isinstance(column, TextColumn)
+                else [column[at] for at in positions]
+            )
+        )
+
+    def _columns(self, change: Callable[[Any], Any]) -> "Batch":
+        """Return a batch with `change` applied to every column."""
+        return Batch(
+            ids=change(self.ids),
+            texts=change(self.texts),
+            sources=change(self.sources),
+            positions=change(self.positions),
+            sizes=change(self.sizes),
+            lines=None if self.lines is None else change(self.lines),
+            fields=None if self.fields is None else change(self.fields),
+            origins=None if self.origins is None else change(self.origins),
+        )
+
+
+Found = Iterator[Batch | Problem]
+
+
+def batch_of(records: Sequence[Record]) -> Batch:
+    """Return records as a batch."""
+    return Batch(
+        ids=[record.id for record in records],
+        texts=[record.text for record in records],
+        sources=[record.source for record in records],
+        positions=[record.position for record in records],
+        sizes=[record.size_bytes for record in records],
+        lines=_complete([record.line for record in records]),
+        fields=_known([record.fields for record in records]),
+    )
+
+
+def batched(found: Iterable[Record | Problem]) -> Found:
+    """Yield the records in batches, and each problem where it occurs between them.
+
+    If reading raises an exception, the records before it are yielded first.
+    """
+    records: list[Record] = []
+    size = 0
+    source = iter(found)
+    failure: Exception | None = None
+    while True:
+        try:
+            each = next(source, None)
+        except Exception as error:  # raised again below
+            each, failure = None, error
+        if isinstance(each, Record):
+            records.append(each)
+            size += each.size_bytes
+            if len(records) < COLLECTED_RECORDS and size < COLLECTED_BYTES:
+                continue
+        if records:
+            yield batch_of(records)
+            records, size = [], 0
+        if failure is not None:
+            raise failure
+        if each is None:
+            return
+        if isinstance(each, Problem):
+            yield each
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return consecutive batches, at least one, as one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        ids=_chained(each.ids for each in batches),
+        texts=_joined_texts([each.texts for each in batches]),
+        sources=_chained(each.sources for each in batches),
+        positions=_chained(each.positions for each in batches),
+        sizes=_chained(each.sizes for each in batches),
+        lines=_complete(_chained(each.lines or [None] * len(each) for each in batches)),
+        fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
+        origins=_joined_origins(batches),
+    )
+
+
+def _joined_texts(parts: list[Texts]) -> Texts:
+    columns = [part for part in parts if isinstance(part, TextColumn)]
+    if len(columns) == len(parts):
+        return joined_columns(columns)
+    if not columns:
+        return list(chain.from_iterable(part for part in parts if isinstance(part, list)))
+    return [text for part in parts for text in part if isinstance(text, str)]
+
+
+def _joined_origins(batches: Sequence[Batch]) -> list[int] | None:
+    if all(each.origins is None for each in batches):
+        return None
+    return _chained(each.origins or [NOWHERE] * len(each) for each in batches)
+
+
+def _chained(columns: Iterable[Iterable[Value]]) -> list[Value]:
+    return list(chain.from_iterable(columns))
+
+
+def _complete(column: list[Value | None]) -> list[Value] | None:
+    """Return a column, or None if a value is missing."""
+    found = [value for value in column if value is not None]
+    return found if len(found) == len(column) else None
+
+
+def _known(column: list[Value | None]) -> list[Value | None] | None:
+    """Return a column, or None if all values are missing."""
+    return None if column.count(None) == len(column) else column

@@ -1,0 +1,220 @@
+"""Content: opens a file or standard input, checks its first bytes and decodes its text.
+
+Binary content is recognised by its first bytes, before the whole file is read.  An InputError says
+what was found and what to do; the caller adds the name of the file.
+"""
+
+import codecs
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from simdb.errors import InputError, OptionError
+from simdb.outputs.formats import GZIP, ZSTD
+from simdb.outputs.remote import is_remote, open_remote
+from simdb.outputs.zstd import ZstdReader
+from simdb.sources.amount import open_counted
+from simdb.sources.encoding_guess import (
+    GUESS,
+    GUESSED,
+    check_guessing,
+    encoding_of,
+    guessed_wide,
+    hint,
+    is_damaged,
+    other_encoding,
+)
+
+STANDARD_INPUT = "-"
+SNIFFED_BYTES = 8192
+# A longer file is no useful document, and would only fill the memory.
+DOCUMENT_BYTES_MAX = 1 << 28
+BUFFER_BYTES = 1 << 16
+
+# The errors that reading and decoding bad content can raise.
+CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+MARK = "\ufeff"
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+UNORDERED = ("utf-16", "utf-32")
+
+
+def known_encoding(name: str) -> str:
+    """Return the canonical name of a text encoding; raise OptionError if it is unknown.
+
+    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
+    `guess` it is that word: `settled_encoding` then guesses the encoding of each stream.
+    """
+    if name == GUESS:
+        check_guessing()
+        return GUESS
+    try:
+        "".encode(name)
+        canonical = codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        raise OptionError(
+            f"no text encoding is called {name!r}; use for example utf-8 or latin-1"
+        ) from error
+    return "utf-8-sig" if canonical == "utf-8" else canonical
+
+
+def is_wide(encoding: str) -> bool:
+    """Return whether the encoding is UTF-16 or UTF-32, where any byte of a character can be NUL."""
+    return encoding.startswith(UNORDERED)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[io.BufferedReader]:
+    """Yield a stream of the decompressed bytes of the file `path`; `-` is standard input."""
+    if path == STANDARD_INPUT:
+        yield io.BufferedReader(_Unclosed(sys.stdin.buffer), BUFFER_BYTES)
+        return
+    with _opened_whole(path) as file:
+        inner = _decompressing(file, path.lower())
+        if inner is None:
+            yield file
+            return
+        with inner:
+            yield io.BufferedReader(inner, BUFFER_BYTES)
+
+
+def _opened_whole(path: str) -> io.BufferedReader:
+    """Open a local or remote file; what is read of a local one is counted."""
+    if is_remote(path):
+        return io.BufferedReader(open_remote(path), BUFFER_BYTES)
+    return open_counted(path)
+
+
+def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
+    """Return the encoding that the byte order mark of a stream names, or else `encoding`.
+
+    If that is `guess`, guess by the bytes that can be peeked at, 64 KiB at most.  Raises InputError
+    if the first bytes cannot be text in this encoding.  Consumes nothing.
+    """
+    peeked = stream.peek(SNIFFED_BYTES)
+    head = peeked[:SNIFFED_BYTES]
+    if head.startswith(GZIP_MAGIC):
+        raise InputError("gzip data; rename the file to end in .gz, or decompress it")
+    if head.startswith(ZSTD_MAGIC):
+        raise InputError("zstd data; rename the file to end in .zst, or decompress it")
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    if encoding == GUESS:
+        guessed = encoding_of(peeked)
+        GUESSED[guessed] += 1
+        return guessed
+    if encoding in UNORDERED and head:
+        raise InputError(
+            f"no {encoding.upper()} byte order mark; name the byte order, for example --encoding"
+            f" {guessed_wide(head) or encoding + '-le'}"
+        )
+    if b"\0" in head and not is_wide(encoding):
+        wide = guessed_wide(head)
+        if wide is None:
+            raise InputError("binary content (NUL bytes), not text; leave it out")
+        raise InputError(f"NUL bytes, probably text in {wide}; use --encoding {wide}")
+    return encoding
+
+
+def read_text(stream: io.BufferedReader, encoding: str, errors: str) -> tuple[str, int]:
+    """Return the whole text of a stream, decoded as `settled_encoding` says, and its bytes.
+
+    A guess that is wrong further on is made again there.
+    """
+    settled = settled_encoding(stream, encoding)
+    content = stream.read(DOCUMENT_BYTES_MAX + 1)
+    if len(content) > DOCUMENT_BYTES_MAX:
+        raise InputError(
+            f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
+        )
+    try:
+        text = content.decode(without_mark(settled), "strict" if encoding == GUESS else errors)
+    except UnicodeDecodeError as error:
+        if encoding != GUESS:
+            raise
+        GUESSED[settled] -= 1
+        settled = other_encoding(content, error.start)
+        GUESSED[settled] += 1
+        text = content.decode(without_mark(settled), errors)
+    return text.removeprefix(MARK), len(content)
+
+
+def without_mark(encoding: str) -> str:
+    """Return utf-8 for utf-8-sig, so that errors count bytes from the start; else `encoding`."""
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def read_file(path: str, encoding: str, errors: str) -> str:
+    """Return the text of one file, or of standard input for `-`; raise InputError if unreadable."""
+    try:
+        with opened(path) as stream:
+            return read_text(stream, encoding, errors)[0]
+    except CONTENT_ERRORS as error:
+        raise InputError(f"{path}: {explained(error)}") from error
+
+
+def explained(error: BaseException) -> str:
+    """Return one line that says what is wrong with content, and what to do."""
+    if isinstance(error, UnicodeDecodeError):
+        return _explained_decoding(error)
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
+        return f"damaged gzip data ({error}); create or download the file again"
+    if isinstance(error, PermissionError):
+        return "no permission to read it; change its permissions, or leave it out"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror}); leave it out"
+    return f"cannot be read ({error}); leave it out"
+
+
+def _explained_decoding(error: UnicodeDecodeError) -> str:
+    name = without_mark(error.encoding)
+    if name != "utf-8":
+        return f"no valid {name} at byte {error.start}; use --encoding utf-8 or --errors replace"
+    if not is_damaged(error.object, error.start):
+        return f"no valid utf-8 at byte {error.start}; {hint(error.object, error.start)}"
+    is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
+    what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
+    return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"
+
+
+def _decompressing(file: io.BufferedReader, name: str) -> Any:
+    """Return a stream that decompresses a file as its name says; None if it is not compressed."""
+    if name.endswith(ZSTD):
+        try:
+            return ZstdReader(file)
+        except OptionError as error:
+            raise InputError(str(error)) from error
+    return gzip.GzipFile(fileobj=file) if name.endswith(GZIP) else None
+
+
+class _Unclosed(io.RawIOBase):
+    """A stream whose `close` leaves the inner stream open."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        # read1 makes at most one system call, so a slow pipe gives what it already has.
+        read = getattr(self._stream, "read1", self._stream.read)
+        content: bytes = read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)

@@ -1,0 +1,123 @@
+"""Parquet records: reads the rows of Parquet files as batches of records.
+
+The texts stay where Arrow has put them.  Rows with a null or an invalid text, and rows that are
+kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from simdb.arrow import listed
+from simdb.arrow_texts import text_column
+from simdb.outputs.parquet_file import load_parquet, parquet_source
+from simdb.outputs.remote import is_remote
+from simdb.sources.amount import AMOUNT
+from simdb.sources.batch import Found, batched
+from simdb.sources.content import CONTENT_ERRORS, explained
+from simdb.sources.encoding_guess import GUESS, UTF8
+from simdb.sources.id_column import with_ids
+from simdb.sources.records import (
+    Problem,
+    Reading,
+    Record,
+    byte_count,
+    check_column,
+    make_record,
+    place,
+)
+from simdb.text_column import TextColumn
+
+READ_ROWS = 1024
+READ_BYTES = 1 << 20  # of each column at a time
+
+
+def read_parquet(path: str, name: str, reading: Reading) -> Found:
+    """Yield the records of a Parquet file; a column of bytes is in UTF-8 unless one is named."""
+    if reading.encoding == GUESS:
+        reading = replace(reading, encoding=UTF8)
+    arrow, parquet = load_parquet("reading Parquet")
+    try:
+        # Otherwise pyarrow reads whole row groups ahead.
+        with (
+            parquet_source(path) as source,
+            parquet.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False) as file,
+        ):
+            names = list(file.schema_arrow.names)
+            check_column(names, reading)
+            chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
+            columns = None if reading.is_whole else chosen
+            position, counted = 1, 0
+            for rows in file.iter_batches(READ_ROWS, columns=columns):
+                texts = None if reading.is_whole else _texts(rows, reading, arrow)
+                if texts is None or not len(texts):
+                    yield from batched(_records(rows, reading, name, position, path))
+                else:
+                    yield from with_ids(
+                        _ids(rows, reading),
+                        reading,
+                        name=name,
+                        positions=range(position, position + len(texts)),
+                        texts=texts,
+                        sizes=texts.lengths.tolist(),
+                        lines=_places(path, position, len(texts)) if reading.has_lines else None,
+                    )
+                position += rows.num_rows
+                counted += _count_rows(path, position - 1, file.metadata.num_rows, counted)
+    except arrow.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")
+
+
+def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
+    """Add the share of a file that `done` of its rows are; return what was added to `counted`."""
+    if is_remote(path):
+        return 0
+    added = os.path.getsize(path) * done // max(rows, 1) - counted
+    AMOUNT.add(added)
+    return added
+
+
+def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
+    """Return the column with the texts; None if rows must be looked at one by one."""
+    if len(set(rows.schema.names)) < rows.num_columns:
+        return None
+    array = rows.column(reading.text_field)
+    column = text_column(array)
+    if column is None or column.is_binary or (column.lengths < 0).any():
+        return None
+    try:
+        array.validate(full=True)
+    except arrow.ArrowException:
+        return None
+    return column
+
+
+def _ids(rows: Any, reading: Reading) -> list[Any]:
+    """Return what the id column holds; None for each row without such a column."""
+    if reading.id_field not in rows.schema.names:
+        return [None] * int(rows.num_rows)
+    return listed(rows.column(reading.id_field)) or []
+
+
+def _places(path: str, first: int, count: int) -> list[bytes]:
+    """Return the lines of consecutive rows, which say where the rows are."""
+    start = json.dumps(path)
+    return [f"[{start}, {position}]".encode() for position in range(first, first + count)]
+
+
+def _records(
+    rows: Any, reading: Reading, name: str, first: int, path: str
+) -> Iterator[Record | Problem]:
+    for position, row in enumerate(rows.to_pylist(), first):
+        try:
+            text = row[reading.text_field]
+            size = byte_count(text) if isinstance(text, str) else 0
+            line = _places(path, position, 1)[0].decode() if reading.has_places else None
+            yield make_record(
+                row, reading, source=name, position=position, size_bytes=size, line=line
+            )
+        except CONTENT_ERRORS as error:
+            yield Problem(name, place(name, position), explained(error))

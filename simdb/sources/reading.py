@@ -1,0 +1,229 @@
+"""Sources: reads the files and folders named on the command line as a stream of batches.
+
+The end of a file name says whether the file holds many records or is one document.  A folder holds
+one document in each file; `-` is JSON lines on standard input.
+"""
+
+import io
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from simdb.errors import InputError
+from simdb.sources.amount import AMOUNT
+from simdb.sources.batch import Found, batched
+from simdb.sources.content import (
+    CONTENT_ERRORS,
+    STANDARD_INPUT,
+    explained,
+    opened,
+    settled_encoding,
+)
+from simdb.sources.content import read_text as read_content
+from simdb.sources.json_records import read_json, read_json_lines
+from simdb.sources.parquet_records import read_parquet
+from simdb.sources.records import (
+    Problem,
+    Reading,
+    Record,
+    as_line,
+    byte_count,
+    check_id,
+    valid_name,
+    valid_text,
+)
+from simdb.sources.source_names import (
+    COMMAS,
+    JSON,
+    JSON_LINES,
+    PARQUET,
+    TABS,
+    check_source,
+    expanded,
+    unpacked,
+)
+from simdb.sources.table_records import read_header, read_table
+from simdb.threads import read_ahead, thread_count
+
+FOLDER, FILE, OTHER = "folder", "file", "other"
+
+
+def check_sources(sources: Collection[str], text_field: str | None = None) -> None:
+    """Raise InputError or OptionError for a source that cannot be read, see `check_source`."""
+    for source in expanded(sources):
+        check_source(source, text_field)
+
+
+def read_sources(
+    sources: Collection[str], reading: Reading, *, excluded: Collection[str] = ()
+) -> Found:
+    """Yield all records of all sources in order, each file once.
+
+    A source can be a pattern.  Files and folders in `excluded` are left out when a folder is read.
+    If there are several threads, one reads a little ahead.
+    """
+    every = expanded(sources)
+    AMOUNT.expect(every)
+    threads = thread_count()
+    passed: set[str] = set()
+    hidden = {os.path.realpath(path) for path in excluded}
+    for source in every:
+        if source == STANDARD_INPUT:
+            yield from _guarded(source, read_json(source, source, reading))
+            continue
+        place = os.path.realpath(source)
+        if is_under(place, passed):
+            continue
+        if os.path.isdir(source):
+            yield from read_ahead(batched(read_folder(source, reading, passed | hidden)), threads)
+        else:
+            # A pipe can let a reader wait for ever, so only the caller's thread reads it.
+            number = threads if os.path.isfile(source) else 1
+            yield from read_ahead(_read_file(source, reading), number)
+        passed.add(place)
+
+
+def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) -> Found:
+    """Yield the records of sources like `read_sources`, but read standard input as one text.
+
+    `by_lines`: each line of a source is a document.
+    """
+    every = expanded(sources)
+    AMOUNT.expect(every)
+    for source in every:
+        name = valid_name(source)
+        if by_lines:
+            yield from _guarded(name, batched(read_lines(source, name, reading)))
+        elif source == STANDARD_INPUT:
+            yield from batched([read_document(source, reading)])
+        else:
+            yield from read_sources([source], reading)
+
+
+def read_lines(path: str, name: str, reading: Reading) -> Iterator[Record | Problem]:
+    """Yield each line of a file as a document with the id `FILE:LINE`."""
+    with opened(path) as stream:
+        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
+        lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
+        for position, line in enumerate(lines, 1):
+            where = f"{name}:{position}"
+            size = byte_count(line)
+            try:
+                text = valid_text(line.rstrip("\n"), "", reading)
+            except InputError as error:
+                yield Problem(name, where, str(error))
+                continue
+            yield Record(id=where, text=text, source=name, position=position, size_bytes=size)
+
+
+def read_folder(
+    folder: str, reading: Reading, passed: Collection[str] = (), *, ending: str = ""
+) -> Iterator[Record | Problem]:
+    """Yield a document for each file under `folder` with this `ending` that is not in `passed`."""
+    for found in walk(folder, passed):
+        if not isinstance(found, Problem):
+            if not found.endswith(ending):
+                continue
+            read = read_document(found, reading)
+            if isinstance(read, Record):
+                yield read
+                continue
+            found = read
+        yield replace(found, source=valid_name(folder))
+
+
+def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
+    """Yield the paths of all regular files under `folder`, sorted; do not follow links."""
+    passed_names = {os.path.basename(path) for path in passed}
+    pending = [(folder, FOLDER)]
+    while pending:
+        path, kind = pending.pop()
+        # realpath is slow, so it is called only for names that occur in `passed`.
+        if os.path.basename(path) in passed_names and os.path.realpath(path) in passed:
+            continue
+        if kind == FILE:
+            yield path
+        elif kind == OTHER:
+            yield Problem("", valid_name(path), "not a regular file; leave it out")
+        else:
+            try:
+                pending += _entries(path)
+            except OSError as error:
+                yield Problem("", valid_name(path), explained(error))
+
+
+def read_document(path: str, reading: Reading) -> Record | Problem:
+    """Return a file as one document: its id is the path, its text the content."""
+    name = valid_name(path)
+    try:
+        check_id(name)
+        with opened(path) as stream:
+            text, size = read_content(stream, reading.encoding, reading.errors)
+    except CONTENT_ERRORS as error:
+        return Problem("", name, explained(error))
+    return Record(
+        id=name,
+        text=text,
+        source=name,
+        position=0,
+        size_bytes=size,
+        line=_line(path, name, text, reading) if reading.has_lines else None,
+    )
+
+
+def _line(path: str, name: str, text: str, reading: Reading) -> bytes:
+    """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
+    if reading.has_paths:
+        return os.fsencode(path).replace(b"\n", b"\0")
+    return as_line({reading.id_field: name, reading.text_field: text})
+
+
+def is_under(place: str, passed: Collection[str]) -> bool:
+    """Return whether a path is in `passed`, or inside a folder in `passed`."""
+    return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
+
+
+def _read_file(path: str, reading: Reading) -> Found:
+    """Return the records of a file, read in the format that the end of its name says."""
+    name = valid_name(path)
+    if name.lower().endswith(PARQUET):
+        return _guarded(name, read_parquet(path, name, reading))
+    kind = unpacked(name)
+    if kind.endswith(JSON_LINES):
+        return _guarded(name, read_json_lines(path, name, reading))
+    if kind.endswith(JSON):
+        return _guarded(name, read_json(path, name, reading))
+    if kind.endswith(COMMAS):
+        return _guarded(name, batched(read_table(path, name, reading, delimiter=",")))
+    if kind.endswith(TABS):
+        return _guarded(name, batched(read_table(path, name, reading, delimiter="\t")))
+    return batched([read_document(path, reading)])
+
+
+def header_of(path: str, reading: Reading) -> list[str]:
+    """Return the columns of a CSV or TSV file; nothing for any other source."""
+    kind = unpacked(path)
+    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
+        return []
+    return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
+
+
+def _guarded(name: str, found: Found) -> Found:
+    """Yield what was found, and at last a problem if the rest of the source is unreadable."""
+    try:
+        yield from found
+    except CONTENT_ERRORS as error:
+        yield Problem("", name, explained(error))
+
+
+def _entries(folder: str) -> list[tuple[str, str]]:
+    """Return path and kind of each entry of a folder except links, in reverse order of names."""
+    with os.scandir(folder) as entries:
+        found = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
+    return sorted(found, reverse=True)
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_dir(follow_symlinks=False):
+        return FOLDER
+    return FILE if entry.is_file(follow_symlinks=False) else OTHER

@@ -1,0 +1,271 @@
+"""Records: single documents that were read from the input, and the problems found there.
+
+A reader yields a `Record` or a `Problem` for each piece of input, in order; `batched` of
+`sources/batch.py` makes batches of them.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from simdb.choices import KEEP
+from simdb.errors import InputError
+from simdb.sources.content import explained, without_mark
+from simdb.sources.origins import Origins
+
+ID_BYTES_MAX = 1023
+NAMED_FIELDS = 8
+NO_FIELD = "no field"
+NO_TEXT = "null instead of a text"
+# What becomes of records without a text; without one of these words they are problems.
+SURROGATES = re.compile("[\ud800-\udfff]")
+
+InputId = str | int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The options for reading sources, named after the options of the command line.
+
+    `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
+    document is its path; otherwise it is a JSON object like that of a record.  `has_places`: the
+    line of a row of a Parquet file is the path of the file and the number of the row, as a JSON
+    list.  `has_fields`: records have their other fields.  `on_null`: one of `ON_NULL`, or empty; a
+    text that is kept is empty, and the others are problems that begin with `NO_TEXT`.  `origins`
+    takes the lines that can be read again; None if none will be.
+    """
+
+    encoding: str = "utf-8-sig"
+    errors: str = "strict"
+    id_field: str = "id"
+    text_field: str = "text"
+    has_int_ids: bool = False
+    has_lines: bool = True
+    has_paths: bool = False
+    has_places: bool = False
+    has_fields: bool = True
+    on_null: str = ""
+    origins: Origins | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns of a Parquet file are read, not only id and text."""
+        return self.has_fields or (self.has_lines and not self.has_places)
+
+    @property
+    def stream_errors(self) -> str:
+        """The error handler for decoding a stream, so that bad bytes spoil only their own record.
+
+        With `strict`, bad bytes become surrogates, which `make_record` refuses.
+        """
+        return "replace" if self.errors == "replace" else "surrogateescape"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One document: its id, its text, and its place in the input.
+
+    `position`: line, row or element in the source, from 1; 0 for a file that is one document.
+    `line`: its line for -o, see `Reading`: the record as it was read, without a line feed.
+    `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
+    ask for them.
+    """
+
+    id: InputId
+    text: str
+    source: str
+    position: int
+    size_bytes: int
+    line: bytes | None = None
+    fields: dict[str, Any] | None = None
+
+    @property
+    def where(self) -> str:
+        """The place of the record, for a message."""
+        return place(self.source, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Input that is not a document: its place `where`, and the reason with what to do.
+
+    `source`: the file of records or the folder that contains it; empty for a file that was named.
+    """
+
+    source: str
+    where: str
+    reason: str
+
+
+def make_record(
+    value: Any,
+    reading: Reading,
+    *,
+    source: str,
+    position: int,
+    size_bytes: int,
+    line: str | None = None,
+) -> Record:
+    """Return the record that a parsed object describes; raise InputError if it is invalid.
+
+    `line`: the object as text, as it was read; None makes a JSON line from `value`.
+    """
+    if not isinstance(value, dict):
+        raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
+    text = _text(value, reading)
+    id = make_id(value.get(reading.id_field), reading, place(source, position))
+    written = None
+    if reading.has_lines:
+        written = as_line(value) if line is None else line.encode("utf-8", "surrogateescape")
+    named = (reading.id_field, reading.text_field)
+    fields = {name: content for name, content in value.items() if name not in named}
+    return Record(
+        id=id,
+        text=text,
+        source=source,
+        position=position,
+        size_bytes=size_bytes,
+        line=written,
+        fields=fields if reading.has_fields else None,
+    )
+
+
+def as_line(value: Any) -> bytes:
+    """Return an object as one line of JSON."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return json.dumps(value, default=str).encode()
+
+
+def place(source: str, position: int) -> str:
+    """Return the place of a document in the input; position 0 is the whole source."""
+    return f"{source}:{position}" if position else source
+
+
+def check_column(header: list[str], reading: Reading) -> None:
+    """Raise InputError unless a column of a table is called as the text field."""
+    if reading.text_field not in header:
+        shown = ", ".join(repr(each[:40]) for each in header[:8])
+        raise InputError(
+            f"no column {reading.text_field!r}; use --text-field to name the column with the text"
+            f" (found: {shown})"
+        )
+
+
+def byte_count(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def valid_name(path: str) -> str:
+    """Return a path as valid Unicode, with \\xNN for each byte that is not UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def check_id(id: InputId) -> None:
+    """Raise InputError for an id that a database cannot store."""
+    if isinstance(id, int):
+        if not -(2**63) <= id < 2**64:
+            raise InputError(f"the id {id} does not fit in 64 bits; leave out --int-ids")
+        return
+    if SURROGATES.search(id):
+        raise InputError("the id is not valid Unicode; correct it")
+    if len(id) > ID_BYTES_MAX or len(id.encode()) > ID_BYTES_MAX:
+        raise InputError(f"the id {id[:40]!r}... is longer than {ID_BYTES_MAX} bytes; shorten it")
+
+
+def _text(value: dict[str, Any], reading: Reading) -> str:
+    name = reading.text_field
+    if reading.on_null and value.get(name) is None:
+        if reading.on_null == KEEP:
+            return ""
+        raise InputError(
+            f"{NO_TEXT} in the field {name!r}; --on-null keep keeps such records, --on-null"
+            " drop leaves them out"
+        )
+    if name not in value:
+        raise InputError(
+            f"{NO_FIELD} {name!r}; use --text-field to name the field with the text"
+            f" (found: {_names(value)})"
+        )
+    text = value[name]
+    if isinstance(text, bytes):
+        text = text.decode(reading.encoding, reading.errors)
+    if not isinstance(text, str):
+        raise InputError(
+            f"the field {name!r} holds {_kind(text)}, not text; use --text-field to name another"
+        )
+    return valid_text(text, f"the field {name!r} holds ", reading)
+
+
+def valid_text(text: str, subject: str, reading: Reading) -> str:
+    """Return `text` with U+FFFD for each undecodable byte; raise InputError unless `replace`.
+
+    `subject` is the start of the message, such as "the field 'text' holds ".
+    """
+    if text.isascii() or not SURROGATES.search(text):
+        return text
+    if reading.errors != "replace":
+        raise InputError(f"{subject}{_undecoded(text, reading.encoding)}")
+    return SURROGATES.sub("\ufffd", text)
+
+
+def _undecoded(text: str, encoding: str) -> str:
+    """Return what was wrong with the bytes that decoding turned into surrogates."""
+    name = without_mark(encoding)
+    try:
+        text.encode(name, "surrogateescape").decode(name)
+    except UnicodeDecodeError as error:
+        return explained(error)
+    except UnicodeEncodeError:
+        pass
+    return "half of a character (a lone surrogate); use --errors replace"
+
+
+def make_id(id: Any, reading: Reading, default: str) -> InputId:
+    """Return the id that a field holds, or `default` if it is empty; InputError if it is no id."""
+    if id is None or id == "":
+        if reading.has_int_ids:
+            raise InputError(f"{NO_FIELD} {reading.id_field!r}, but --int-ids needs it; add it")
+        id = default
+    if isinstance(id, bool) or not isinstance(id, str | int | float):
+        raise InputError(
+            f"the field {reading.id_field!r} holds {_kind(id)}, not an id; use --id-field to name"
+            " another"
+        )
+    made = as_int_id(id) if reading.has_int_ids else str(id)
+    check_id(made)
+    return made
+
+
+def as_int_id(id: str | int | float) -> int:
+    """Return an id as an int; raise InputError unless it is a whole number."""
+    try:
+        number = int(id)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids") from error
+    if isinstance(id, float) and number != id:
+        raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids")
+    return number
+
+
+def _names(value: dict[str, Any]) -> str:
+    names = [str(name) for name in value]
+    shown = ", ".join(repr(name[:40]) for name in names[:NAMED_FIELDS])
+    return (shown or "none") + (", ..." if len(names) > NAMED_FIELDS else "")
+
+
+def _kind(value: Any) -> str:
+    """Return the kind of a value in the words of JSON."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "a list" if isinstance(value, list) else "an object"

@@ -1,0 +1,124 @@
+"""Amount: how much of the sources has been read."""
+
+import gzip
+import json
+import os
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from simdb.cli.output.progress import Progress
+from simdb.cli.reading.intake import BATCH_DOCUMENTS, Intake
+from simdb.options import Simhash
+from simdb.sources.amount import AMOUNT, open_counted
+from simdb.sources.reading import read_sources, read_texts
+from simdb.sources.records import Reading
+
+COUNT = 3 * BATCH_DOCUMENTS
+ROWS = [{"id": str(at), "text": f"text {at} " * 20} for at in range(COUNT)]
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMDB_THREADS", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name, rows=ROWS):
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    with open(name, "wb") as file:
+        file.write(gzip.compress(lines, 1) if name.endswith(".gz") else lines)
+
+
+def write_parquet(name):
+    columns = {key: [row[key] for row in ROWS] for key in ("id", "text")}
+    parquet.write_table(pyarrow.table(columns), name)
+
+
+def shares(*sources):
+    """Return the share that is shown with each batch, and at the end."""
+    found = []
+    progress = Progress("reading")
+    progress.show = lambda state, share=None: found.append(share)
+    for _ in Intake(read_sources(sources, Reading()), progress).batches(Simhash()):
+        pass
+    return [*found, AMOUNT.share()]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
+def test_the_share_of_a_file_grows_to_one(name):
+    write_parquet(name) if name.endswith("parquet") else write(name)
+
+    first, second, *_, last = shares(name)
+
+    assert 0.2 < first < 0.8
+    assert first < second
+    assert last == 1.0
+
+
+def test_several_files_share_one_total():
+    write("small.jsonl", ROWS[:10])
+    write("large.jsonl")
+    sizes = [os.path.getsize(name) for name in ("small.jsonl", "large.jsonl")]
+
+    list(read_sources(["small.jsonl"], Reading()))
+    AMOUNT.begin()
+    found = read_sources(["small.jsonl", "large.jsonl", "small.jsonl"], Reading())
+    next(found)
+
+    assert AMOUNT.share() == pytest.approx(sizes[0] / sum(sizes), abs=0.05)
+    assert shares("small.jsonl", "large.jsonl")[-1] == 1.0
+
+
+def test_texts_are_counted_together():
+    for name in ("a.txt", "b.txt", "c.txt"):
+        with open(name, "w") as file:
+            file.write("some words " * 1000)
+    AMOUNT.begin()
+
+    found = read_texts(["a.txt", "b.txt", "c.txt"], Reading(), by_lines=False)
+
+    assert [round(AMOUNT.share(), 2) for _ in found] == [0.33, 0.67, 1.0]
+
+
+@pytest.mark.parametrize("extra", ["folder", "-"])
+def test_without_the_size_of_every_source_there_is_no_share(extra, monkeypatch):
+    os.mkdir("folder")
+    write("folder/b.jsonl", ROWS[:1])
+    monkeypatch.setattr("simdb.sources.reading.read_json", lambda *given: iter(()))
+    write("a.jsonl")
+
+    assert set(shares("a.jsonl", extra)) == {None}
+
+
+def test_more_than_was_expected_is_no_share():
+    write("a.jsonl", ROWS[:10])
+    AMOUNT.begin()
+
+    list(read_sources(["a.jsonl"], Reading()))
+    assert AMOUNT.share() == 1.0
+    list(read_sources(["a.jsonl"], Reading()))
+
+    assert AMOUNT.share() is None
+
+
+def test_an_empty_file_has_no_share():
+    write("a.jsonl", [])
+
+    assert shares("a.jsonl")[-1] is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 200_000])
+def test_a_counted_file_reads_like_any_other(size):
+    content = os.urandom(size)
+    with open("file", "wb") as file:
+        file.write(content)
+    AMOUNT.begin()
+
+    with open_counted("file") as file:
+        parts = file.peek(10)[:10], file.read(7), file.readline(), file.read()
+
+    assert b"".join(parts[1:]) == content
+    assert content.startswith(parts[0])
+    assert AMOUNT.read_bytes == size

@@ -1,0 +1,198 @@
+"""JSON lines: msgspec and the standard library give the same documents and the same messages."""
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from batches import records_of
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from simdb.sources import json_lines
+from simdb.sources.batch import Batch
+from simdb.sources.line_parser import has_number, line_parser
+from simdb.sources.records import Problem, Reading
+
+SOME = Reading(has_lines=True, has_fields=False)
+LONG_ID = b'{"id": "' + b"x" * 1024 + b'", "text": "x"}'
+WIDE_ID = '{"id": "' + "\u660e" * 400 + '", "text": "x"}'
+HUGE = b'{"text": "a", "n": ' + b"9" * 5000 + b"}"
+
+numbers = st.one_of(
+    st.integers(), st.floats(), st.sampled_from([2**63, 2**64, 10**30, -0.0, 1e308, True, False])
+)
+values = st.recursive(
+    st.one_of(st.none(), numbers, st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner)),
+    max_leaves=5,
+)
+names = st.sampled_from(["id", "text", "more", "te\\u0078t", "\u00e9", ""])
+fields = st.lists(st.tuples(names, values), max_size=4)
+good = st.builds(
+    lambda id, text, rest: encoded([("id", id), ("text", text), *rest]),
+    st.one_of(st.text(), st.integers(), st.none(), st.floats()), st.text(), fields,
+)  # fmt: skip
+broken = st.sampled_from([
+    b"", b" ", b"\r", b"\x0c", b"null", b"[]", b'"text"', b"{", b"}", b"{}", b"\xef\xbb\xbf{}",
+    b'\xef\xbb\xbf{"text": "a"}', b'{"text": "a"} {"text": "b"}', b'{"text": "a"}{"text": "b"}',
+    b'{"text":', b'"a"}', b'{"text": "a"}\r', b'\x0b{"text": "a"}', b'{"text": "a"}\xc2\xa0',
+    b'{"text": "\\ud800"}', b'{"text": "a", "n": "\\udfff"}', b'{"id": "\\ud800", "text": "a"}',
+    b'{"text": "caf\xe9"}', b'{"text": "a", "n": "caf\xe9"}', b'{"text": "a", "\xff": 1}',
+    b'{"text": "\xed\xa0\x80"}', b'{"text": "a\x00b"}', b'{"text": "a\\u0000b"}',
+    b'{"id": NaN, "text": "a"}', b'{"id": 1e400, "text": "a"}', b'{"text": "a", "n": -Infinity}',
+    b'{"id": 1.5, "text": "a"}', b'{"id": true, "text": "a"}', b'{"id": [1], "text": "a"}',
+    b'{"id": "", "text": "a"}', b'{"id": null, "text": "a"}', b'{"id": -7, "text": "a"}',
+    b'{"id": " 7 ", "text": "a"}', b'{"id": "seven", "text": "a"}', b'{"text": 3}',
+    b'{"text": 3, "text": "b"}', b'{"text": "b", "text": 3}', b'{"text": "a", "n": 01}',
+    b'{"text": "a",}', b'{"text": "a", "n": [1, 2}', b'{"body": "a"}', HUGE, LONG_ID,
+    WIDE_ID.encode(), b'{"text": "' + b"long " * 2000 + b'"}', b"[" * 100_000,
+])  # fmt: skip
+settings = st.builds(
+    lambda errors, has_int_ids, has_lines: replace(
+        SOME, errors=errors, has_int_ids=has_int_ids, has_lines=has_lines
+    ),
+    st.sampled_from(["strict", "replace"]), st.booleans(), st.booleans(),
+)  # fmt: skip
+
+
+def encoded(pairs):
+    """Write an object that can have a name twice, and surrogates as they are or escaped."""
+    written = ", ".join(
+        f"{json.dumps(name).replace(chr(92) * 2, chr(92))}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in pairs
+    )
+    return f"{{{written}}}".encode("utf-8", "surrogatepass").replace(b"\n", b" ")
+
+
+def read(content, reading=SOME, name="a.jsonl"):
+    """Return the records and the problems of JSON lines, in order."""
+    found = []
+    for each in json_lines.read_lines(io.BufferedReader(io.BytesIO(content)), name, reading):
+        found += records_of(each) if isinstance(each, Batch) else [each]
+    return found
+
+
+def read_without_msgspec(content, reading=SOME, name="a.jsonl"):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "line_parser", lambda reading: None)
+        return read(content, reading, name)
+
+
+@given(
+    lines=st.lists(st.one_of(good, broken, st.binary()), max_size=12),
+    ending=st.sampled_from([b"", b"\n", b"\r\n"]),
+    reading=settings,
+)
+@example(lines=[b'{"text": "x", "n": 1', b'}{"text": "y"}'], ending=b"\n", reading=SOME)
+@example(lines=[b'{"text": "a"} {"text": "b"}', b""], ending=b"\n", reading=SOME)
+@example(lines=[b'{"text": "a", "n": [', b'], "id": 1}'], ending=b"\n", reading=SOME)
+@example(lines=[HUGE, b'{"text": "a", "n": "caf\xe9"}'], ending=b"", reading=SOME)
+def test_msgspec_finds_what_the_standard_library_finds(lines, ending, reading):
+    pytest.importorskip("msgspec")
+    content = b"\n".join(lines) + ending
+
+    found = read(content, reading)
+
+    assert found == read_without_msgspec(content, reading)
+
+
+@pytest.mark.parametrize("named", [("text", "text"), ('t"', "id"), ("\\", "\x01"), ("\u00e9", "")])
+def test_field_names_that_msgspec_cannot_take_are_read_all_the_same(named):
+    text_field, id_field = named
+    reading = replace(SOME, text_field=text_field, id_field=id_field)
+    content = json.dumps({text_field: "a", id_field: "b"}).encode()
+
+    (record,) = read(content, reading)
+
+    assert [record] == read_without_msgspec(content, reading)
+    assert record.id == "b"
+
+
+def test_msgspec_parses_usual_lines():
+    pytest.importorskip("msgspec")
+    parser = line_parser(SOME)
+    lines = [b'{"id": 1, "text": "a", "n": [2]}', b'{"text": "b"}']
+
+    parsed = parser.parse(iter(lines))
+
+    assert [(each.id, each.text) for each in parsed] == [(1, "a"), (None, "b")]
+    assert parser.accepts(b"\n".join(lines))
+
+
+def test_lines_are_parsed_in_one_call_only_if_each_holds_one_object():
+    pytest.importorskip("msgspec")
+    parser = line_parser(SOME)
+    two = b'{"text": "a"} {"text": "b"}\n'
+    torn = b'{"text": "a", "n": [\n]}\n'
+
+    parsed = parser.parse_block(b'{"text": "a"}\n{"text": "b", "id": 7}\n')
+
+    assert [(each.id, each.text) for each in parsed] == [(None, "a"), (7, "b")]
+    refused = (two, torn, two + torn, b"\n", b'{"text": "a"}\n\n', b'{"text": 1}\n')
+    assert [parser.parse_block(block) for block in refused] == [None] * 6
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 6])
+def test_one_bad_line_changes_nothing_for_the_others(count):
+    lines = [b'{"id": %d, "text": "t"}' % at for at in range(6)]
+    lines.insert(count, b'{"id": NaN, "text": "t", "n": [}')
+
+    found = read(b"\n".join(lines))
+
+    assert [each.where for each in found if isinstance(each, Problem)] == [f"a.jsonl:{count + 1}"]
+    assert [each.id for each in found if not isinstance(each, Problem)] == list("012345")
+    assert [each.size_bytes for each in found if not isinstance(each, Problem)] == [23] * 6
+
+
+def test_a_line_is_kept_byte_for_byte_without_its_line_feed():
+    content = b' {"id":  "a",\t"text": "\\u00e9 \xc3\xa9"} \r\n\n{"text": "b"}'
+
+    records = read(content)
+
+    assert [record.line for record in records] == [
+        b' {"id":  "a",\t"text": "\\u00e9 \xc3\xa9"} \r', b'{"text": "b"}'
+    ]  # fmt: skip
+    assert [record.position for record in records] == [1, 3]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 5)
+    lines = [b'{"id": "%d", "text": "%s"}' % (at, b"x" * (at % 9)) for at in range(40)]
+
+    found = read(b"\n".join(lines))
+
+    assert [record.line for record in found] == lines
+    assert [record.position for record in found] == list(range(1, 41))
+
+
+@pytest.mark.parametrize("size", [1, 50, 1000])
+def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 10)
+    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
+    content = b'{"text": "a"}\n' + b"x" * 1000 + b'\n{"text": "b"}\n' + b"y" * 500
+
+    parts = [part for _, part in json_lines.blocks(io.BufferedReader(io.BytesIO(content)))]
+    found = read(content)
+
+    assert max(map(len, parts)) < 300
+    assert [each.where for each in found if isinstance(each, Problem)] == ["a.jsonl:2", "a.jsonl:4"]
+    assert [each.text for each in found if not isinstance(each, Problem)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("digits", "is_long"), [(8, False), (9, True), (10, True), (30, True), (0, False)]
+)
+def test_a_number_with_too_many_digits_is_found_wherever_it_is(digits, is_long):
+    number = b"7" * digits
+
+    found = {has_number(b"-" * at + number + b"." * rest, 8) for at in range(20) for rest in (0, 9)}
+
+    assert found == {is_long}
+
+
+def test_without_a_limit_no_number_is_too_long():
+    assert not has_number(b"7" * 10_000, 0)

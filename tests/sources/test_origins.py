@@ -1,0 +1,230 @@
+"""Origins: lines are read again from where they stood, or the change of a file is named."""
+
+import gzip
+import io
+import os
+import time
+
+import pytest
+
+import simdb
+from simdb.sources import json_lines, origins
+from simdb.sources.amount import open_counted
+from simdb.sources.batch import Batch, joined
+from simdb.sources.content import opened
+from simdb.sources.origins import NOWHERE, Origins
+from simdb.sources.records import Problem, Reading
+
+LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
+
+
+def batches_of(path, reading):
+    with opened(str(path)) as stream:
+        return [
+            each
+            for each in json_lines.read_lines(stream, str(path), reading)
+            if not isinstance(each, Problem)
+        ]
+
+
+def places(batches):
+    """Return for each document its text, its line, its origin and its size."""
+    return [
+        place
+        for batch in batches
+        for place in zip(
+            batch.texts,
+            batch.lines,
+            batch.origins or [NOWHERE] * len(batch),
+            batch.sizes,
+            strict=True,
+        )
+    ]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 70)
+
+
+@pytest.mark.parametrize("open_files", [0, 1, 64])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n \n"])
+def test_lines_and_texts_are_read_again(tmp_path, small, monkeypatch, open_files, end):
+    monkeypatch.setattr(origins, "OPEN_FILES", open_files)
+    odd = [
+        b"\xef\xbb\xbf" + LINES[0],
+        b"",
+        b"no JSON",
+        b'{"id": 3, "text": "\\ud83d\\ude00"}',
+        b" ",
+    ]
+    found = []
+    with Origins() as row:
+        for name, lines in (("a", LINES), ("b", odd + LINES), ("c", LINES[:1]), ("d", [])):
+            (tmp_path / name).write_bytes(b"\n".join(lines) + end)
+            found += places(batches_of(tmp_path / name, Reading(origins=row, has_fields=False)))
+        read = [place for place in found if place[2] != NOWHERE]
+        # The line with a byte order mark is read by the standard library.
+        assert len(read) == len(found) - 1 == 2 * len(LINES) + 2
+
+        for some in (read, read[::-1], read[::7], read[:1], []):
+            texts, lines, starts, sizes = map(list, zip(*some, strict=True)) if some else [[]] * 4
+            assert row.texts(starts, sizes) == texts
+            assert row.lines(starts, sizes) == [line + b"\n" for line in lines]
+
+
+def test_what_is_no_plain_file_of_utf8_has_no_origin(tmp_path, monkeypatch):
+    content = b"\n".join(LINES)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content, mtime=0))
+    (tmp_path / "a").write_bytes(content)
+    with Origins() as row:
+        reading = Reading(origins=row, has_fields=False)
+        assert {place[2] for place in places(batches_of(tmp_path / "a.gz", reading))} == {NOWHERE}
+        stream = io.BufferedReader(io.BytesIO(content))
+        piped = [*json_lines.read_lines(stream, "-", reading)]
+        assert {place[2] for place in places(piped)} == {NOWHERE}
+        os.mkfifo(tmp_path / "pipe")
+        both = os.open(tmp_path / "pipe", os.O_RDWR)  # so that the next open does not wait
+        with open_counted(str(tmp_path / "pipe")) as stream:
+            assert not row.begin(stream, list)
+        os.close(both)
+        (tmp_path / "wide").write_bytes(content.decode().encode("utf-16-le"))
+        reading = Reading(origins=row, has_fields=False, encoding="utf-16-le")
+        wide = places(batches_of(tmp_path / "wide", reading))
+        assert [place[1] for place in wide] == LINES
+        assert {place[2] for place in wide} == {NOWHERE}
+        for other in ({"encoding": "latin-1"}, {"has_fields": True}):
+            reading = Reading(**{"origins": row, "has_fields": False, **other})
+            assert {place[2] for place in places(batches_of(tmp_path / "a", reading))} == {NOWHERE}
+
+
+def test_after_a_line_that_is_too_long_origins_are_right(tmp_path, small, monkeypatch):
+    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 400)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 50)
+    content = b"\n".join([*LINES[:20], b"x" * 2000, *LINES[20:40], b"y" * 777, *LINES[40:]])
+    (tmp_path / "a").write_bytes(content)
+    with Origins() as row:
+        found = places(batches_of(tmp_path / "a", Reading(origins=row, has_fields=False)))
+        read = [place for place in found if place[2] != NOWHERE]
+        texts, lines, starts, sizes = map(list, zip(*read, strict=True))
+
+        assert [place[1] for place in found] == LINES
+        assert len(read) > 20
+        assert row.texts(starts, sizes) == texts
+        assert row.lines(starts, sizes) == [line + b"\n" for line in lines]
+
+
+def changed_later(path, changed):
+    """Set other times, as a change after some seconds has them."""
+    changed(path)
+    if path.exists():
+        os.utime(path, ns=(1, 1))
+
+
+@pytest.mark.parametrize("open_files", [0, 64])
+@pytest.mark.parametrize(
+    ("change", "is_fine"),
+    [
+        (lambda path: None, True),
+        (lambda path: path.open("ab").write(b'{"text": "more"}\n'), True),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"word", b"work")), False),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b'"59"', b'"95"')), True),
+        (lambda path: path.write_bytes(b""), False),
+        (lambda path: path.write_bytes(b"no JSON\n" * 999), False),
+    ],
+    ids=["touched", "longer", "other words", "another block", "cut", "other"],
+)
+def test_a_file_may_change_only_where_no_line_is_read(tmp_path, small, monkeypatch, open_files,
+                                                      change, is_fine):  # fmt: skip
+    monkeypatch.setattr(origins, "OPEN_FILES", open_files)
+    path = tmp_path / "a"
+    path.write_bytes(b"\n".join(LINES) + b"\n")
+    with Origins() as row:
+        found = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        texts, lines, starts, sizes = map(list, zip(*found[:30], strict=True))
+        changed_later(path, change)
+
+        if is_fine:
+            assert row.texts(starts, sizes) == texts
+            assert row.lines(starts, sizes) == [line + b"\n" for line in lines]
+            return
+        for read in (row.texts, row.lines):
+            with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
+                read(starts, sizes)
+
+
+def overwritten(path):
+    """Change a word in place, leave the size as it is, and put the time of the change back."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(LINES[2].replace(b"word", b"work"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_change_whose_time_was_put_back_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(origins, "TICKS_NS", 0)
+    path = tmp_path / "a"
+    path.write_bytes(LINES[2] + b"\n")
+    with Origins() as row:
+        ((_, _, start, size),) = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        time.sleep(0.05)  # longer than a tick of the clock, by which times of files are set
+        overwritten(path)
+
+        with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
+            row.texts([start], [size])
+
+
+def test_a_change_within_a_tick_of_the_clock_is_noticed(tmp_path, monkeypatch):
+    equal = (0, time.time_ns())
+    monkeypatch.setattr(origins, "_identity", lambda descriptor: equal)
+    monkeypatch.setattr(origins, "TICKS_NS", 60_000_000_000)
+    path = tmp_path / "a"
+    path.write_bytes(LINES[2] + b"\n")
+    with Origins() as row:
+        ((_, _, start, size),) = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        overwritten(path)
+
+        with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
+            row.texts([start], [size])
+
+
+def test_a_file_that_was_replaced_or_removed_is_read_while_it_is_open(tmp_path, monkeypatch):
+    for open_files in (64, 0):
+        monkeypatch.setattr(origins, "OPEN_FILES", open_files)
+        path = tmp_path / "a"
+        path.write_bytes(b"\n".join(LINES))
+        with Origins() as row:
+            found = places(batches_of(path, Reading(origins=row, has_fields=False)))
+            texts, _, starts, sizes = map(list, zip(*found, strict=True))
+            path.unlink()
+
+            if open_files:
+                assert row.texts(starts, sizes) == texts
+                continue
+            with pytest.raises(simdb.InputError, match=r"cannot be read again \(No such file"):
+                row.texts(starts, sizes)
+
+
+def test_descriptors_are_closed(tmp_path):
+    (tmp_path / "a").write_bytes(LINES[0])
+    before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    for _ in range(3):
+        with Origins() as row:
+            batches_of(tmp_path / "a", Reading(origins=row, has_fields=False))
+    after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+
+    assert len(after) == len(before)
+
+
+def test_batches_keep_the_origins_of_their_documents():
+    columns = {"sources": ["s"] * 3, "positions": [1, 2, 3], "sizes": [1] * 3}
+    one = Batch(ids=["a", "b", "c"], texts=["x"] * 3, origins=[5, NOWHERE, 7], **columns)
+    other = Batch(ids=["d", "e", "f"], texts=["x"] * 3, **columns)
+
+    assert joined([one, other]).origins == [5, NOWHERE, 7, *[NOWHERE] * 3]
+    assert joined([other, other]).origins is None
+    assert one.part(1, 3).origins == [NOWHERE, 7]
+    assert one.chosen([2, 0]).origins == [7, 5]
+    assert other.part(0, 2).origins is None

@@ -1,0 +1,160 @@
+"""Sources by patterns and endings: which files they stand for, and which are refused."""
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from batches import records_of
+
+from simdb.errors import InputError
+from simdb.sources.batch import Batch
+from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.records import Problem, Reading
+
+LINES = b'{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n'
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def read(*names, **settings):
+    """Returns the ids of the records, and the problems of sources."""
+    found = list(read_sources(names, replace(Reading(), **settings)))
+    batches = [each for each in found if isinstance(each, Batch)]
+    ids = [record.id for batch in batches for record in records_of(batch)]
+    return ids, [each.reason for each in found if isinstance(each, Problem)]
+
+
+def zst(content):
+    return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
+
+
+def test_zstd_is_read_by_frames_as_if_it_were_not_compressed():
+    many = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, b"x" * 99) for at in range(3000))
+    Path("a.jsonl.zst").write_bytes(zst(LINES) + zst(b"") + zst(many))
+    Path("b.csv.zst").write_bytes(zst(b"id,text\nc,three\n"))
+    Path("c.txt.zst").write_bytes(zst(b"words"))
+
+    ids, problems = read("a.jsonl.zst", "b.csv.zst", "c.txt.zst")
+
+    assert ids == ["a", "b", *map(str, range(3000)), "c", "c.txt.zst"]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda whole: whole[:-4], "cut off zstd data"),
+        (lambda whole: whole + b"more", "damaged zstd data"),
+        (lambda whole: whole[: len(whole) // 2] + bytes(9), "zstd data"),
+    ],
+)
+def test_damaged_zstd_is_a_problem_after_the_records_before_it(change, reason):
+    lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (at, os.urandom(40).hex().encode())
+                     for at in range(9000))  # fmt: skip
+    Path("a.jsonl.zst").write_bytes(change(zst(lines)))
+
+    ids, (problem,) = read("a.jsonl.zst")
+
+    assert ids == [str(at) for at in range(len(ids))]
+    assert len(ids) > 1000
+    assert reason in problem
+
+
+def test_zstd_under_another_name_is_a_problem_with_the_remedy():
+    Path("a.jsonl").write_bytes(zst(LINES))
+
+    assert read("a.jsonl") == ([], ["zstd data; rename the file to end in .zst, or decompress it"])
+
+
+def test_without_the_package_zstd_is_an_error_if_named_and_a_problem_in_a_folder(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    os.mkdir("f")
+    Path("f/a.txt.zst").write_bytes(b"")
+    Path("f/b.txt").write_bytes(b"b")
+
+    ids, (problem,) = read("f")
+
+    assert ids == ["f/b.txt"]
+    assert "pip install zstandard" in problem
+    with pytest.raises(ValueError, match="pip install zstandard"):
+        check_sources(["f/a.txt.zst"])
+
+
+def test_a_pattern_stands_for_its_matches_in_order_each_once():
+    os.makedirs("d/e")
+    for name in ("part-2.jsonl", "part-10.jsonl", "part-1.jsonl", "d/e/part-3.jsonl", "other"):
+        Path(name).write_text(json.dumps({"id": name, "text": "x"}) + "\n")
+
+    assert read("part-?.jsonl")[0] == ["part-1.jsonl", "part-2.jsonl"]
+    assert read("part-2*", "part-*")[0] == ["part-2.jsonl", "part-1.jsonl", "part-10.jsonl"]
+    assert read("**/part-[3-9].jsonl")[0] == ["d/e/part-3.jsonl"]
+
+
+def test_a_name_that_exists_is_no_pattern():
+    Path("a[1].jsonl").write_bytes(LINES)
+    Path("a1.jsonl").write_bytes(b"")
+
+    check_sources(["a[1].jsonl"])
+
+    assert read("a[1].jsonl")[0] == ["a", "b"]
+
+
+def test_a_pattern_without_matches_is_an_error():
+    with pytest.raises(InputError, match=r"x-\*\.jsonl, and none matches it as a pattern"):
+        check_sources(["x-*.jsonl"])
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl.bz2", "a.csv.old", "b.xlsx", "c.tar", "a.parquet.gz", "A.JSON.XZ", "a.lz4"]
+)
+def test_an_ending_that_is_not_read_is_an_error_that_names_the_known_ones(name):
+    Path(name).write_bytes(LINES)
+
+    with pytest.raises(InputError) as caught:
+        check_sources([name])
+
+    assert f"ends in {os.path.splitext(name)[1]}, which is not read" in str(caught.value)
+    assert ".jsonl, .ndjson, .json, .csv, .tsv, .parquet" in str(caught.value)
+    assert ".gz or .zst" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "README", "a.c", "a.b.c", "x.2024", "notes.md"])
+def test_other_files_are_documents(name):
+    Path(name).write_bytes(b"some words\nof text\n")
+
+    check_sources([name], "text")
+
+    assert read(name) == ([name], [])
+
+
+def test_json_lines_under_another_name_are_an_error_where_records_are_wanted():
+    Path("a.txt").write_bytes(LINES)
+
+    check_sources(["a.txt"])
+    check_sources(["a.txt"], "body")
+    with pytest.raises(InputError, match=r"a\.txt holds JSON lines"):
+        check_sources(["a.txt"], "text")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"text": "a single object"}\n',
+        b'{"text": "one"}\nand then words\n',
+        b"[1]\n[2]\n",
+        b'{"a": 1}\n{"a": 2}\n',
+        b'{"text": "one"}\n{"text": 5\n',
+        b"",
+    ],
+)
+def test_a_document_that_resembles_json_is_a_document(content):
+    Path("a.txt").write_bytes(content)
+
+    check_sources(["a.txt"], "text")

@@ -1,0 +1,598 @@
+"""Sources of every kind, valid and broken, read as records and problems."""
+
+import codecs
+import csv
+import gzip
+import json
+import os
+import sys
+from dataclasses import replace
+
+import pytest
+from batches import records_of
+
+import simdb
+from simdb.sources import content, json_array, json_lines
+from simdb.sources.batch import Batch
+from simdb.sources.content import known_encoding
+from simdb.sources.encoding_guess import hint
+from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.records import Problem, Reading
+
+SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def read(*names, **settings):
+    """Returns the records and the problems of sources."""
+    reading = replace(Reading(), **settings)
+    found = list(read_sources(names, reading))
+    batches = [each for each in found if isinstance(each, Batch)]
+    records = [record for batch in batches for record in records_of(batch)]
+    problems = [each for each in found if isinstance(each, Problem)]
+    return records, problems
+
+
+def ids_and_texts(records):
+    return [(record.id, record.text) for record in records]
+
+
+def write(name, content):
+    with open(name, "wb") as file:
+        file.write(content)
+
+
+def test_a_text_file_is_one_document_named_by_its_path():
+    write("a.txt", "h\u00e9llo\nworld\n".encode())
+
+    records, problems = read("a.txt")
+
+    assert ids_and_texts(records) == [("a.txt", "h\u00e9llo\nworld\n")]
+    assert json.loads(records[0].line) == {"id": "a.txt", "text": "h\u00e9llo\nworld\n"}
+    assert records[0].size_bytes == 13
+    assert problems == []
+    assert read("a.txt", has_paths=True)[0][0].line == b"a.txt"
+
+
+def test_a_folder_is_one_document_for_each_file_in_order_and_links_are_not_followed():
+    os.makedirs("f/b/deep")
+    os.makedirs("other")
+    for name in ("f/c.jsonl", "f/b/deep/x", "f/b/a", "f/a.txt", "other/secret"):
+        write(name, b'{"id": 1}')
+    os.symlink("../other", "f/link")
+    os.symlink("a.txt", "f/alias")
+
+    records, problems = read("f")
+
+    assert [record.id for record in records] == ["f/a.txt", "f/b/a", "f/b/deep/x", "f/c.jsonl"]
+    assert records[3].text == '{"id": 1}'
+    assert problems == []
+
+
+def test_a_file_named_twice_is_read_once():
+    os.makedirs("f/g")
+    write("f/g/a", b"one")
+    write("f/b", b"two")
+
+    records, _ = read("f/b", "f", "./f/g", "f/g/a")
+
+    assert [record.id for record in records] == ["f/b", "f/g/a"]
+
+
+def test_an_empty_file_is_a_document_without_text():
+    write("e.py", b"")
+
+    assert ids_and_texts(read("e.py")[0]) == [("e.py", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("latin1.txt", "na\u00efve caf\u00e9 ".encode("latin-1"), "--encoding"),
+        ("gb.txt", SONG.encode("gb18030"), "--encoding"),
+        ("cut.txt", SONG.encode()[:-1], "cut off"),
+        ("binary.mo", b"\xde\x12\x04\x95\0\0\0\0text", "binary"),
+        ("nul.txt", b"text" * 100 + b"\0", "binary"),
+        ("utf16.txt", ("prose, " + SONG).encode("utf-16-le"), "use --encoding utf-16-le"),
+        ("utf16be.txt", ("prose, " + SONG).encode("utf-16-be"), "use --encoding utf-16-be"),
+        ("utf32.txt", SONG.encode("utf-32-le"), "use --encoding utf-32-le"),
+        ("zipped.bin", gzip.compress(b"text", mtime=0), "gzip data"),
+        ("torn.txt.gz", gzip.compress(b"text" * 1000, mtime=0)[:-12], "damaged gzip"),
+        ("false.txt.gz", b"no gzip at all", "damaged gzip"),
+        ("wrong.txt.gz", gzip.compress(b"text" * 100, mtime=0)[:-8] + b"\1" * 8, "damaged gzip"),
+    ],
+)
+def test_a_binary_file_is_one_problem_with_a_remedy(name, content, reason):
+    write(name, content)
+
+    records, problems = read(name)
+
+    assert records == []
+    assert [problem.where for problem in problems] == [name]
+    assert reason in problems[0].reason
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [
+        ("utf-8", codecs.BOM_UTF8 + SONG.encode()),
+        ("UTF8", SONG.encode()),
+        ("utf-16", SONG.encode("utf-16")),
+        ("utf-16-le", SONG.encode("utf-16-le")),
+        ("utf-32", SONG.encode("utf-32")),
+        ("gb18030", SONG.encode("gb18030")),
+    ],
+)
+def test_the_given_encoding_is_used_and_its_mark_is_removed(encoding, content):
+    write("song.txt", content)
+
+    records, problems = read("song.txt", encoding=known_encoding(encoding))
+
+    assert ids_and_texts(records) == [("song.txt", SONG)]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        codecs.BOM_UTF8 + SONG.encode(),
+        SONG.encode("utf-16"),
+        codecs.BOM_UTF16_BE + SONG.encode("utf-16-be"),
+        SONG.encode("utf-32"),
+        codecs.BOM_UTF32_BE + SONG.encode("utf-32-be"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "gb18030", "latin-1"])
+def test_a_byte_order_mark_sets_the_encoding_of_a_text_and_is_removed(content, encoding):
+    write("song.txt", content)
+
+    records, problems = read("song.txt", encoding=known_encoding(encoding))
+
+    assert ids_and_texts(records) == [("song.txt", SONG)]
+    assert problems == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_sets_the_encoding_of_records(encoding):
+    write("a.jsonl", f'{{"id": 1, "text": "{SONG}"}}\n{{"id": 2, "text": "b"}}\n'.encode(encoding))
+    write("b.json", f'[{{"id": 3, "text": "{SONG}"}}]'.encode(encoding))
+    write("c.csv", f"id,text\n4,{SONG}\n".encode(encoding))
+
+    records, problems = read("a.jsonl", "b.json", "c.csv")
+
+    assert ids_and_texts(records) == [("1", SONG), ("2", "b"), ("3", SONG), ("4", SONG)]
+    assert problems == []
+
+
+def test_a_byte_order_mark_in_gb18030_is_removed():
+    write("song.txt", ("\ufeff" + SONG).encode("gb18030"))
+
+    records, _ = read("song.txt", encoding="gb18030")
+
+    assert ids_and_texts(records) == [("song.txt", SONG)]
+
+
+def test_text_without_a_mark_is_not_read_as_utf_16():
+    write("a.txt", b"plain ascii!")
+
+    _, problems = read("a.txt", encoding="utf-16")
+
+    assert "no UTF-16 byte order mark" in problems[0].reason
+
+
+def test_undecodable_records_name_the_place_and_a_likely_encoding():
+    write("a.jsonl", b'{"text": "ok"}\n{"text": "caf\xe9"}\n{"text": "\\ud800"}\n')
+    write("b.csv", b"text\nok\ncaf\xe9\n")
+
+    records, problems = read("a.jsonl", "b.csv")
+
+    remedy = hint(b"caf\xe9", 3)
+    assert [record.text for record in records] == ["ok", "ok"]
+    assert [(each.where, each.reason) for each in problems] == [
+        ("a.jsonl:2", f"no valid utf-8 at byte 13; {remedy}"),
+        ("a.jsonl:3", "the field 'text' holds half of a character (a lone surrogate); use --errors"
+                      " replace"),
+        ("b.csv:3", f"the field 'text' holds no valid utf-8 at byte 3; {remedy}"),
+    ]  # fmt: skip
+
+
+def test_an_offset_counts_the_byte_order_mark():
+    write("a.txt", codecs.BOM_UTF8 + b"caf\xe9 au lait")
+
+    _, problems = read("a.txt")
+
+    assert "no valid utf-8 at byte 6;" in problems[0].reason
+
+
+def test_undecodable_bytes_are_replaced_with_errors_replace():
+    write("a.txt", b"caf\xe9 au lait")
+    write("b.jsonl", b'{"id": "x", "text": "caf\xe9"}\n{"id": "y", "text": "\\ud800!"}\n')
+    write("c.csv", b"id,text\nz,caf\xe9\n")
+
+    records, problems = read("a.txt", "b.jsonl", "c.csv", errors="replace")
+
+    assert [record.text for record in records] == [
+        "caf\ufffd au lait", "caf\ufffd", "\ufffd!", "caf\ufffd"
+    ]  # fmt: skip
+    assert problems == []
+
+
+@pytest.mark.parametrize("name", ["base64", "rot13", "nonsense", "a\0b"])
+def test_an_unknown_encoding_is_refused(name):
+    with pytest.raises(simdb.OptionError, match="no text encoding"):
+        known_encoding(name)
+
+
+def test_json_lines_give_records_and_bad_lines_are_problems_with_their_number():
+    lines = [
+        b'\xef\xbb\xbf{"id": "a", "text": "one", "more": [1, 2]}',
+        b"",
+        b'{"id": 7, "text": "two"}',
+        b'{"text": "three"}',
+        b'{"id": "b", "text": "caf\xe9"}',
+        b'{"id": "c"',
+        b'{"id": "d"}',
+        b'{"id": "e", "text": null}',
+        b'["text"]',
+        b'{"id": "f", "text": "\\ud800"}',
+        b'{"id": "\\udfff", "text": "x"}',
+        b'{"id": true, "text": "x"}',
+        b"[" * 100_000,
+        b'{"id": "g", "text": ""}',
+        b'{"id": "' + b"x" * 1024 + b'", "text": "x"}',
+        b'{"id": "last", "text": "four"}',
+    ]
+    write("a.jsonl", b"\n".join(lines))
+
+    records, problems = read("a.jsonl")
+
+    assert ids_and_texts(records) == [
+        ("a", "one"), ("7", "two"), ("a.jsonl:4", "three"), ("g", ""), ("last", "four")
+    ]  # fmt: skip
+    assert records[0].line == b'{"id": "a", "text": "one", "more": [1, 2]}'
+    assert records[0].fields == {"more": [1, 2]}
+    numbers = [5, 6, 7, 8, 9, 10, 11, 12, 13, 15]
+    assert [problem.where for problem in problems] == [f"a.jsonl:{each}" for each in numbers]
+
+
+def test_other_field_names_and_whole_number_ids_are_read():
+    write("a.ndjson", b'{"key": 7, "body": "one"}\n{"key": "8", "body": "two"}\n{"key": "x"}\n')
+
+    records, problems = read("a.ndjson", id_field="key", text_field="body", has_int_ids=True)
+
+    assert ids_and_texts(records) == [(7, "one"), (8, "two")]
+    assert len(problems) == 1
+
+
+@pytest.mark.parametrize("id", ["Infinity", "-Infinity", "NaN", "1e999", "1.5"])
+def test_an_id_that_is_not_a_whole_number_is_a_problem_of_its_line(id):
+    write("a.jsonl", f'{{"id": {id}, "text": "one"}}\n{{"id": 1, "text": "two"}}\n'.encode())
+
+    records, problems = read("a.jsonl", has_int_ids=True)
+
+    assert ids_and_texts(records) == [(1, "two")]
+    assert "not a whole number" in problems[0].reason
+
+
+def test_a_missing_text_field_is_reported_with_the_fields_found():
+    write("a.jsonl", b'{"id": 7, "body": "one"}\n')
+
+    _, problems = read("a.jsonl")
+
+    assert "'text'" in problems[0].reason
+    assert "'body'" in problems[0].reason
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("count", [0, 1, 2, 500])
+def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, indent, count):
+    monkeypatch.setattr(json_array, "PARSED_CHARACTERS", 7)
+    values = [{"id": str(at), "text": "x" * (at % 50), "n": [{}, "],"]} for at in range(count)]
+    write("a.json", b" \n" + json.dumps(values, indent=indent).encode() + b"\n")
+
+    records, problems = read("a.json")
+
+    assert ids_and_texts(records) == [(each["id"], each["text"]) for each in values]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [
+        (b'[{"text": "a"}', 0),
+        (b'[{"text": "a"},', 1),
+        (b'[{"text": "a"} {"text": "b"}]', 1),
+        (b'[{"text": "a"}, {"text": b}]', 1),
+        (b'[{"text": "a"}, 3, {"text": "b"}, ]', 2),
+        (b"[", 0),
+        (b"[[[[[", 0),
+    ],
+)
+def test_a_broken_json_array_gives_the_elements_before_the_break(content, count):
+    write("a.json", content)
+
+    records, problems = read("a.json")
+
+    assert len(records) == count
+    assert problems[-1].where.startswith("a.json:")
+    assert "no valid JSON array" in problems[-1].reason
+
+
+def test_json_lines_in_a_file_called_json_are_read_too():
+    write("a.json", b'{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
+
+    assert [record.id for record in read("a.json")[0]] == ["1", "2"]
+
+
+def test_utf_16_json_lines_are_read():
+    write("a.jsonl", '{"id": 1, "text": "\u660e"}\n{"id": 2, "text": "\u0a0a"}\n'.encode("utf-16"))
+
+    records, _ = read("a.jsonl", encoding="utf-16")
+
+    assert ids_and_texts(records) == [("1", "\u660e"), ("2", "\u0a0a")]
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_a_table_gives_a_record_for_each_row(name, delimiter):
+    rows = [["id", "text", "x"], ["a", "one,\ttwo\nthree", "1"], ["", "f\u00fcnf", "2"]]
+    with open(name, "w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+
+    records, problems = read(name)
+
+    assert ids_and_texts(records) == [("a", "one,\ttwo\nthree"), (f"{name}:4", "f\u00fcnf")]
+    assert json.loads(records[0].line) == {"id": "a", "text": "one,\ttwo\nthree", "x": "1"}
+    assert problems == []
+
+
+def test_bad_rows_of_a_table_are_problems_and_the_rest_is_read():
+    write("a.csv", b"id,text\na,one\nb,caf\xe9\nc\nd,x,y\n\ne," + b"long " * 50_000 + b"\n")
+
+    records, problems = read("a.csv")
+
+    assert [record.id for record in records] == ["a", "e"]
+    assert [problem.where for problem in problems] == ["a.csv:3", "a.csv:4", "a.csv:5"]
+
+
+def test_a_table_without_the_text_column_is_one_problem():
+    write("a.csv", b"id,body\n1,x\n2,y\n")
+
+    records, problems = read("a.csv")
+
+    assert records == []
+    assert len(problems) == 1
+    assert "'body'" in problems[0].reason
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.txt"])
+def test_compressed_sources_are_read_by_the_name_before_gz(name):
+    content = b"text\n" if name.endswith(("csv", "txt")) else b""
+    write(name + ".gz", gzip.compress(content + b'{"text": "hello world"}\n', mtime=0))
+
+    records, problems = read(name + ".gz", text_field="text")
+
+    assert len(records) == 1
+    assert "hello world" in records[0].text
+    assert problems == []
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+def test_a_torn_compressed_source_gives_what_can_be_read(name):
+    head = b"text\n" if name.startswith("a.csv") else b""
+    lines = b"".join(b'{"text": "%x"}\n' % (at * 2654435761) for at in range(20_000))
+    write(name, gzip.compress(head + lines, mtime=0)[:-2000])
+
+    records, problems = read(name)
+
+    assert len(records) > 5000
+    assert "damaged gzip" in problems[-1].reason
+
+
+def test_parquet_gives_a_record_for_each_row():
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"id": [1, None, 3], "text": ["one", "two", None], "n": [b"\xff", None, b""]}
+    parquet.write_table(arrow.table(columns), "a.parquet")
+
+    for is_whole in (False, True):
+        records, problems = read("a.parquet", has_lines=is_whole, has_fields=is_whole)
+
+        assert ids_and_texts(records) == [("1", "one"), ("a.parquet:2", "two")]
+        assert [problem.where for problem in problems] == ["a.parquet:3"]
+
+
+def test_parquet_columns_give_what_single_rows_give():
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = ["one", "\u660e", "", None, "caf\xe9", "x" * 5000]
+    ids = ["a", "", None, "d", "\u660e" * 400, "f"]
+    names = ["string", "large", "dictionary", "binary", "number"]
+    columns = [arrow.array(texts), arrow.array(texts, arrow.large_string()),
+               arrow.array(texts).dictionary_encode(),
+               arrow.array([each and each.encode() for each in texts], arrow.binary()),
+               arrow.array([1, 2, 3, 4, 5, 6])]  # fmt: skip
+    table = arrow.table([*columns, arrow.array(ids)], names=[*names, "id"])
+    parquet.write_table(table, "whole.parquet", row_group_size=4)
+    parquet.write_table(table.slice(4), "part.parquet")
+
+    for name in names:
+        for source in ("whole.parquet", "part.parquet"):
+            quick = read(source, text_field=name, has_lines=False, has_fields=False)
+            slow = read(source, text_field=name, has_lines=True, has_fields=False)
+
+            assert [replace(each, line=None) for each in slow[0]] == quick[0]
+            assert slow[1] == quick[1]
+
+
+def test_parquet_texts_that_are_not_utf8_are_problems():
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = arrow.array([b"one", b"caf\xe9"]).view(arrow.string())
+    parquet.write_table(arrow.table({"text": texts}), "a.parquet")
+
+    records, problems = read("a.parquet", has_lines=False, has_fields=False)
+
+    assert records == []
+    assert [problem.where for problem in problems] == ["a.parquet"]
+
+
+def test_table_columns_give_what_single_rows_give():
+    lines = ["id,text,text,n", "a,-,one,1", ',-,"two\nlines",2', "c,-,caf\xe9,3", "\u660e,-,four,x"]
+    wrong = ["e,-,x", "\xe9" * 600 + ",-,x,4", '"f,-', "g,-,six,5"]
+    write("a.csv", "\n".join(lines).encode())
+    write("b.csv", "\n".join([*lines, *wrong]).encode())
+    write("c.csv", "\n".join(lines).encode("latin-1", "replace"))
+
+    for source in ("a.csv", "b.csv", "c.csv"):
+        quick = read(source, has_lines=False, has_fields=False)
+        slow = read(source, has_lines=True, has_fields=False)
+
+        assert [replace(each, line=None) for each in slow[0]] == quick[0]
+        assert slow[1] == quick[1]
+    assert ids_and_texts(quick[0])[:2] == [("a", "one"), ("c.csv:3", "two\nlines")]
+
+
+def test_an_invalid_parquet_file_and_a_missing_column_are_problems():
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"body": ["x"]}), "b.parquet")
+    write("a.parquet", b"PAR1 no parquet at all")
+
+    records, problems = read("a.parquet", "b.parquet")
+
+    assert records == []
+    assert [problem.where for problem in problems] == ["a.parquet", "b.parquet"]
+
+
+def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    write("a.parquet", b"")
+
+    with pytest.raises(simdb.OptionError, match="pip install pyarrow"):
+        check_sources(["a.parquet"])
+
+
+def test_a_source_that_does_not_exist_is_wrong_use_and_a_dangling_link_a_problem():
+    os.symlink("nowhere", "link.txt")
+
+    check_sources(["link.txt", "-"])
+    with pytest.raises(simdb.InputError, match="no file or folder missing"):
+        check_sources(["missing.txt"])
+    assert [problem.where for problem in read("link.txt")[1]] == ["link.txt"]
+
+
+def test_invalid_unicode_in_names_is_escaped_in_ids():
+    os.makedirs("f")
+    write(b"f/caf\xe9.txt", b"one")
+    write(b"f/\xff.txt", b"\xff")
+
+    records, problems = read("f", has_paths=True)
+
+    assert [record.id for record in records] == ["f/caf\\xe9.txt"]
+    assert records[0].line == b"f/caf\xe9.txt"
+    assert [problem.where for problem in problems] == ["f/\\xff.txt"]
+
+
+def test_a_path_with_a_line_feed_takes_one_line():
+    os.makedirs("f")
+    write("f/a\nb", b"text")
+
+    (found,) = read("f", has_paths=True)[0]
+    assert (found.id, found.line) == ("f/a\nb", b"f/a\0b")
+
+
+def test_a_pipe_in_a_folder_is_a_problem_and_does_not_block():
+    os.makedirs("f")
+    os.mkfifo("f/pipe")
+
+    assert [problem.where for problem in read("f")[1]] == ["f/pipe"]
+
+
+@pytest.mark.skipif(IS_ROOT, reason="root may read everything")
+def test_an_unreadable_file_is_a_problem():
+    os.makedirs("f/closed")
+    write("f/a", b"text")
+    os.chmod("f/a", 0)
+    os.chmod("f/closed", 0)
+
+    assert [problem.where for problem in read("f")[1]] == ["f/a", "f/closed"]
+
+
+def test_a_document_or_line_that_is_too_large_is_a_problem_and_the_rest_is_read(monkeypatch):
+    for module in (content, json_lines):
+        monkeypatch.setattr(module, "DOCUMENT_BYTES_MAX", 100)
+    write("a.txt", b"x" * 101)
+    write("b.jsonl", b'{"text": "' + b"x" * 350 + b'"}\n{"id": "b", "text": "y"}\n')
+
+    records, problems = read("a.txt", "b.jsonl")
+
+    assert ids_and_texts(records) == [("b", "y")]
+    assert [problem.where for problem in problems] == ["a.txt", "b.jsonl:1"]
+
+
+LETTER = (
+    "Die gr\u00f6\u00dfte Universit\u00e4t f\u00fchrt f\u00fcr Studierende"
+    " \u00fcber hundert F\u00e4cher."
+)
+
+
+def test_with_guess_each_source_is_decoded_in_its_own_encoding():
+    pytest.importorskip("charset_normalizer")
+    write("a.txt", LETTER.encode("latin-1"))
+    write("b.jsonl", json.dumps({"id": "b", "text": LETTER}, ensure_ascii=False).encode("latin-1"))
+    write("c.csv", f'id,text\nc,"{LETTER}"\n'.encode())
+    write("d.txt", LETTER.encode("utf-16-le"))
+    write("e.txt", LETTER.encode("utf-16"))
+
+    records, problems = read(
+        "a.txt", "b.jsonl", "c.csv", "d.txt", "e.txt", encoding=known_encoding("guess")
+    )
+
+    assert [record.text for record in records] == [LETTER] * 5
+    assert problems == []
+
+
+def test_a_document_is_guessed_by_the_place_where_utf8_fails():
+    pytest.importorskip("charset_normalizer")
+    late = "import this\n" * 10_000 + LETTER
+    write("late.txt", late.encode("latin-1"))
+
+    records, _ = read("late.txt", encoding=known_encoding("guess"))
+
+    assert records[0].text == late
+
+
+def test_with_guess_damaged_utf8_is_still_a_problem_and_binary_content_too():
+    pytest.importorskip("charset_normalizer")
+    write("a.txt", LETTER.encode() + b"\xff" + LETTER.encode())
+    write("b.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    encoding = known_encoding("guess")
+
+    _, problems = read("a.txt", "b.png", encoding=encoding)
+    replaced, _ = read("a.txt", encoding=encoding, errors="replace")
+
+    assert "valid elsewhere" in problems[0].reason
+    assert "binary content" in problems[1].reason
+    assert replaced[0].text == f"{LETTER}\ufffd{LETTER}"
+
+
+def test_with_guess_bytes_in_parquet_are_utf8():
+    pytest.importorskip("charset_normalizer")
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"id": ["a"], "text": [LETTER.encode()]}), "a.parquet")
+
+    records, _ = read("a.parquet", encoding=known_encoding("guess"))
+
+    assert records[0].text == LETTER
+
+
+def test_guess_without_its_library_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+
+    with pytest.raises(simdb.OptionError, match="pip install charset-normalizer"):
+        known_encoding("guess")
