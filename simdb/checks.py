@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from simdb.errors import OptionError
 
 SHOWN_LENGTH = 100
@@ -90,7 +92,7 @@ def language(name: str, value: Any) -> None:
 
 def share(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is above 0 and at most 1."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1:
         raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}")
 

@@ -44,6 +44,7 @@ FOLDERS = {
         "normalisation", "cutting", "weighing", "language", "markup", "tokeniser", "vocabulary",
         "packages", "naming", "permutations", "pipeline", "quantisation", "document_kind", "ready",
         "sketcher", "minhash_signer", "minhash_sketcher", "kinds", "fitting", "exact_similarity",
+        "exact_pairs",
     ],
     "index": [
         "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",
@@ -132,6 +133,7 @@ FOLDERS = {
         "parquet_records", "table_records", "reading",
     ],
     "deduplication": [
+        "minima", "stars", "comparing", "alike",
         "texts", "rows", "result", "question", "within", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simdb.checks import most_removed, one_of, share
 from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
-from simdb.engine.clusters.find import check_policy
+from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import InputError, OptionError
 from simdb.progress import Report
@@ -45,6 +45,11 @@ class Question:
     def is_exact(self) -> bool:
         """Whether the texts decide."""
         return self.verify == EXACT
+
+    @property
+    def is_star(self) -> bool:
+        """Whether each removed row matches the one that stays."""
+        return self.policy == STAR
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""

@@ -19,6 +19,7 @@ from simdb.arrow_texts import text_column
 from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.text_column import TextColumn, joined
+from simdb.threads import mapped, thread_count
 from simdb.values import class_of, is_table
 
 Bools = npt.NDArray[np.bool_]
@@ -362,6 +363,14 @@ def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
     if hasattr(values, "schema"):
         columns = [_arrow_filtered(column, is_chosen) for column in values.columns]
         return type(values).from_arrays(columns, schema=values.schema)
+    if hasattr(values, "chunks"):
+        starts = np.cumsum([0, *map(len, values.chunks)]).tolist()
+        parts = zip(values.chunks, starts, strict=False)
+        chosen = mapped(
+            lambda part: _arrow_filtered(part[0], is_chosen[part[1] : part[1] + len(part[0])]),
+            parts, thread_count(),
+        )  # fmt: skip
+        return load_arrow("an Arrow table").chunked_array(list(chosen), values.type)
     kind = str(values.type)
     if kind in ("string_view", "binary_view"):
         # pyarrow cannot filter views.

@@ -128,6 +128,18 @@ def expected_candidates(
     return documents * float(known.shares @ found)
 
 
+def fewest_bands(
+    rows: int, permutations: int, similarity: float, recall: float, stored_bits: int
+) -> Banding | None:
+    """Return the fewest bands of `rows` rows that reach the recall; None if none do."""
+    bands = np.arange(1, permutations // rows + 1)
+    single = float(candidate_probability(similarity, Banding(1, rows), stored_bits=stored_bits))
+    with np.errstate(divide="ignore"):
+        found = -np.expm1(bands * np.log1p(-single))
+    enough = np.flatnonzero(found >= recall)
+    return Banding(int(bands[enough[0]]), rows) if len(enough) else None
+
+
 def choose(
     permutations: int,
     similarity: float,
@@ -153,7 +165,7 @@ def choose(
     served = [
         banding
         for rows in range(1, permutations + 1)
-        if (banding := _fewest_bands(rows, permutations, similarity, recall, stored_bits))
+        if (banding := fewest_bands(rows, permutations, similarity, recall, stored_bits))
         and (bands_max is None or banding.bands <= bands_max)
     ]
     if not served:
@@ -173,15 +185,3 @@ def choose(
         return banding.bands * LOOKUP_COST + candidates
 
     return min(served, key=cost)
-
-
-def _fewest_bands(
-    rows: int, permutations: int, similarity: float, recall: float, stored_bits: int
-) -> Banding | None:
-    """Return the fewest bands of `rows` rows that reach the recall; None if none do."""
-    bands = np.arange(1, permutations // rows + 1)
-    single = float(candidate_probability(similarity, Banding(1, rows), stored_bits=stored_bits))
-    with np.errstate(divide="ignore"):
-        found = -np.expm1(bands * np.log1p(-single))
-    enough = np.flatnonzero(found >= recall)
-    return Banding(int(bands[enough[0]]), rows) if len(enough) else None

@@ -203,22 +203,25 @@ def test_progress_counts_the_rows_with_text():
     assert seen == [2]
 
 
-def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch):
-    monkeypatch.setattr("simdb.deduplication.within.STORED_ROWS", 50)
+@pytest.mark.parametrize(
+    ("constant", "settings"), [("SIGNED_ROWS", {}), ("STORED_ROWS", {"policy": "connected"})]
+)
+def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, settings):
+    monkeypatch.setattr(f"simdb.deduplication.within.{constant}", 50)
     seen = []
 
-    found = simdb.deduplicate(TEXTS, progress=seen.append)
+    found = simdb.deduplicate(TEXTS, progress=seen.append, **settings)
 
     assert seen == [50, 100, 150, COUNT]
-    assert found.kept.tolist() == simdb.deduplicate(TEXTS).kept.tolist()
+    assert found.kept.tolist() == simdb.deduplicate(TEXTS, **settings).kept.tolist()
 
 
 def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_time(monkeypatch):
     pytest.importorskip("pyarrow")
-    expected = simdb.deduplicate(TEXTS).removed.to_pylist()
+    expected = simdb.deduplicate(TEXTS, verify="estimate").removed.to_pylist()
     monkeypatch.setattr("simdb.deduplication.within.COMPARED_ROWS", 3)
 
-    found = simdb.deduplicate(TEXTS).removed.to_pylist()
+    found = simdb.deduplicate(TEXTS, verify="estimate").removed.to_pylist()
 
     assert found == expected
     assert len(found) > 3
@@ -258,7 +261,7 @@ def test_the_repr_has_two_lines_with_counts():
 
     assert repr(found) == (
         "<simdb.Deduplicated: 2 of 4 rows kept, 1 removed in 1 group\n"
-        " 1 without text dropped; Jaccard similarity of at least 0.8, 0 pairs decided by their"
+        " 1 without text dropped; Jaccard similarity of at least 0.8, 1 pair decided by their"
         " texts>"
     )
 

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow_texts import text_column
 from simdb.checks import one_of, shown
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.remembered import Remembered
@@ -22,9 +21,8 @@ from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
 from simdb.options import Options
 from simdb.plan.problem import Criterion
+from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.text_column import TextColumn
-from simdb.threads import mapped
 from simdb.values import Id
 from simdb.verification import Verification
 
@@ -34,9 +32,6 @@ VERIFICATIONS = (ESTIMATE, EXACT)
 # Tables are searched for candidates this many standard deviations of an estimate below the
 # threshold, and a candidate that is found counts down to the second number of them.
 SEARCHED_DEVIATIONS, KEPT_DEVIATIONS = 0.5, 3.0
-# A part has texts of about this size, and at most this number of pairs.
-PART_BYTES = 1 << 23
-PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -93,7 +88,7 @@ class Judge:
         self._exact = exact
         self.texts = texts
         self._remembered = Remembered(0) if remembered is None else remembered
-        self._count = PART_PAIRS_FIRST  # of the next part
+        self._pairs = ExactPairs(exact)
 
     @property
     def estimated_least(self) -> float:
@@ -133,49 +128,16 @@ class Judge:
         known = self._remembered.find(left[order], right[order])
         is_new = np.isnan(known)
         yield order[~is_new], known[~is_new]
-        for chosen, exact in self._parts(state, couples, order[is_new]):
+
+        def read(ordinals: U32) -> Sequence[Any]:
+            return self.texts(state, ordinals)
+
+        parts = self._pairs.parts(read, left, right, order[is_new], state.threads)
+        for chosen, exact in parts:
             yield chosen, exact
             is_decided = ~np.isnan(exact)
             some = chosen[is_decided]
             self._remembered.add(left[some], right[some], exact[is_decided])
-
-    def _parts(self, state: State, couples: Couples, order: I64) -> Iterator[tuple[I64, F32]]:
-        """Yield what `_decided` does, by reading the texts of the pairs at `order`."""
-
-        def measure(part: "_Part") -> tuple[I64, F32]:
-            values = self._exact.of_pairs(part.texts, part.left, part.right)
-            values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
-            return part.chosen, values
-
-        yield from mapped(measure, self._read(state, couples, order), state.threads)
-
-    def _read(self, state: State, couples: Couples, order: I64) -> Iterator["_Part"]:
-        """Yield the pairs in parts, with the texts of each part.
-
-        The number of pairs of a part follows from the size of the texts of the part before it.
-        """
-        start = 0
-        while start < len(order):
-            chosen = order[start : start + self._count]
-            both = np.concatenate([couples.left[chosen], couples.right[chosen]])
-            ordinals, positions = np.unique(both, return_inverse=True)
-            texts, is_unknown = _complete(self.texts(state, ordinals), len(ordinals))
-            left, right = positions[: len(chosen)], positions[len(chosen) :]
-            yield _Part(chosen, texts, is_unknown, left, right)
-            start += len(chosen)
-            suggested = PART_BYTES * len(chosen) // max(_size_bytes(texts), 1)
-            self._count = max(1, min(PART_PAIRS_MOST, 2 * self._count, suggested))
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some pairs: their positions among all pairs, and the positions of their texts."""
-
-    chosen: I64
-    texts: Sequence[Any]
-    is_unknown: npt.NDArray[np.bool_]
-    left: I64
-    right: I64
 
 
 def check_verification(verify: object, texts: object) -> bool:
@@ -269,20 +231,3 @@ def _reader_of(texts: Texts) -> Reader:
 
 def _from_mapping(texts: Mapping[Id, Any]) -> Callable[[list[Id]], Sequence[Any]]:
     return lambda ids: [texts.get(id) for id in ids]
-
-
-def _complete(texts: Any, count: int) -> tuple[Sequence[Any], npt.NDArray[np.bool_]]:
-    """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
-    column = text_column(texts)
-    if column is not None:
-        return column.filled(), column.lengths < 0
-    is_unknown = np.fromiter((text is None for text in texts), np.bool_, count)
-    if not is_unknown.any():
-        return texts, is_unknown
-    return ["" if text is None else text for text in texts], is_unknown
-
-
-def _size_bytes(texts: Sequence[Any]) -> int:
-    if isinstance(texts, TextColumn):
-        return int(texts.lengths.sum())
-    return sum(map(len, texts))

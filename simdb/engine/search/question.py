@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from simdb.bits import FINGERPRINT_BITS
-from simdb.checks import is_one_of, one_of, shown
+from simdb.checks import is_one_of, one_of, share, shown
 from simdb.engine.state.staged import Counts
 from simdb.errors import InputError, OptionError
 from simdb.options import (
@@ -76,7 +76,7 @@ class Question:
             else:
                 distance = options.distance
         if similarity is not None:
-            _check_share("similarity", similarity)
+            share("similarity", similarity)
             if not is_weighted:
                 raise OptionError(
                     "similarity= needs a query with weights; for a ready fingerprint without"
@@ -89,7 +89,7 @@ class Question:
         if recall is None:
             recall = options.recall
         else:
-            _check_share("recall", recall)
+            share("recall", recall)
         method = AUTO if how.method is None else how.method
         one_of("search", method, MINHASH_METHODS if options.is_minhash else METHODS)
         self._check_probing(how)
@@ -232,9 +232,3 @@ def _is_whole(value: object, most: int) -> bool:
         and not isinstance(value, bool)
         and 0 <= int(value) <= most
     )
-
-
-def _check_share(name: str, value: object) -> None:
-    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= 1:  # type: ignore[operator]
-        raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}")

@@ -1,0 +1,284 @@
+"""Minima: which documents of one run may be alike, from their minima in bands, without a database.
+
+Two documents with the Jaccard similarity s agree in a minimum with probability s, so they share a
+band of r minima with probability s^r, and at least one of b bands with 1 - (1 - s^r)^b (Broder
+1997; Leskovec, Rajaraman & Ullman 2020, section 3.4).  Only the keys of the bands are kept, 32 bits
+each, and each table of them is sorted once.
+"""
+
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.index.banding import (
+    Background,
+    Banding,
+    background_of,
+    band_keys,
+    expected_candidates,
+    fewest_bands,
+)
+from simdb.minhash import PERMUTATIONS_MOST, PERMUTATIONS_STEP, Minhash
+from simdb.options import Simhash
+from simdb.resources import Resources
+from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
+from simdb.sketch.permutations import narrowed, permutations_of
+from simdb.text_column import TextColumn
+from simdb.threads import mapped
+
+# Texts decide which candidates match, so nearly all matches should be candidates.  No number of
+# bands makes it all of them.
+USUAL_RECALL, RECALL_MOST = 0.9999, 0.999999
+# What a document costs, in nanoseconds: a minimum of a text of 1 kB, a table, and a candidate.
+MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 40.0, 150.0
+# The similarity of unrelated documents is learnt from the pairs of so many.
+SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 128
+# More similar ones are copies of one page, which say nothing of other pages.
+UNRELATED_BELOW = 0.5
+# Candidates are compared by so many minima of 8 bits, before their texts are.
+COMPARED_MINIMA = 64
+# More bytes wait in a temporary file.
+HELD_BYTES = 1 << 28
+KEY_BITS = 32
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Texts = Sequence[Any] | TextColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Documents that share the key of a band: members uint32[e], bucket i from offsets[i] on.
+
+    A bucket has at least two documents, in ascending order.  `bands` int64[b + 1]: where the
+    buckets of each band begin.
+    """
+
+    offsets: I64
+    members: U32
+    bands: I64
+
+
+def banding_for(
+    similarity: float,
+    documents: float,
+    recall: float | None = None,
+    background: Background | None = None,
+) -> Banding | None:
+    """Return the bands of least cost that make documents of `similarity` candidates.
+
+    That is with the probability `recall`, and with a larger one for more similar ones.
+    `background`: the similarities of unrelated documents; None for those of an unknown collection.
+    Returns None if there are none for a signature of the usual size.
+    """
+    wanted = USUAL_RECALL if recall is None else max(recall, USUAL_RECALL)
+    wanted = min(wanted, RECALL_MOST)
+    every = [
+        banding
+        for rows in range(1, PERMUTATIONS_MOST + 1)
+        if (banding := fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS))
+    ]
+
+    def cost(banding: Banding) -> float:
+        found = expected_candidates(documents, banding, background=background)
+        minima = max(banding.bands * banding.rows, COMPARED_MINIMA)
+        return minima * MINIMUM_COST + banding.bands * TABLE_COST + found * CANDIDATE_COST
+
+    return min(every, key=cost, default=None)
+
+
+class Signed(NamedTuple):
+    """Some documents as they are kept, see `Minima`."""
+
+    keys: U32  # uint32[b, n]: a key for each band
+    minima: U8  # uint8[n, COMPARED_MINIMA]
+    is_empty: npt.NDArray[np.bool_]  # without features
+
+
+class Minima:
+    """The documents of one run, in the order in which they are added.
+
+    Each is kept by the keys of its bands and by its first minima, cut to 8 bits, which tell most
+    pairs that share a band by chance from those that match.
+    """
+
+    def __init__(
+        self,
+        sketch: Simhash | Minhash,
+        banding: Banding,
+        resources: Resources = NO_RESOURCES,
+        allowed: Collection[str] = (),
+    ) -> None:
+        """Take features as `sketch` does; see `Sketcher` for the other arguments."""
+        self.banding = banding
+        self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
+        self._keys, self._minima = _Blocks(), _Blocks()
+        self._empty: list[npt.NDArray[np.bool_]] = []
+
+    def __enter__(self) -> "Minima":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove the temporary files."""
+        self._keys.close()
+        self._minima.close()
+
+    def sign(self, texts: Texts, *, errors: str = "strict") -> Signed:
+        """Return some texts as they are kept; InputError for one that is not valid Unicode.
+
+        Several threads may call this.
+        """
+        signatures = self._signer.sign(texts, errors=errors)
+        found = band_keys(signatures, self.banding)
+        keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
+        family = permutations_of(self._signer.options)
+        first = np.ascontiguousarray(signatures.minima[:, :COMPARED_MINIMA])
+        cut = family[0], family[1][:COMPARED_MINIMA], family[2][:COMPARED_MINIMA]
+        return Signed(keys, narrowed(first, cut), signatures.is_empty)
+
+    def add(self, signed: Signed) -> None:
+        """Take what `sign` returned."""
+        self._keys.add(signed.keys)
+        self._minima.add(signed.minima)
+        self._empty.append(signed.is_empty)
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return sum(map(len, self._empty))
+
+    @property
+    def is_empty(self) -> npt.NDArray[np.bool_]:
+        """Which documents have no features: bool[n]."""
+        return np.concatenate([np.empty(0, np.bool_), *self._empty])
+
+    def rows(self) -> U8:
+        """Return the minima of all documents: uint8[n, COMPARED_MINIMA]."""
+        return self._minima.whole()
+
+    def buckets(self, order: I64 | None, threads: int) -> Buckets:
+        """Return the documents that share keys, by their places in the order of preference.
+
+        `order` int64[k]: the documents that take part, in that order; None for all as they came.
+        """
+        count = len(self)
+        places = np.arange(count, dtype=np.uint32)
+        takes_part = ~self.is_empty
+        if order is not None:
+            places[order] = np.arange(len(order), dtype=np.uint32)
+            is_chosen = np.zeros(count, np.bool_)
+            is_chosen[order] = True
+            takes_part &= is_chosen
+
+        def shared(band: int) -> tuple[I64, U32]:
+            parts = [block[band] for block in self._keys.parts()]
+            return _shared(np.concatenate([np.empty(0, np.uint32), *parts]), places, takes_part)
+
+        found = list(mapped(shared, range(self.banding.bands), threads))
+        sizes = [np.diff(offsets) for offsets, _ in found]
+        offsets = np.concatenate([[0], *sizes]).cumsum(dtype=np.int64)
+        members = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
+        bands = np.cumsum([0, *map(len, sizes)], dtype=np.int64)
+        return Buckets(offsets, members, bands)
+
+
+class _Blocks:
+    """Arrays, one after the other, in memory or, if they are large, in a temporary file."""
+
+    def __init__(self) -> None:
+        self._held: list[npt.NDArray[Any]] = []
+        self._shapes: list[tuple[int, ...]] = []  # of the blocks in the file
+        self._size = 0
+        self._file: Any = None
+
+    def add(self, block: npt.NDArray[Any]) -> None:
+        """Append an array."""
+        self._held.append(block)
+        self._size += block.nbytes
+        if self._size > HELD_BYTES:
+            self._spill()
+
+    def parts(self) -> list[npt.NDArray[Any]]:
+        """Return the arrays."""
+        if not self._shapes:
+            return self._held
+        every = np.memmap(self._file, self._dtype, "r")
+        ends = np.cumsum([prod(shape) for shape in self._shapes])
+        mapped_parts = np.split(every, ends[:-1])
+        return [
+            *(part.reshape(shape) for part, shape in zip(mapped_parts, self._shapes, strict=True)),
+            *self._held,
+        ]
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return the arrays, of rows of one width, as one."""
+        if self._shapes:
+            self._spill()
+            every: npt.NDArray[Any] = np.memmap(self._file, self._dtype, "r")
+            return every.reshape(-1, *self._shapes[0][1:])
+        if len(self._held) != 1:
+            self._held = (
+                [np.concatenate(self._held)] if self._held else [np.empty((0, 1), np.uint8)]
+            )
+        return self._held[0]
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _spill(self) -> None:
+        """Move what is in memory into the file."""
+        if self._file is None:
+            # `close` closes it.
+            self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        for block in self._held:
+            self._dtype = block.dtype
+            self._file.write(block.data)
+            self._shapes.append(block.shape)
+        self._file.flush()
+        self._held, self._size = [], 0
+
+
+def _shared(keys: U32, places: U32, takes_part: npt.NDArray[np.bool_]) -> tuple[I64, U32]:
+    """Return the offsets and the members of the buckets of one band."""
+    whole = (keys.astype(np.uint64) << np.uint64(32) | places)[takes_part]
+    whole.sort()
+    sorted_keys = (whole >> np.uint64(32)).astype(np.uint32)
+    is_same = np.zeros(len(whole) + 1, np.bool_)
+    np.equal(sorted_keys[1:], sorted_keys[:-1], out=is_same[1:-1])
+    # A document is in a bucket if it has the key of its neighbour on either side.
+    is_in = is_same[:-1] | is_same[1:]
+    members = whole[is_in].astype(np.uint32)
+    starts = np.flatnonzero(~is_same[:-1][is_in])
+    return np.append(starts, len(members)).astype(np.int64), members
+
+
+def signer_of(
+    sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
+) -> MinHashSigner:
+    """Return what makes at least so many minima of the features that `sketch` takes."""
+    whole = -(-minima // PERMUTATIONS_STEP) * PERMUTATIONS_STEP
+    made = Minhash(**sketch.feature_settings, permutations=max(whole, COMPARED_MINIMA))
+    return MinHashSigner(made, resources, allowed)
+
+
+def background_in(texts: Texts, signer: MinHashSigner) -> Background | None:
+    """Return how similar unrelated texts are, estimated by their minima; None for too few texts."""
+    if len(texts) < SAMPLED_DOCUMENTS:
+        return None
+    minima = signer.sign(texts[:SAMPLED_DOCUMENTS], errors="replace").minima
+    shares = [
+        (minima[at + 1 :] == minima[at]).mean(axis=1, dtype=np.float32)
+        for at in range(len(minima) - 1)
+    ]
+    every = np.concatenate(shares)
+    unrelated = every[every < UNRELATED_BELOW]
+    return background_of(unrelated) if len(unrelated) else None

@@ -1,0 +1,199 @@
+"""Stars: which documents of one run stay, and which of them stands for each of the others.
+
+Documents are taken in order of preference: one that matches none of those that stay, stays.  So a
+document is compared with those that stay, never with those that go, and a page with any number of
+near copies costs what the pages that stay cost.
+
+Two kinds of rounds decide them, and neither changes the answer.  A round of *heads*: the document
+that is the first of all its buckets stays, and what matches it goes.  That decides families and
+floods of copies.  What is left are documents that share a bucket by chance or boilerplate, and most
+of them stay, so a round of a *window* takes the next documents in the order and compares them with
+each other: those that stay are then compared with all that come later.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.deduplication.minima import Buckets
+
+# Rounds of heads go on while each decides this share of what is left.
+HEADS_SHARE = 0.125
+# A window has so many documents at first; then so many for each one of the last that stayed.
+WINDOW_FIRST, WINDOW_GROWTH = 1 << 6, 8
+# They are in at most about so many pairs.
+WINDOW_PAIRS = 1 << 22
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+# From pairs of documents, left[i] and right[i], to their similarities; less than any match for a
+# pair that surely does not match.
+Compare = Callable[[U32, U32], F32]
+
+
+@dataclass(frozen=True, slots=True)
+class Stars:
+    """What became of n documents: those that go, ascending, what stays for each, how similar.
+
+    `removed` and `leaders` uint32[k], `similarities` float32[k].
+    """
+
+    removed: U32
+    leaders: U32
+    similarities: F32
+
+
+def find_stars(buckets: Buckets, count: int, least: float, compare: Compare) -> Stars:
+    """Decide `count` documents, by the pairs in `buckets` that have the similarity `least`."""
+    rounds = _Rounds(buckets, count, least, compare)
+    before = len(rounds.members)
+    while before:
+        rounds.decide_heads()
+        left = len(rounds.members)
+        if left > (1 - HEADS_SHARE) * before:
+            break
+        before = left
+    size = WINDOW_FIRST
+    while len(rounds.members):
+        size = max(WINDOW_FIRST, WINDOW_GROWTH * rounds.decide_window(size))
+    removed = np.flatnonzero(rounds.owners != np.arange(count, dtype=np.uint32)).astype(np.uint32)
+    return Stars(removed, rounds.owners[removed], rounds.similarities[removed])
+
+
+class _Rounds:
+    """The decisions so far, and the buckets with the documents that are undecided.
+
+    `owners` uint32[n]: what stands for each document, itself if it stays.
+    """
+
+    def __init__(self, buckets: Buckets, count: int, least: float, compare: Compare) -> None:
+        self.members = buckets.members
+        self.owners = np.arange(count, dtype=np.uint32)
+        self.similarities = np.zeros(count, np.float32)
+        self._sizes = np.diff(buckets.offsets)
+        # The band of each bucket.
+        self._bands = np.repeat(np.arange(len(buckets.bands) - 1), np.diff(buckets.bands))
+        self._is_decided = np.zeros(count, np.bool_)
+        self._least = np.float32(least)
+        self._compare = compare
+
+    def decide_heads(self) -> None:
+        """Let the documents stay that are the first of all their buckets."""
+        firsts = np.cumsum(self._sizes) - self._sizes
+        heads = self.members[firsts]
+        is_other = np.ones(len(self.members), np.bool_)
+        is_other[firsts] = False
+        is_leader = np.zeros(len(self.owners), np.bool_)
+        is_leader[heads] = True
+        is_leader[self.members[is_other]] = False
+        is_other &= np.repeat(is_leader[heads], self._sizes)
+        leaders, others = np.repeat(heads, self._sizes)[is_other], self.members[is_other]
+        is_new = self._is_new(leaders, others, np.repeat(self._bands, self._sizes)[is_other])
+        self._claim(*self._matching(_pairs(leaders[is_new], others[is_new])))
+        self._is_decided |= is_leader
+        self._drop_decided()
+
+    def decide_window(self, size: int) -> int:
+        """Decide the next documents, about `size` of them; return how many of them stay."""
+        # A document is in at most as many pairs as its buckets have members.
+        weights = np.bincount(self.members, np.repeat(self._sizes, self._sizes))
+        waiting = np.flatnonzero(weights)[:size]
+        window = waiting[: max(1, int(np.searchsorted(weights[waiting].cumsum(), WINDOW_PAIRS)))]
+        end = window[-1] + 1
+        is_inside = self.members < end
+        bucket = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        inside = np.bincount(bucket[is_inside], minlength=len(self._sizes))
+        self._settle(*self._matching(_among(self.members[is_inside], inside)))
+        stays = self.owners[window] == window
+        self._is_decided[window] = True
+        # Those that stay, with all later documents in their buckets.
+        is_leader = np.zeros(len(self.owners), np.bool_)
+        is_leader[window[stays]] = True
+        leading = is_inside & is_leader[self.members]
+        leaders = np.bincount(bucket[leading], minlength=len(self._sizes))
+        later = self._sizes - inside
+        pairs = _across(self.members[leading], leaders, self.members[~is_inside], later)
+        self._claim(*self._matching(pairs))
+        self._drop_decided()
+        return int(np.count_nonzero(stays))
+
+    def _is_new(self, leaders: U32, others: U32, bands: I64) -> Bools:
+        """Tell which pairs differ from those in the bands before: most are the same in all bands.
+
+        A document is in one bucket of a band.
+        """
+        latest = self.owners.copy()  # what a document was paired with last
+        is_new = np.zeros(len(leaders), np.bool_)
+        edges = np.searchsorted(bands, np.arange(int(bands[-1]) + 2) if len(bands) else [0])
+        for start, stop in pairwise(edges.tolist()):
+            part = slice(start, stop)
+            is_new[part] = latest[others[part]] != leaders[part]
+            latest[others[part]] = leaders[part]
+        return is_new
+
+    def _matching(self, pairs: U64) -> tuple[U32, U32, F32]:
+        """Return the pairs that match, in the order of their left documents."""
+        left, right = (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+        found = self._compare(left, right)
+        is_match = found >= self._least
+        return left[is_match], right[is_match], found[is_match]
+
+    def _claim(self, left: U32, right: U32, similarities: F32) -> None:
+        """Let the first of the `left`, which stay, that matches a document stand for it."""
+        claimed, first = np.unique(right, return_index=True)
+        self.owners[claimed] = left[first]
+        self.similarities[claimed] = similarities[first]
+        self._is_decided[claimed] = True
+
+    def _settle(self, left: U32, right: U32, similarities: F32) -> None:
+        """Decide documents that match each other, in their order."""
+        gone: set[int] = set()
+        chosen = []
+        for at, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+            # All that could stand for `one` come before it, so it is decided by now.
+            if one not in gone and other not in gone:
+                gone.add(other)
+                chosen.append(at)
+        self._claim(left[chosen], right[chosen], similarities[chosen])
+
+    def _drop_decided(self) -> None:
+        """Leave decided documents out of the buckets, and then buckets of one document."""
+        is_in = ~self._is_decided[self.members]
+        firsts = np.cumsum(self._sizes) - self._sizes
+        sizes = np.add.reduceat(is_in, firsts, dtype=np.int64) if len(firsts) else self._sizes
+        is_in &= np.repeat(sizes > 1, self._sizes)
+        self.members, self._bands = self.members[is_in], self._bands[sizes > 1]
+        self._sizes = sizes[sizes > 1]
+
+
+def _pairs(left: U32, right: U32) -> U64:
+    """Return each pair once, in ascending order, as one word."""
+    return np.unique(left.astype(np.uint64) << np.uint64(32) | right)
+
+
+def _among(members: U32, sizes: I64) -> U64:
+    """Return all pairs within the buckets, which have `sizes`, each pair once."""
+    # Each member is paired with those after it in its bucket.
+    ends = np.repeat(np.cumsum(sizes), sizes)
+    after = ends - np.arange(len(members)) - 1
+    left = np.repeat(members, after)
+    return _pairs(left, members[_runs(np.arange(1, len(members) + 1), after)])
+
+
+def _across(left: U32, left_sizes: I64, right: U32, right_sizes: I64) -> U64:
+    """Return all pairs of a left and a right member of the same bucket, each pair once."""
+    each = np.repeat(right_sizes, left_sizes)
+    starts = np.repeat(np.cumsum(right_sizes) - right_sizes, left_sizes)
+    return _pairs(np.repeat(left, each), right[_runs(starts, each)])
+
+
+def _runs(starts: I64, sizes: I64) -> I64:
+    """Return the numbers from each start on, as many as the size says, one after the other."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))

@@ -1,0 +1,101 @@
+"""Exact pairs: the exact similarities of many pairs, of documents whose texts are read for it.
+
+Pairs are compared in parts whose texts have a bounded size, side by side.  A text is read, and its
+features are counted, once in a part.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.arrow_texts import text_column
+from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.text_column import TextColumn
+from simdb.threads import mapped
+
+# A part has texts of about this size, and at most this number of pairs.
+PART_BYTES = 1 << 23
+PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+# From ascending numbers of documents to their texts.
+Read = Callable[[U32], Sequence[Any]]
+
+
+class ExactPairs:
+    """Compares pairs of documents, which are given by numbers, and whose texts `read` returns.
+
+    `read` takes ascending numbers, and returns None for a text that is not known.  Only the
+    caller's thread calls it.
+    """
+
+    def __init__(self, exact: ExactSimilarity) -> None:
+        """Compare by `exact`."""
+        self.exact = exact
+        self._count = PART_PAIRS_FIRST  # the pairs of the next part
+
+    def parts(
+        self, read: Read, left: U32, right: U32, order: I64, threads: int
+    ) -> Iterator[tuple[I64, F32]]:
+        """Yield positions of some pairs, and their similarities, NaN if a text is not known.
+
+        `order`: the positions to compare.  Pairs of one left document are best one after the other.
+        """
+
+        def measure(part: "_Part") -> tuple[I64, F32]:
+            values = self.exact.of_pairs(part.texts, part.left, part.right)
+            values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
+            return part.chosen, values
+
+        yield from mapped(measure, self._cut(read, left, right, order), threads)
+
+    def _cut(self, read: Read, left: U32, right: U32, order: I64) -> Iterator["_Part"]:
+        """Yield the pairs in parts, with the texts of each part.
+
+        The number of pairs of a part follows from the size of the texts of the part before it.
+        """
+        start = 0
+        while start < len(order):
+            chosen = order[start : start + self._count]
+            both = np.concatenate([left[chosen], right[chosen]])
+            numbers, positions = np.unique(both, return_inverse=True)
+            texts, is_unknown = _complete(read(numbers), len(numbers))
+            yield _Part(
+                chosen, texts, is_unknown, positions[: len(chosen)], positions[len(chosen) :]
+            )
+            start += len(chosen)
+            suggested = PART_BYTES * len(chosen) // max(_size_bytes(texts), 1)
+            self._count = max(1, min(PART_PAIRS_MOST, 2 * self._count, suggested))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some pairs: their positions among all pairs, and the positions of their texts."""
+
+    chosen: I64
+    texts: Sequence[Any]
+    is_unknown: npt.NDArray[np.bool_]
+    left: I64
+    right: I64
+
+
+def _complete(texts: Any, count: int) -> tuple[Sequence[Any], npt.NDArray[np.bool_]]:
+    """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
+    column = text_column(texts)
+    if column is not None:
+        return column.filled(), column.lengths < 0
+    is_unknown = np.fromiter((text is None for text in texts), np.bool_, count)
+    if not is_unknown.any():
+        return texts, is_unknown
+    return ["" if text is None else text for text in texts], is_unknown
+
+
+def _size_bytes(texts: Sequence[Any]) -> int:
+    if isinstance(texts, TextColumn):
+        return int(texts.lengths.sum())
+    return sum(map(len, texts))

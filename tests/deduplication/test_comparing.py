@@ -1,0 +1,60 @@
+"""Candidates are decided by their texts; those that surely do not match are not read."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.deduplication import comparing
+from simdb.deduplication.comparing import Comparing
+from simdb.deduplication.minima import Minima
+from simdb.index.banding import Banding
+from simdb.resources import Resources
+from simdb.sketch.exact_similarity import ExactSimilarity
+
+SKETCH = simdb.Simhash()
+WORDS = [f"w{at}" for at in range(40)]
+# The last text shares nothing with the others.
+TEXTS = [
+    " ".join([*WORDS[:at], *(f"v{at}x{i}" for i in range(40 - at))]) for at in range(40, -1, -4)
+]
+
+
+def jaccard(one, other):
+    first, second = (
+        {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
+        for words in (TEXTS[one].split(), TEXTS[other].split())
+    )
+    return len(first & second) / len(first | second)
+
+
+@pytest.mark.parametrize("part", [1, 3, 1 << 15])
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_pairs_have_their_exact_similarity_unless_they_surely_do_not_match(
+    monkeypatch, part, is_reversed, threads
+):
+    monkeypatch.setattr(comparing, "PART_PAIRS", part)
+    asked = set()
+
+    def texts(positions):
+        asked.update(positions.tolist())
+        return [TEXTS[at] for at in positions.tolist()]
+
+    with Minima(SKETCH, Banding(2, 2)) as kept:
+        kept.add(kept.sign(TEXTS))
+        rows = kept.rows()
+    order = np.arange(len(TEXTS))[::-1] if is_reversed else None
+    exact = ExactSimilarity(SKETCH, Resources(), ())
+    compare = Comparing(exact, 0.8, rows, texts, order, threads)
+    left, right = np.triu_indices(len(TEXTS), 1)
+
+    found = compare(left.astype(np.uint32), right.astype(np.uint32))
+
+    place = range(len(TEXTS)) if order is None else order.tolist()
+    truth = np.array(
+        [jaccard(place[one], place[other]) for one, other in zip(left, right, strict=True)]
+    )
+    np.testing.assert_allclose(found[truth >= 0.8], truth[truth >= 0.8], rtol=1e-6)
+    assert (found[truth < 0.8] < 0.8).all()
+    assert compare.counts.judged < len(left)
+    assert len(TEXTS) - 1 not in asked

@@ -1,0 +1,98 @@
+"""Candidates of one run from their minima: which pairs share a bucket, and how they are kept."""
+
+import random
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.deduplication import minima
+from simdb.deduplication.minima import (
+    COMPARED_MINIMA,
+    Minima,
+    background_in,
+    banding_for,
+    signer_of,
+)
+from simdb.index.banding import Banding, candidate_probability
+from simdb.resources import Resources
+
+SKETCH = simdb.Simhash()
+
+
+def texts_of(count, seed=1):
+    chance = random.Random(seed)
+    made = [" ".join(f"w{chance.randrange(50)}" for _ in range(12)) for _ in range(count)]
+    return [made[chance.randrange(count)] if chance.random() < 0.4 else each for each in made]
+
+
+def pairs_of(buckets):
+    """Returns the pairs of members of a bucket, by band."""
+    found = []
+    for band in range(len(buckets.bands) - 1):
+        pairs = set()
+        for bucket in range(buckets.bands[band], buckets.bands[band + 1]):
+            inside = buckets.members[buckets.offsets[bucket] : buckets.offsets[bucket + 1]].tolist()
+            assert inside == sorted(inside)
+            assert len(inside) > 1
+            pairs |= {(one, other) for one in inside for other in inside if one < other}
+        found.append(pairs)
+    return found
+
+
+@pytest.mark.parametrize("held", [1 << 28, 100, 0])
+@pytest.mark.parametrize("order", [None, "reversed", "some"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, order, threads):
+    monkeypatch.setattr(minima, "HELD_BYTES", held)
+    texts = [*texts_of(60), "", "   "]
+    banding = Banding(5, 2)
+    places = {None: None, "reversed": np.arange(62)[::-1], "some": np.arange(3, 40)}[order]
+
+    with Minima(SKETCH, banding) as kept:
+        for start in range(0, 62, 7):
+            kept.add(kept.sign(texts[start : start + 7]))
+        found = pairs_of(kept.buckets(places, threads))
+        rows = kept.rows()
+
+    signatures = signer_of(SKETCH, 10, Resources(), ()).sign(texts).minima
+    chosen = range(62) if places is None else places.tolist()
+    for band, pairs in enumerate(found):
+        part = slice(2 * band, 2 * band + 2)
+        assert pairs == {
+            (one, other)
+            for one, left in enumerate(chosen) for other, right in enumerate(chosen)
+            if one < other and left < 60 and right < 60
+            and (signatures[left, part] == signatures[right, part]).all()
+        }  # fmt: skip
+    assert rows.shape == (62, COMPARED_MINIMA)
+
+
+def test_no_documents_share_nothing():
+    with Minima(SKETCH, Banding(3, 2)) as kept:
+        kept.add(kept.sign([]))
+
+        assert pairs_of(kept.buckets(None, 1)) == [set()] * 3
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.9, 1.0])
+@pytest.mark.parametrize("recall", [None, 0.5, 0.99999, 1.0])
+def test_the_bands_make_candidates_of_what_is_alike(similarity, recall):
+    banding = banding_for(similarity, 1e6, recall)
+
+    wanted = max(recall or 0, minima.USUAL_RECALL)
+    assert candidate_probability(similarity, banding) >= min(wanted, minima.RECALL_MOST)
+    assert banding.bands * banding.rows <= 1024
+
+
+def test_texts_that_share_much_need_longer_bands():
+    unlike = [f"{at} " + " ".join(f"w{at}x{i}" for i in range(30)) for at in range(600)]
+    alike = [f"{at} " + " ".join(f"w{i if i < 20 else at * 40 + i}" for i in range(30))
+             for at in range(600)]  # fmt: skip
+    signer = signer_of(SKETCH, 128, Resources(), ())
+
+    few = banding_for(0.8, 1e6, None, background_in(unlike, signer))
+    many = banding_for(0.8, 1e6, None, background_in(alike, signer))
+
+    assert few.rows < many.rows
+    assert background_in(unlike[:100], signer) is None

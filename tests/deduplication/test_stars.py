@@ -1,0 +1,92 @@
+"""Which documents stay, against a double loop, whatever the buckets and the rounds are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simdb.deduplication import stars
+from simdb.deduplication.minima import Buckets
+from simdb.deduplication.stars import find_stars
+
+COUNT = 24
+LEAST = 0.8
+
+
+def buckets_of(bands):
+    """Returns buckets from a key for each document, of each band."""
+    members, offsets, firsts = [], [0], [0]
+    for keys in bands:
+        for key in sorted(set(keys)):
+            inside = [place for place, each in enumerate(keys) if each == key]
+            if len(inside) > 1:
+                members += inside
+                offsets.append(len(members))
+        firsts.append(len(offsets) - 1)
+    return Buckets(np.array(offsets), np.array(members, np.uint32), np.array(firsts))
+
+
+def similar(one, other, seed):
+    return 0.9 if hash((min(one, other), max(one, other), seed)) % 3 == 0 else 0.1
+
+
+def expected(bands, alike):
+    """Returns what stands for each document: the first that stays, is a candidate and matches."""
+    leader = {}
+    for place in range(len(bands[0])):
+        before = [
+            each for each in range(place)
+            if leader[each] == each
+            and any(keys[each] == keys[place] for keys in bands)
+            and alike(each, place) >= LEAST
+        ]  # fmt: skip
+        leader[place] = before[0] if before else place
+    return leader
+
+
+@given(
+    bands=st.lists(
+        st.lists(st.integers(0, 6), min_size=COUNT, max_size=COUNT), min_size=1, max_size=4
+    ),
+    seed=st.integers(0, 1000),
+    share=st.sampled_from([0.125, 2.0]),
+    window=st.sampled_from([(1, 1, 1), (2, 2, 1 << 22), (64, 8, 1 << 22)]),
+)
+@settings(max_examples=600, deadline=None)
+def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window):
+    asked = []
+
+    def compare(left, right):
+        pairs = list(zip(left.tolist(), right.tolist(), strict=True))
+        asked.extend(pairs)
+        return np.array([similar(*pair, seed) for pair in pairs], np.float32)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stars, "HEADS_SHARE", share)
+        names = ("WINDOW_FIRST", "WINDOW_GROWTH", "WINDOW_PAIRS")
+        for name, value in zip(names, window, strict=True):
+            patch.setattr(stars, name, value)
+        found = find_stars(buckets_of(bands), COUNT, LEAST, compare)
+
+    leader = expected(bands, lambda one, other: similar(one, other, seed))
+    assert found.removed.tolist() == [place for place in leader if leader[place] != place]
+    stayed = set(range(COUNT)) - set(found.removed.tolist())
+    for place, chosen, value in zip(*map(np.ndarray.tolist, (
+        found.removed, found.leaders, found.similarities)), strict=True):  # fmt: skip
+        assert chosen in stayed
+        assert value == pytest.approx(similar(chosen, place, seed))
+    assert len(asked) == len(set(asked))
+
+
+def test_copies_of_one_page_are_compared_with_it_alone():
+    asked = []
+
+    def compare(left, right):
+        asked.append(len(left))
+        return np.ones(len(left), np.float32)
+
+    found = find_stars(buckets_of([[0] * 1000, [0] * 1000]), 1000, LEAST, compare)
+
+    assert found.removed.tolist() == list(range(1, 1000))
+    assert set(found.leaders.tolist()) == {0}
+    assert sum(asked) == 999
