@@ -133,8 +133,8 @@ FOLDERS = {
         "parquet_records", "table_records", "reading",
     ],
     "deduplication": [
-        "minima", "stars", "comparing", "alike",
-        "texts", "rows", "result", "question", "within", "against", "deduplicate",
+        "minima", "stars", "comparing", "decided", "alike", "texts", "rows", "result", "question",
+        "by_database", "within", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

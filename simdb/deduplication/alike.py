@@ -4,7 +4,7 @@ Minima in bands say which documents may be alike, and their texts decide.  Docum
 arrays: their minima, and what becomes of each; the texts are asked for where they are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from simdb.checks import share
 from simdb.deduplication.comparing import Comparing
+from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.minima import (
     SAMPLED_MINIMA,
     Minima,
@@ -20,7 +21,7 @@ from simdb.deduplication.minima import (
     banding_for,
     signer_of,
 )
-from simdb.deduplication.stars import Stars, find_stars
+from simdb.deduplication.stars import find_stars
 from simdb.index.banding import Banding
 from simdb.options import Options
 from simdb.sketch.exact_similarity import JACCARD, ExactSimilarity
@@ -29,7 +30,6 @@ from simdb.sketch.packages import take_resources
 from simdb.threads import mapped
 from simdb.verification import Verification
 
-I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
@@ -74,9 +74,12 @@ class Alike:
         return self._exact.measure == JACCARD and self._banding(1.0) is not None
 
     @property
-    def banding(self) -> Banding | None:
-        """The bands of the minima; None before documents were added."""
-        return None if self._minima is None else self._minima.banding
+    def way(self) -> str:
+        """How candidates are found, in words."""
+        if self._minima is None:
+            return "minima"
+        banding = self._minima.banding
+        return f"minima in {banding.bands} bands of {banding.rows}"
 
     @property
     def empty_count(self) -> int:
@@ -105,23 +108,30 @@ class Alike:
         for signed in mapped(lambda part: minima.sign(part, errors=errors), source, self._threads):
             yield self._added(signed)
 
-    def stars(
-        self, order: I64 | None, texts: Callable[[I64], Sequence[Any]]
-    ) -> tuple[Stars, Verification]:
-        """Return what becomes of the documents, by their places in the `order`.
+    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+        """Return what becomes of the documents.
 
-        `order` int64[k]: positions of documents, those to be preferred first; None for all as they
-        came.  `texts` returns the texts at some positions.
+        `order` int64[k]: their positions, those to be preferred first; None for the order in which
+        they were added.  `texts` returns the texts at some positions.
         """
         minima = self._minima
         if minima is None:
-            nothing = np.empty(0, np.uint32)
+            nothing = np.empty(0, np.int64)
             counts = Verification(self._exact.measure, self.least)
-            return Stars(nothing, nothing, np.empty(0, np.float32)), counts
+            return Decided(nothing, nothing, np.empty(0, np.float32), None, counts)
         buckets = minima.buckets(order, self._threads)
         compare = Comparing(self._exact, self.least, minima.rows(), texts, order, self._threads)
         count = len(minima) if order is None else len(order)
-        return find_stars(buckets, count, self.least, compare), compare.counts
+        stars = find_stars(buckets, count, self.least, compare)
+        removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
+        if order is None:
+            return Decided(removed, leaders, stars.similarities, None, compare.counts)
+        removed, leaders = order[removed], order[leaders]
+        by_position = np.argsort(removed)
+        return Decided(
+            removed[by_position], leaders[by_position], stars.similarities[by_position], None,
+            compare.counts,
+        )  # fmt: skip
 
     def _added(self, signed: Signed) -> int:
         assert self._minima is not None, "the first part has made it"

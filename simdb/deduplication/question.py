@@ -14,6 +14,7 @@ from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import InputError, OptionError
 from simdb.progress import Report
+from simdb.search import SearchLike
 from simdb.sketch.kinds import AnySketcher
 from simdb.text_sketch import TextSketch
 
@@ -22,7 +23,7 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The arguments of `simdb.deduplicate` that a search takes."""
+    """The arguments of `simdb.deduplicate` and `simdb dedup` that a search takes."""
 
     similarity: float | None
     distance: int | None
@@ -33,6 +34,7 @@ class Question:
     errors: ErrorsName
     threads: int
     progress: Report | None
+    search: SearchLike | None = None
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
@@ -50,6 +52,11 @@ class Question:
     def is_star(self) -> bool:
         """Whether each removed row matches the one that stays."""
         return self.policy == STAR
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is said about fingerprints: no distance, and no method of search."""
+        return self.distance is None and self.search is None
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""

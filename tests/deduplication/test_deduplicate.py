@@ -204,10 +204,12 @@ def test_progress_counts_the_rows_with_text():
 
 
 @pytest.mark.parametrize(
-    ("constant", "settings"), [("SIGNED_ROWS", {}), ("STORED_ROWS", {"policy": "connected"})]
+    ("constant", "settings"),
+    [("within.TAKEN_ROWS", {}), ("within.TAKEN_ROWS", {"policy": "connected"})],
 )
 def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, settings):
-    monkeypatch.setattr(f"simdb.deduplication.within.{constant}", 50)
+    monkeypatch.setattr(f"simdb.deduplication.{constant}", 50)
+    monkeypatch.setattr("simdb.deduplication.by_database.STORED_DOCUMENTS", 70)
     seen = []
 
     found = simdb.deduplicate(TEXTS, progress=seen.append, **settings)
@@ -219,7 +221,7 @@ def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, se
 def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_time(monkeypatch):
     pytest.importorskip("pyarrow")
     expected = simdb.deduplicate(TEXTS, verify="estimate").removed.to_pylist()
-    monkeypatch.setattr("simdb.deduplication.within.COMPARED_ROWS", 3)
+    monkeypatch.setattr("simdb.deduplication.by_database.COMPARED_DOCUMENTS", 3)
 
     found = simdb.deduplicate(TEXTS, verify="estimate").removed.to_pylist()
 

@@ -26,6 +26,8 @@ U32 = npt.NDArray[np.uint32]
 
 def check_keep(keep: object, *, has_texts: bool) -> None:
     """Raise OptionError unless `keep` is a rule, and one that needs no texts where none are."""
+    if isinstance(keep, np.ndarray):
+        return
     rule = keeping.parse(keep)
     if rule.kind in keeping.BY_SIZE and not has_texts:
         raise OptionError(
@@ -34,12 +36,15 @@ def check_keep(keep: object, *, has_texts: bool) -> None:
         )
 
 
-def places_by(state: State, keep: keeping.Keep, judge: Judge | None) -> U32 | None:
+def places_by(state: State, keep: keeping.Keep | U32, judge: Judge | None) -> U32 | None:
     """Return the place of every ordinal in the order by `keep`: uint32[next ordinal].
 
-    None for the order of insertion.  `judge` has the texts.  Raises OptionError if no live document
-    has the field of a rule, InputError for values that cannot be compared with each other.
+    None for the order of insertion.  `keep` can be these places.  `judge` has the texts.  Raises
+    OptionError if no live document has the field of a rule, InputError for values that cannot be
+    compared with each other.
     """
+    if isinstance(keep, np.ndarray):
+        return keep
     rule, count = keeping.parse(keep), state.next_ordinal
     if rule.kind == keeping.FIRST:
         return None

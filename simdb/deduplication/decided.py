@@ -1,0 +1,55 @@
+"""Decided: what became of the documents of one run, in arrays."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.values import offsets_of
+from simdb.verification import Verification
+
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+
+
+class Texts(Protocol):
+    """Returns the texts of documents."""
+
+    def __call__(self, positions: I64, /) -> Any:
+        """Return the texts at some positions, in that order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The documents that go, by their positions in the input; the others stay.
+
+    `removed` and `leaders` int64[k]: a document that goes, ascending, and the one that stays for
+    it; `similarities` float32[k] of both, `distances` int64[k] or None if they are not known.
+    `verification`: what texts have decided; None if they were not asked.
+    """
+
+    removed: I64
+    leaders: I64
+    similarities: F32
+    distances: I64 | None
+    verification: Verification | None
+
+    def groups(self, order: I64 | None) -> tuple[I64, I64, I64]:
+        """Return the groups: where each begins, its members, and the place of each in `removed`.
+
+        The first member of a group stays, and its place is -1.  `order`: the documents, those to be
+        preferred first; groups and members are in that order, None for that of the input.
+        """
+        places = np.arange(len(self.removed))
+        leading, going = self.leaders, self.removed
+        if order is not None:
+            rank = np.empty(int(order.max(initial=-1)) + 1, np.int64)
+            rank[order] = np.arange(len(order))
+            leading, going = rank[leading], rank[going]
+        by_group = np.lexsort((going, leading))
+        leaders, firsts = np.unique(leading[by_group], return_index=True)
+        sizes = np.diff(firsts, append=len(by_group))
+        stays = leaders if order is None else order[leaders]
+        members = np.insert(self.removed[by_group], firsts, stays)
+        return offsets_of(sizes + 1), members, np.insert(places[by_group], firsts, -1)
