@@ -150,7 +150,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         Progress("reading") as progress,
         Spool() as rows,
         texts_by_id(is_needed=given.texts is not None) as older,
-        beginnings_of(results.show) as beginnings,
+        beginnings_of(results.show if job.db else None) as beginnings,
         Origins() as origins,
     ):
         reading = replace(job.reading, origins=origins if _reads_again(job) else None)
@@ -173,7 +173,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
                 origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
-                beginnings,
+                beginnings, given.policy, results.show,
             )  # fmt: skip
             outcome = _found(job, work, older)
             write_results(shown, row_file, _columns(job, is_flat=True))
@@ -201,7 +201,7 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
     """Find the duplicates; `older` takes the texts of --texts."""
     given = job.duplicates
     if job.db is None:
-        return find_groups(work, job.sketch, given.policy)
+        return find_groups(work, job.sketch)
     with open_against(job.db, job.sketch, job.allow, work, must_exist=job.must_exist) as database:
         if older is not None:
             found = read_sources(given.texts or [], job.reading)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import simdb
-from simdb.cli.duplicates.groups import group_rows, temporary_database
 from simdb.cli.options.arguments import Json
 from simdb.cli.options.declare import Option
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import is_table, print_rows, quantity
+from simdb.cli.output.render import is_table, print_rows, quantity, rounded
 from simdb.cli.reading.intake import Intake
+from simdb.outputs.rows import Row
 from simdb.sources.batch import batched
 from simdb.sources.reading import read_folder
 from simdb.sources.records import Reading, Record
@@ -22,8 +22,8 @@ from simdb.sources.records import Reading, Record
 QUERIES = 200
 SHOWN_GROUPS = 10
 EXPLANATION = (
-    "Each file became 64 bits and 128 small weights.  Two files are near-duplicates if the",
-    "estimated cosine of their weights is 0.889 or more.  For your own files: simdb dedup FOLDER",
+    "Two files are near-duplicates if they share 80 % of their runs of three words (Jaccard).  In",
+    "a database each is 64 bits and 128 small weights.  For your own files: simdb dedup FOLDER",
 )
 FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
@@ -33,31 +33,43 @@ def demo(
     json: Json = False,
 ) -> None:
     """Find near-duplicates among the Python files of this machine, and show how long it takes."""
-    with Progress("reading") as progress, temporary_database(simdb.Options()) as database:
+    with Progress("reading") as progress, simdb.open(None) as database:
         intake = Intake(batched(islice(python_files(), limit)), progress)
-        storing = 0.0
-        for batch in intake.batches(database.options.sketch):
-            begun = perf_counter()
-            database.insert_many(batch.ids, batch.texts)
-            storing += perf_counter() - begun
-        reading = progress.elapsed_seconds - storing
+        batches = list(intake.batches(database.options.sketch))
+        reading = progress.elapsed_seconds
+        ids = [id for batch in batches for id in batch.ids]
+        texts = [text for batch in batches for text in batch.texts]
         begun = perf_counter()
-        clusters = database.find_clusters()
-        grouping = perf_counter() - begun
-        rows = sorted(group_rows(database, clusters), key=lambda row: -int(row["size"]))
+        found = simdb.deduplicate(texts, id=ids)
+        finding = perf_counter() - begun
+        begun = perf_counter()
+        database.insert_many(ids, texts)
+        storing = perf_counter() - begun
         query_seconds = _query_seconds(database)
+    similarities = dict(zip(found.removed_ids, found.similarities.tolist(), strict=True))
+    rows = [_row(group, similarities) for group in found.groups]
+    rows.sort(key=lambda row: -int(row["size"]))
     shown = rows[:SHOWN_GROUPS] if is_table(json) else rows
     print_rows(shown, ("representative", "size", "duplicates"), as_json=json)
     megabytes = intake.size_bytes / 1e6
-    speed = megabytes / max(storing, 1e-9)
     progress.note(
         f"read {quantity(intake.documents, 'file')}, {megabytes:,.1f} MB: {reading:.2f} s"
     )
-    progress.note(f"fingerprinted and stored: {storing:.2f} s, {speed:,.0f} MB/s")
-    progress.note(f"found {quantity(len(rows), 'group')} of near-duplicates: {grouping:.3f} s")
+    progress.note(
+        f"found {quantity(len(rows), 'group')} of near-duplicates: {finding:.2f} s,"
+        f" {megabytes / max(finding, 1e-9):,.0f} MB/s"
+    )
+    progress.note(f"stored in a database: {storing:.2f} s")
     progress.note(f"one query among all files: {query_seconds * 1e6:,.0f} us")
     for line in EXPLANATION:
         progress.note(line)
+
+
+def _row(group: simdb.Cluster, similarities: dict[Any, float]) -> Row:
+    """Return a group as a row."""
+    first, *others = group.ids
+    duplicates = [{"id": id, "similarity": rounded(similarities[id])} for id in others]
+    return {"representative": first, "size": len(group), "duplicates": duplicates}
 
 
 def _query_seconds(database: simdb.Database) -> float:

@@ -41,6 +41,11 @@ class Amount:
         """Count bytes that were read."""
         self.read_bytes += count
 
+    @property
+    def total_bytes(self) -> int | None:
+        """The bytes of all sources; None if they are not known."""
+        return self._total_bytes
+
     def share(self) -> float | None:
         """Return the share of the total that was read, 0 to 1; None if it is not known."""
         if not self._total_bytes or self.read_bytes > self._total_bytes:

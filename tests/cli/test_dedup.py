@@ -303,20 +303,23 @@ def interrupt(self):
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("verify", ["exact", "estimate"])
 def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
-    simdb_run, write_lines, monkeypatch
+    simdb_run, write_lines, monkeypatch, verify
 ):
     near = FOX.replace("lazy", "sleepy")
     write_lines(
         "a.jsonl", *[record(str(at), FOX) for at in range(5)], record("n", near),
         *[record(name, SEA) for name in "st"],
     )  # fmt: skip
-    whole = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "-o", "whole.jsonl").rows
-    monkeypatch.setattr("simdb.cli.duplicates.groups.COMPARED_DOCUMENTS", 3)
-    monkeypatch.setattr("simdb.cli.duplicates.groups.COMMITTED_DOCUMENTS", 2)
+    options = ["--similarity", "0.5", "--verify", verify, "-o"]
+    whole = simdb_run("dedup", "a.jsonl", *options, "whole.jsonl").rows
+    monkeypatch.setattr("simdb.cli.duplicates.groups.NAMED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.deduplication.by_database.COMPARED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.deduplication.by_database.STORED_DOCUMENTS", 2)
     monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 2)
 
-    rows = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "-o", "parts.jsonl").rows
+    rows = simdb_run("dedup", "a.jsonl", *options, "parts.jsonl").rows
 
     assert rows == whole
     assert [row["size"] for row in rows] == [6, 2]

@@ -165,7 +165,7 @@ def test_groups_are_written_in_every_format(simdb_run, tmp_path, name):
     ran = simdb_run("dedup", "a.jsonl", "--groups", name)
 
     flat = [
-        {"representative": "x", "size": 3, "id": id, "distance": 0, "similarity": 1.0}
+        {"representative": "x", "size": 3, "id": id, "distance": None, "similarity": 1.0}
         for id in ("w", "y")
     ]
     if name.endswith(".parquet"):
@@ -177,7 +177,7 @@ def test_groups_are_written_in_every_format(simdb_run, tmp_path, name):
         delimiter = "\t" if ".tsv" in name else ","
         lines = unpacked(name).decode().splitlines()
         found = list(csv.DictReader(lines, delimiter=delimiter))
-        flat = [{key: str(value) for key, value in row.items()} for row in flat]
+        flat = [{key: str(value or "") for key, value in row.items()} for row in flat]
     assert sorted(found, key=lambda row: row["id"]) == flat
 
 

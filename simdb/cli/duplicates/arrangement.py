@@ -8,7 +8,6 @@ and lines wait on disk, and only the values that sort them are in memory.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,21 +98,15 @@ class ByRule:
     def _order(self) -> U32:
         """Read all documents; return their positions, sorted by the rule and then by position."""
         preference = Preference(self._work.keep)
-        values: list[Any] = []
         for batch in self._read:
-            values += preference.values(batch)
+            preference.add(batch)
             self._texts.add(batch.texts)
             places = zip(batch.ids, batch.sources, batch.positions, batch.sizes, strict=True)
             self._places.add(list(map(json.dumps, places)))
             self._lines.add(self._work.lines(batch))
             self._sizes += batch.sizes
-        rule = preference.rule
-        if rule.field and values and all(map(keeping.is_missing, values)):
-            raise keeping.no_value(rule)
-        order = keeping.order_of(
-            rule, len(self._sizes),
-            sizes=lambda: np.array(values, np.int64), values=lambda: values, where=self._where,
-        )  # fmt: skip
+        order = preference.order(self._where)
+        assert order is not None, "the order of the input needs no rule"
         return order.astype(np.uint32)
 
     def _where(self, at: int) -> str:

@@ -1,169 +1,127 @@
-"""Groups: finds the groups of near-duplicates within the input, in a temporary database."""
+"""Groups: finds the groups of near-duplicates within the input, by the library's main job."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from itertools import islice
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 import simdb
-from simdb.choices import PolicyName, VerifyName
+from simdb.cli.duplicates.beginnings import text_beginning
+from simdb.cli.duplicates.names import Names
 from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
-from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import match_row, quantity
+from simdb.cli.output.render import rounded
 from simdb.cli.reading.short_hint import is_default
-from simdb.cli.reading.unique_ids import UniqueIds
-from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
-from simdb.engine.search.remembered import Remembered
+from simdb.deduplication.decided import I64, Decided
+from simdb.deduplication.within import within
 from simdb.outputs.rows import Row
-from simdb.sources.batch import Batch
-from simdb.values import Id
+from simdb.text_column import TextColumn
 
-# The members of so many documents of groups are compared with their representatives at a time.
-COMPARED_DOCUMENTS = 1 << 14
-# After so many documents a transaction commits, so that the memory stays bounded.
-COMMITTED_DOCUMENTS = 1 << 18
-# After so many documents the progress is shown again.
-SHOWN_DOCUMENTS = 1 << 12
+# The rows of groups of so many documents are made at a time.
+NAMED_DOCUMENTS = 1 << 14
 
 
-@contextmanager
-def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
-    """Yield a new database in a temporary directory, which is removed afterwards."""
-    with (
-        TemporaryDirectory(prefix="simdb-", ignore_cleanup_errors=True) as folder,
-        simdb.open(folder, "x", options=options, durability="none") as database,
-    ):
-        yield database
-
-
-def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
+def find_groups(work: Work, given: Given) -> Outcome:
     """Put the groups of documents into the rows, and write all other documents to the survivors.
 
     The representative of each group survives, too.  `given` are the sketch options.
     """
     options = simdb.Options(sketch=make_sketch(given))
-    is_exact = work.is_exact(options.sketch)
-    matching = work.matching
+    question = work.question(options.sketch)
+    preference, outcome = Preference(work.keep), Outcome()
+    needs_texts = question.is_exact or work.show is not None
     with (
-        temporary_database(options) as database,
+        within(options, question) as documents,
+        Names() as names,
         LinesAgain(work.origins, work.folder) as lines,
-        TextsAgain(work.origins) if is_exact else nullcontext() as texts,
+        TextsAgain(work.origins) if needs_texts else nullcontext() as again,
     ):
-        ids = UniqueIds(work.progress, database.sketcher)
-        preference = Preference(work.keep)
-        notes_short = is_default(options, matching.similarity, matching.distance)
-        # The texts are added in the order in which the documents are stored.
-        documents = None if texts is None else ByOrdinal(texts.texts, remembered=Remembered())
+        notes_short = is_default(options, question.similarity, question.distance)
 
-        def find_clusters() -> simdb.Clusters:
-            return database.find_clusters(
-                similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
-                search=matching.search, policy=policy, verify=EXACT if is_exact else ESTIMATE,
-                keep=preference.stored_rule(), texts=documents,
-            )  # fmt: skip
+        def read() -> Iterator[list[str] | TextColumn]:
+            for batch in work.intake.batches(options.sketch, notes_short=notes_short):
+                names.add(batch)
+                preference.add(batch)
+                lines.add(batch, work.lines(batch))
+                if again is not None:
+                    again.add(batch)
+                yield batch.texts
 
-        find_clusters()  # of nothing, so that wrong options are found before anything is read
-        batches = work.intake.batches(options.sketch, notes_short=notes_short)
-        while _store_some(work, database, batches, ids, lines, texts, preference):
+        def texts(positions: I64) -> Any:
+            assert again is not None, "only what texts decide asks for them"
+            return again.texts(positions.astype(np.uint32))
+
+        for outcome.stored in documents.add_all(read(), work.intake.expected, errors="strict"):
             pass
+        names.settle(work.progress)
+        outcome.renamed, outcome.empty = names.renamed, documents.empty_count
         work.progress.begin("finding groups")
-        outcome = Outcome(stored=len(database), renamed=ids.renamed)
-        clusters = find_clusters()
-        outcome.add_verification(clusters.verification)
-        for cluster in clusters:
-            outcome.add_group(len(cluster), cluster.representative)
-        work.check_share(outcome)
-        work.progress.begin("comparing the documents of groups")
-        dropped: set[Id] = set()
-        for row in group_rows(database, clusters, documents):
+        order = preference.order(names.where)
+        decided = documents.decide(order, texts)
+        outcome.add_verification(decided.verification)
+
+        def beginnings(positions: I64) -> list[str]:
+            return [text_beginning(text, work.show or 0) or "" for text in texts(positions)]
+
+        read_beginnings = None if work.show is None else beginnings
+        for row in group_rows(decided, order, names, read_beginnings):
+            outcome.add_group(row["size"], row["representative"])
             work.rows.add(row)
-            if work.survivors:
-                dropped.update(each["id"] for each in row["duplicates"])
+        work.check_share(outcome)
         if work.survivors:
             work.progress.begin("writing what is kept")
-            lines.copy(_decisions(database, dropped, work.progress), work.survivors)
+            is_kept = np.ones(outcome.stored, np.bool_)
+            is_kept[decided.removed] = False
+            lines.copy(is_kept, work.survivors)
             work.survivors.finish()
-        outcome.empty = database.stats().empty_count
     return outcome
 
 
-def _store_some(
-    work: Work,
-    database: simdb.Database,
-    batches: Iterator[Batch],
-    ids: UniqueIds,
-    lines: LinesAgain,
-    texts: TextsAgain | None,
-    preference: Preference,
-) -> bool:
-    """Store some batches in one transaction, with their lines and texts; False after the last."""
-    count = 0
-    with database.write() as transaction:
-        for batch in batches:
-            settled, _ = ids.store(
-                batch, transaction,
-                lambda some: transaction.insert_many(
-                    some.ids, some.texts, preference.metadata(some)
-                ),
-            )  # fmt: skip
-            stored = settled.batch
-            lines.add(stored, work.lines(stored))
-            if texts is not None:
-                texts.add(stored)
-            if work.beginnings is not None:
-                work.beginnings.add(stored.ids, stored.texts)
-            count += len(batch)
-            if count >= COMMITTED_DOCUMENTS:
-                return True
-    return False
-
-
-def _decisions(database: simdb.Database, dropped: set[Id], progress: Progress) -> Iterator[bool]:
-    """Yield whether each document is kept, in the order of insertion, which the ids have."""
-    total = len(database)
-    for count, id in enumerate(database):
-        if count % SHOWN_DOCUMENTS == 0:
-            progress.show(quantity(count, "document"), count / total)
-        yield id not in dropped
-
-
 def group_rows(
-    database: simdb.Database, clusters: simdb.Clusters, documents: ByOrdinal | None = None
+    decided: Decided, order: I64 | None, names: Names, read: Callable[[I64], list[str]] | None
 ) -> Iterator[Row]:
-    """Yield a row for each cluster: its representative, its size and its other documents.
+    """Yield a row for each group: its representative, its size and its other documents.
 
-    `documents`: the texts by which documents are compared; None to compare by estimate.
+    `read` returns the beginnings of texts, which the rows then have; None for rows without texts.
     """
-    verify: VerifyName = ESTIMATE if documents is None else EXACT
-    with database.read() as snapshot:
-        for some in _portions(clusters):
-            firsts = [cluster.representative for cluster in some for _ in cluster.ids[1:]]
-            others = [id for cluster in some for id in cluster.ids[1:]]
-            pairs = iter(snapshot.compare(firsts, others, verify=verify, texts=documents))
-            for cluster in some:
-                duplicates = list(islice(pairs, len(cluster) - 1))
-                yield {
-                    "representative": cluster.representative,
-                    "size": len(cluster),
-                    "duplicates": [
-                        match_row(simdb.Match(pair.right, pair.distance, pair.similarity))
-                        for pair in duplicates
-                    ],
-                }
+    offsets, members, places = decided.groups(order)
+    for first, end in _portions(offsets):
+        part = slice(int(offsets[first]), int(offsets[end]))
+        found = _matches(decided, places[part], names.of(members[part]))
+        if read is not None:
+            for row, text in zip(found, read(members[part]), strict=True):
+                row["text"] = text
+        for start, stop in pairwise(offsets[first : end + 1].tolist()):
+            one, *others = found[start - part.start : stop - part.start]
+            shown = {} if read is None else {"text": one["text"]}
+            size = stop - start
+            yield {"representative": one["id"], **shown, "size": size, "duplicates": others}
 
 
-def _portions(clusters: Iterable[simdb.Cluster]) -> Iterator[list[simdb.Cluster]]:
-    """Yield clusters in lists of at least `COMPARED_DOCUMENTS` documents, until few are left."""
-    portion: list[simdb.Cluster] = []
-    count = 0
-    for cluster in clusters:
-        portion.append(cluster)
-        count += len(cluster)
-        if count >= COMPARED_DOCUMENTS:
-            yield portion
-            portion, count = [], 0
-    if portion:
-        yield portion
+def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
+    """Yield the first group, and the one after the last, of groups of a bounded size in all."""
+    first, count = 0, len(offsets) - 1
+    while first < count:
+        end = int(np.searchsorted(offsets, offsets[first] + NAMED_DOCUMENTS, "right")) - 1
+        end = min(max(end, first + 1), count)
+        yield first, end
+        first = end
+
+
+def _matches(decided: Decided, places: I64, ids: list[str | int]) -> list[Row]:
+    """Return a row for each document of some groups; that of one that stays has only its id."""
+    if not len(decided.removed):
+        return []
+    # Documents that texts decide have no fingerprints.
+    distances = (
+        [None] * len(ids) if decided.distances is None else decided.distances[places].tolist()
+    )
+    triples = zip(ids, distances, decided.similarities[places].tolist(), strict=True)
+    return [
+        {"id": id, "distance": distance, "similarity": rounded(similarity)}
+        for id, distance, similarity in triples
+    ]

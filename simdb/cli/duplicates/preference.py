@@ -1,53 +1,48 @@
-"""Preference: which document of a group is kept, as `--keep` says.
-
-The documents are stored with what the rule compares as metadata, so that `find_clusters` can choose
-by it.
-"""
+"""Preference: which document of a group is kept, as `--keep` says."""
 
 from typing import Any
 
-from simdb import keeping
-from simdb.sources.batch import Batch
+import numpy as np
 
-# Metadata hold whole numbers up to this one.
-WHOLE_MAX = 2**63 - 1
-# The field of the metadata that has the size of a text.
-SIZE = "bytes"
+from simdb import keeping
+from simdb.deduplication.decided import I64
+from simdb.sources.batch import Batch
+from simdb.text_column import TextColumn
 
 
 class Preference:
-    """The rule by which the representative of a group is chosen."""
+    """The documents of a run in the order in which a rule prefers them."""
 
     def __init__(self, keep: str) -> None:
-        """Choose by `keep`, which `keeping.parse` accepts."""
-        self.rule = keeping.parse(keep, "--keep")
+        """Order by `keep`, which `keeping.parse` accepts."""
+        self._rule = keeping.parse(keep, "--keep")
+        self._sizes: list[I64] = []
+        self._values: list[Any] = []
+        self._count = 0
 
-    def stored_rule(self) -> str:
-        """Return the rule that chooses by what `metadata` gives."""
-        if self.rule.kind in keeping.BY_SIZE:
-            kind = keeping.MIN if self.rule.kind == keeping.SHORTEST else keeping.MAX
-            return str(keeping.Rule(kind, SIZE))
-        return str(self.rule)
+    def add(self, batch: Batch) -> None:
+        """Take what the rule compares of the documents of a batch: sizes, or values of a field."""
+        self._count += len(batch)
+        if self._rule.kind in keeping.BY_SIZE:
+            texts = batch.texts
+            lengths = texts.lengths if isinstance(texts, TextColumn) else map(len, batch.contents())
+            self._sizes.append(np.fromiter(lengths, np.int64, len(batch)))
+        elif self._rule.field:
+            fields = batch.fields or [None] * len(batch)
+            self._values += [(each or {}).get(self._rule.field) for each in fields]
 
-    def metadata(self, batch: Batch) -> list[Any] | None:
-        """Return what to store with each document of the next batch; None for nothing."""
-        if self.rule.kind in keeping.BY_PLACE:
+    def order(self, where: Any) -> I64 | None:
+        """Return the positions of all documents, those to be preferred first: int64[n].
+
+        None for the order of the input.  `where` names the document at a position, for a message.
+        """
+        rule = self._rule
+        if rule.kind == keeping.FIRST:
             return None
-        name = SIZE if self.rule.kind in keeping.BY_SIZE else self.rule.field
-        return [None if value is None else {name: value} for value in self.values(batch)]
-
-    def values(self, batch: Batch) -> list[Any]:
-        """Return what the rule compares, of each document of a batch: a size, or a value."""
-        if self.rule.kind in keeping.BY_PLACE:
-            return []
-        if self.rule.kind in keeping.BY_SIZE:
-            return [len(content) for content in batch.contents()]
-        return [self._value(batch, at) for at in range(len(batch))]
-
-    def _value(self, batch: Batch, at: int) -> Any:
-        fields = batch.fields[at] if batch.fields is not None else None
-        value = None if fields is None else fields.get(self.rule.field)
-        keeping.check_value(self.rule, value, lambda: batch.where(at))
-        if isinstance(value, int) and abs(value) > WHOLE_MAX:
-            return float(value)
-        return value
+        if rule.field and self._count and all(map(keeping.is_missing, self._values)):
+            raise keeping.no_value(rule)
+        return keeping.order_of(
+            rule, self._count,
+            sizes=lambda: np.concatenate([np.empty(0, np.int64), *self._sizes]),
+            values=lambda: self._values, where=where,
+        )  # fmt: skip

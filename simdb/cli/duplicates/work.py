@@ -8,16 +8,20 @@ from typing import NamedTuple
 import simdb
 from simdb import keeping
 from simdb.checks import most_removed, one_of
+from simdb.choices import PolicyName
 from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
-from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.deduplication.question import Question
+from simdb.engine.clusters.find import STAR
+from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import Survivors
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
+from simdb.threads import thread_count
 from simdb.values import Id
 
 LARGEST_SHOWN = 3
@@ -128,8 +132,9 @@ class Work(NamedTuple):
 
     `survivors`: the output of -o.  `max_share`: the share of the input that may be duplicates;
     None for any.  `run`: the name under which a database remembers the run; None for no name.
-    `keep`: which document of a group is kept, see `Preference`.  `beginnings`:
-    takes the texts for --show.  `origins`: where lines of the input can be read again.
+    `keep`: which document of a group is kept, see `Preference`.  `show`: how many characters of
+    texts the rows have; with a database `beginnings` takes them.  `origins`: where lines of the
+    input can be read again.
     """
 
     intake: Intake
@@ -143,6 +148,17 @@ class Work(NamedTuple):
     run: str | None = None
     keep: str = keeping.FIRST
     beginnings: Beginnings | None = None
+    policy: PolicyName = STAR
+    show: int | None = None
+
+    def question(self, sketch: simdb.TextSketch) -> Question:
+        """Return when documents of the input are alike, and how they are compared."""
+        matching = self.matching
+        return Question(
+            matching.similarity, matching.distance, matching.recall,
+            EXACT if self.is_exact(sketch) else ESTIMATE, self.policy, None, "strict",
+            thread_count(), None, matching.search,
+        )  # fmt: skip
 
     def lines(self, batch: Batch) -> Sequence[bytes]:
         """Return the lines of the documents of a batch, as the survivors take them."""
