@@ -5,7 +5,6 @@ file has no rows, and the file that it replaces may have some, the old one is ke
 ends in `.before`, so that a run without results never destroys the results of another run.
 """
 
-import gzip
 import os
 import shutil
 import sys
@@ -17,12 +16,12 @@ from typing import IO
 
 from simdb.errors import OptionError
 from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
+from simdb.outputs.gzip_members import GzipWriter
 from simdb.outputs.remote import is_remote, put_remote
 from simdb.outputs.zstd import ZstdWriter
 
 PARTIAL = ".partial"
 BEFORE = ".before"
-GZIP_LEVEL = 6
 
 
 class Target:
@@ -209,8 +208,7 @@ def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
 def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
     """Return a stream that compresses into `file`, or `file` itself."""
     if compression == GZIP:
-        # Without a name and a time, equal content makes equal files.
-        return gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0)  # type: ignore[return-value]
+        return GzipWriter(file)  # type: ignore[return-value]
     if compression == ZSTD:
         return ZstdWriter(file)  # type: ignore[return-value]
     return file

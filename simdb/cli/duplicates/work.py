@@ -1,7 +1,6 @@
 """Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.outputs.pieces import I64
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import Survivors
 from simdb.sources.batch import Batch
@@ -144,11 +144,9 @@ class Work(NamedTuple):
     keep: str = keeping.FIRST
     beginnings: Beginnings | None = None
 
-    def lines(self, batch: Batch) -> Sequence[bytes]:
-        """Return the lines of the documents of a batch, as the survivors take them."""
-        if self.survivors is None or batch.lines is None:
-            return []
-        return self.survivors.shard_lines(batch.sources, batch.lines)
+    def lines(self, batch: Batch) -> I64 | None:
+        """Return what `LinesAgain.add` takes with a batch: None if nothing will be written."""
+        return None if self.survivors is None else self.survivors.numbers(batch.sources)
 
     @property
     def folder(self) -> str | None:
