@@ -20,7 +20,7 @@ from simdb.errors import InputError
 from simdb.outputs.pieces import Rows, changed
 from simdb.outputs.remote import is_remote, open_remote
 from simdb.outputs.rows import Row, encoded
-from simdb.threads import streamed, thread_count
+from simdb.threads import read_ahead, streamed, thread_count
 
 PORTION_ROWS = 1024
 READ_BYTES = 1 << 20
@@ -54,7 +54,12 @@ def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) 
             columns.add_schema(_schema(path, parquet))
     try:
         with parquet.ParquetWriter(stream, columns.schema()) as writer:
-            return _write_groups(arrow, writer, _batches(parts(), columns))
+            count = 0
+            # While one thread writes a row group, another makes the next.
+            for table in read_ahead(_groups(arrow, _batches(parts(), columns)), thread_count()):
+                writer.write_table(table)
+                count += table.num_rows
+            return count
     except (arrow.ArrowException, OverflowError, UnicodeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"Parquet cannot hold a row ({reason}); write .jsonl instead") from error
@@ -222,21 +227,19 @@ def _joined(rows: Iterable[Rows]) -> Iterator[Rows]:
         yield Rows(every[0].path, starts, stops, sum(each.count for each in every))
 
 
-def _write_groups(arrow: Any, writer: Any, batches: Iterable[Any]) -> int:
-    """Write batches in row groups of bounded size; return the number of rows."""
+def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches as tables of bounded size, each a row group."""
     held: list[Any] = []
-    count = rows = size = 0
+    rows = size = 0
     for batch in batches:
         held.append(batch)
-        count += batch.num_rows
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= GROUP_ROWS or size >= GROUP_BYTES:
-            writer.write_table(arrow.Table.from_batches(held))
+            yield arrow.Table.from_batches(held)
             held, rows, size = [], 0, 0
     if held:
-        writer.write_table(arrow.Table.from_batches(held))
-    return count
+        yield arrow.Table.from_batches(held)
 
 
 def _portions(parts: Iterable[Part]) -> Iterator[list[Row]]:

@@ -170,17 +170,17 @@ class Origins:
     @contextmanager
     def _opened(self, file: _File) -> Iterator[int]:
         """Yield the descriptor of a file, opened for a moment if it is not open."""
+        descriptor = file.descriptor
+        is_own = descriptor is None
         try:
-            descriptor = file.descriptor
             if descriptor is None:
                 descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                yield descriptor
-            finally:
-                if file.descriptor is None:
-                    os.close(descriptor)
+            yield descriptor
         except OSError as error:
             raise unreadable(file.path, error) from error
+        finally:
+            if is_own and descriptor is not None:
+                os.close(descriptor)
 
     def _check(self, file: _File, descriptor: int, starts: Sequence[int]) -> None:
         """Raise InputError if the file has other bytes than it had around some lines of it."""
