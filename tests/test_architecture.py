@@ -124,7 +124,8 @@ FOLDERS = {
         "sharded_database",
     ],
     "outputs": [
-        "rows", "remote", "zstd", "formats", "unclosed", "target", "spool", "text_spool",
+        "rows", "pieces", "remote", "zstd", "gzip_members", "formats", "unclosed", "target",
+        "spool", "text_spool",
         "line_spool", "parquet_file", "table_file", "survivors",
     ],
     "sources": [

@@ -31,9 +31,7 @@ from simdb.engine.search.judge import ESTIMATE
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
     FOLDER,
-    PARQUET,
     PATHS,
-    SHARDS,
     STANDARD_OUTPUT,
     Format,
     output_format,
@@ -135,7 +133,7 @@ def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateO
     return arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
-        has_paths=kind in (FOLDER, PATHS), has_places=kind in (PARQUET, SHARDS),
+        has_paths=kind in (FOLDER, PATHS),
         has_fields=bool(keeping.parse(given.keep).field),
         on_null=given.on_null or "",
     )  # fmt: skip

@@ -1,19 +1,12 @@
 """Line spool: a temporary file of lines, of which some are copied at the end."""
 
-import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from simdb.outputs.pieces import I64, LINE_FEED, Lines, merged
 from simdb.outputs.spool import Temporary
-
-
-class Lines(Protocol):
-    """Takes lines."""
-
-    def writelines(self, lines: Iterator[bytes], /) -> None:
-        """Take lines, each with its line feed."""
 
 
 class LineSpool(Temporary):
@@ -23,21 +16,18 @@ class LineSpool(Temporary):
         """Make the temporary file in `folder`; None for the folder of temporary files."""
         # Every spool is used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b", dir=folder)  # noqa: SIM115
+        self._size = 0
 
-    def add(self, lines: Sequence[bytes]) -> None:
-        """Append lines."""
-        if lines:
-            self._file.write(b"\n".join(lines) + b"\n")
+    def add(self, lines: Sequence[bytes]) -> tuple[I64, I64]:
+        """Append lines; return where each of them starts, and its size with its line feed."""
+        self._file.writelines(part for line in lines for part in (line, LINE_FEED))
+        sizes = np.fromiter(map(len, lines), np.int64, len(lines)) + len(LINE_FEED)
+        stops = self._size + np.cumsum(sizes)
+        self._size += int(sizes.sum())
+        return stops - sizes, sizes
 
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield all lines, each with its line feed."""
-        self._file.seek(0)
-        yield from self._file
-        self._file.seek(0, os.SEEK_END)
-
-    def copy(self, is_chosen: Iterable[object], target: Lines) -> None:
-        """Write the lines with a true value in `is_chosen` to `target`, each with a line feed.
-
-        `is_chosen` has a value for each line, in the order in which the lines were added.
-        """
-        target.writelines(compress(self, is_chosen))
+    def spans(self, starts: I64, sizes: I64) -> Iterator[Lines]:
+        """Yield ascending lines, those that touch each other as one range."""
+        self._file.flush()
+        ranges = merged(starts, starts + sizes)
+        yield Lines("the temporary file", self._file.fileno(), *ranges, len(starts))

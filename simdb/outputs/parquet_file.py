@@ -1,20 +1,26 @@
 """Parquet files: writes rows with the columns that they need, or rows of other Parquet files.
 
-The parts of a file are read twice: for the columns, and for the rows.  A row of another Parquet
-file is given by its place, and copied with the schema of that file.  A column whose values have
-several kinds becomes text.
+The parts of a file are read twice: for the columns, and for the rows.  Rows of another Parquet file
+are given by their numbers, filtered a row group at a time, in several threads, and copied with the
+schema of that file.  A column whose values have several kinds becomes text.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby, islice
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from simdb.arrow import load_arrow
 from simdb.errors import InputError
+from simdb.outputs.pieces import Rows, changed
 from simdb.outputs.remote import is_remote, open_remote
 from simdb.outputs.rows import Row, encoded
+from simdb.threads import read_ahead, streamed, thread_count
 
 PORTION_ROWS = 1024
 READ_BYTES = 1 << 20
@@ -22,23 +28,18 @@ READ_BYTES = 1 << 20
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25
 
-
-class Place(NamedTuple):
-    """A row of a Parquet file, from 1."""
-
-    path: str
-    position: int
+Flags = npt.NDArray[np.bool_]
 
 
-Part = Row | Place
+Part = Row | Rows
 Parts = Callable[[], Iterator[Part]]
 
 
 def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) -> int:
     """Write all parts as a Parquet file; return the number of rows.
 
-    `parts()` begins with the first part again.  Places of one file ascend.  Without any part the
-    columns are those of the Parquet files `sources`.
+    `parts()` begins with the first part again.  Without any part the columns are those of the
+    Parquet files `sources`.
     """
     arrow, parquet = load_parquet("writing Parquet")
     columns = _Columns(arrow)
@@ -53,7 +54,12 @@ def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) 
             columns.add_schema(_schema(path, parquet))
     try:
         with parquet.ParquetWriter(stream, columns.schema()) as writer:
-            return _write_groups(arrow, writer, _batches(parts(), columns, arrow, parquet))
+            count = 0
+            # While one thread writes a row group, another makes the next.
+            for table in read_ahead(_groups(arrow, _batches(parts(), columns)), thread_count()):
+                writer.write_table(table)
+                count += table.num_rows
+            return count
     except (arrow.ArrowException, OverflowError, UnicodeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"Parquet cannot hold a row ({reason}); write .jsonl instead") from error
@@ -166,53 +172,74 @@ class _Columns:
         return self._arrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _batches(parts: Iterator[Part], columns: _Columns, arrow: Any, parquet: Any) -> Iterator[Any]:
+def _batches(parts: Iterator[Part], columns: _Columns) -> Iterator[Any]:
     """Yield all rows as record batches with the same columns."""
     for path, some in groupby(parts, _path):
         if path is None:
             for rows in _portions(some):
                 yield columns.batch(rows)
         else:
-            positions = (each.position for each in some if isinstance(each, Place))
-            for batch in _chosen(path, positions, arrow, parquet):
-                yield columns.fitted(batch)
+            for whole in _joined(each for each in some if isinstance(each, Rows)):
+                for batch in chosen_rows(whole):
+                    yield columns.fitted(batch)
 
 
-def _chosen(path: str, positions: Iterator[int], arrow: Any, parquet: Any) -> Iterator[Any]:
-    """Yield the rows of a Parquet file at ascending positions."""
-    wanted = next(positions, None)
-    first = 1
-    with (
-        parquet_source(path) as source,
-        parquet.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False) as file,
-    ):
-        for rows in file.iter_batches(PORTION_ROWS):
-            taken = []
-            while wanted is not None and wanted < first + rows.num_rows:
-                taken.append(wanted - first)
-                wanted = next(positions, None)
-            if taken:
-                yield rows.take(arrow.array(taken, arrow.int64()))
-            first += rows.num_rows
-    if wanted is not None:
-        raise InputError(f"{path} has changed since it was read; run the command again")
+def chosen_rows(rows: Rows) -> Iterator[Any]:
+    """Yield rows of a Parquet file as record batches; InputError if the file has too few rows."""
+    _, parquet = load_parquet("reading Parquet")
+    with parquet_source(rows.path) as source, parquet.ParquetFile(source) as file:
+        metadata = file.metadata
+    is_chosen = np.zeros(metadata.num_rows, np.bool_)
+    if len(rows.stops) and rows.stops.max() > len(is_chosen):
+        raise changed(rows.path)
+    for start, stop in zip(rows.starts.tolist(), rows.stops.tolist(), strict=True):
+        is_chosen[start:stop] = True
+    sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+    groups = np.split(is_chosen, np.cumsum(sizes)[:-1])
+    streams = [
+        partial(_chosen, rows.path, metadata, number, flags)
+        for number, flags in enumerate(groups)
+        if flags.any()
+    ]
+    yield from streamed(streams, 1 if is_remote(rows.path) else thread_count())
 
 
-def _write_groups(arrow: Any, writer: Any, batches: Iterable[Any]) -> int:
-    """Write batches in row groups of bounded size; return the number of rows."""
+def _chosen(path: str, metadata: Any, number: int, is_chosen: Flags) -> Iterator[Any]:
+    """Yield the chosen rows of a row group; `is_chosen` has a value for each of its rows."""
+    arrow, parquet = load_parquet("reading Parquet")
+    # Otherwise pyarrow reads whole row groups ahead.
+    options = {"metadata": metadata, "buffer_size": READ_BYTES, "pre_buffer": False}
+    first = 0
+    with parquet_source(path) as source, parquet.ParquetFile(source, **options) as file:
+        for rows in file.iter_batches(PORTION_ROWS, row_groups=[number], use_threads=False):
+            flags = is_chosen[first : first + len(rows)]
+            if flags.any():
+                yield rows if flags.all() else rows.filter(arrow.array(flags))
+            first += len(rows)
+
+
+def _joined(rows: Iterable[Rows]) -> Iterator[Rows]:
+    """Yield the rows of one file as one; nothing if there are none."""
+    every = list(rows)
+    if every:
+        starts = np.concatenate([each.starts for each in every])
+        stops = np.concatenate([each.stops for each in every])
+        yield Rows(every[0].path, starts, stops, sum(each.count for each in every))
+
+
+def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches as tables of bounded size, each a row group."""
     held: list[Any] = []
-    count = rows = size = 0
+    rows = size = 0
     for batch in batches:
         held.append(batch)
-        count += batch.num_rows
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= GROUP_ROWS or size >= GROUP_BYTES:
-            writer.write_table(arrow.Table.from_batches(held))
+            yield arrow.Table.from_batches(held)
             held, rows, size = [], 0, 0
     if held:
-        writer.write_table(arrow.Table.from_batches(held))
-    return count
+        yield arrow.Table.from_batches(held)
 
 
 def _portions(parts: Iterable[Part]) -> Iterator[list[Row]]:
@@ -222,7 +249,7 @@ def _portions(parts: Iterable[Part]) -> Iterator[list[Row]]:
 
 
 def _path(part: Part) -> str | None:
-    return part.path if isinstance(part, Place) else None
+    return part.path if isinstance(part, Rows) else None
 
 
 def _is_hollow(kind: Any) -> bool:

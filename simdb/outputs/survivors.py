@@ -1,15 +1,18 @@
 """Survivors: the input without duplicates, written in the format of the file of -o.
 
-JSON lines and lists of paths are written at once.  For all other formats the lines wait in a
-temporary file beside the output, since a table needs its columns first.
+What is written is given as pieces: where the documents lie.  JSON lines and lists of paths are
+copied byte for byte.  For a table the pieces are read twice, since it needs its columns first.
 """
 
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Protocol
+
+import numpy as np
 
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
@@ -24,18 +27,23 @@ from simdb.outputs.formats import (
     Format,
     output_format,
 )
-from simdb.outputs.parquet_file import Part, Place, write_parquet
+from simdb.outputs.parquet_file import Part, chosen_rows, write_parquet
+from simdb.outputs.pieces import I64, LINE_FEED, Piece, Rows, contents, split_lines
 from simdb.outputs.remote import is_remote
-from simdb.outputs.rows import Row
-from simdb.outputs.spool import Temporary
+from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import write_separated
 from simdb.outputs.target import BEFORE, Target, written
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"
-# Ends the number of the source before a line of a shard.
-NUMBER_END = b"\0"
 PARQUET_END = ".parquet"
+
+
+class Pieces(Protocol):
+    """Yields where documents lie, in their order; each call begins with the first again."""
+
+    def __call__(self, *, source: int | None = None) -> Iterator[Piece]:
+        """Yield those of one source, by its number, or those of all sources."""
 
 
 def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
@@ -72,11 +80,10 @@ def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
     return form
 
 
-class Survivors(Temporary):
-    """The output of -o in the making; it takes lines in the order of the input.
+class Survivors:
+    """The output of -o in the making, which takes the documents to keep in the order of the input.
 
-    A line is a JSON object, the place of a row of a Parquet file, or the path of a file.  For an
-    output with a file for each source, the lines of each source are in a row.
+    A line is a JSON object, or the path of a file.
     """
 
     def __init__(
@@ -94,125 +101,60 @@ class Survivors(Temporary):
         file of some sources that has no survivors.
         """
         self.target = target
-        self._sources = sources
+        self.sources = sources
         self._has_links = has_links
         self._columns = columns
-        self._numbers = {name: number for number, name in enumerate(names)}
-        # Where the lines of each source begin and end in the temporary file.
-        self._parts_of: dict[int, tuple[int, int]] = {}
-        self._size = 0
-        # Survivors are used with `with`, so __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+b", dir=target.folder)  # noqa: SIM115
+        self._numbers: dict[str, int] = {}
+        for number, name in enumerate(names):
+            self._numbers.setdefault(name, number)
 
-    def shard_lines(self, names: Sequence[str], lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Return lines with the number of the source of each, if the output has shards.
+    def numbers(self, names: Sequence[str]) -> I64:
+        """Return the number of the source that readers call by each name, -1 for another name."""
+        found = (self._numbers.get(name, -1) for name in names)
+        return np.fromiter(found, np.int64, len(names))
 
-        `names`: of their sources, as readers call them.
-        """
-        if self.target.form.kind != SHARDS:
-            return lines
-        return [
-            b"%d%b%b" % (self._numbers[name], NUMBER_END, line)
-            for name, line in zip(names, lines, strict=True)
-        ]
-
-    def writelines(self, lines: Iterable[bytes]) -> None:
-        """Take lines, each with its line feed; for shards as `shard_lines` makes them."""
-        kind, stream = self.target.form.kind, self.target.stream
-        if kind == JSON_LINES and stream is not None:
-            stream.writelines(self._counted(lines))
-        elif kind == PATHS and stream is not None:
-            stream.writelines(each.replace(NUL, b"\\n") for each in self._counted(lines))
-        elif kind == SHARDS:
-            self._file.writelines(self._sorted_in(self._counted(lines)))
-        else:
-            self._file.writelines(self._counted(lines))
-
-    def finish(self) -> None:
-        """Write what waits; afterwards the target is complete."""
+    def write(self, pieces: Pieces) -> None:
+        """Write all documents, see `Pieces`."""
         target = self.target
         if target.form.kind == FOLDER:
-            self._fill_folder()
+            self._fill_folder(pieces())
         elif target.form.kind == SHARDS:
-            self._write_shards()
+            self._write_shards(pieces)
         else:
-            parquet = [each for each in self._sources if each.lower().endswith(PARQUET_END)]
-            known = [each for each in parquet if os.path.isfile(each) or is_remote(each)]
-            self._write(target, self._sources, known)
-        target.finish()
+            _write(target, pieces, partial(self._columns, self.sources), self._parquet())
 
-    def _write(
-        self,
-        target: Target,
-        sources: Sequence[str],
-        parquet: Sequence[str],
-        part: tuple[int, int] | None = None,
-    ) -> None:
-        """Write a table of the lines, or of a part of them; `parquet`: sources of its schema."""
-        kind, stream = target.form.kind, target.stream
-        if stream is None:
-            return
-        if kind == PARQUET:
-            write_parquet(lambda: self._parts(part), stream, parquet)
-        elif kind in DELIMITERS:
-            columns = self._columns(sources) if target.rows == 0 else ()
-            write_separated(lambda: self._rows(part), stream, DELIMITERS[kind], columns)
-        elif kind == JSON_LINES and part is not None:
-            stream.writelines(self._lines(part))
+    def finish(self) -> None:
+        """Complete the target."""
+        self.target.finish()
 
-    def _write_shards(self) -> None:
-        """Write the lines of each source into a file of its name."""
+    def _parquet(self) -> list[str]:
+        """Return the sources that are Parquet files."""
+        named = [each for each in self.sources if each.lower().endswith(PARQUET_END)]
+        return [each for each in named if os.path.isfile(each) or is_remote(each)]
+
+    def _write_shards(self, pieces: Pieces) -> None:
+        """Write the documents of each source into a file of its name."""
+        parquet = self._parquet()
         for number in self._numbers.values():
-            source = self._sources[number]
+            source = self.sources[number]
             name = os.path.basename(os.path.realpath(source))
-            part = self._parts_of.get(number, (0, 0))
-            if part[0] == part[1]:
-                self.target.without_rows.add(name)
-            is_parquet = source.lower().endswith(PARQUET_END)
             path = os.path.join(self.target.partial, name)
             with written(path, output_format(path, "--output")) as shard:
                 assert shard is not None, "a path and a format make a target"
-                shard.rows = part[1] - part[0]
-                self._write(shard, [source], [source] if is_parquet else [], part)
+                _write(
+                    shard, partial(pieces, source=number), partial(self._columns, [source]),
+                    [source] if source in parquet else [],
+                )  # fmt: skip
+            self.target.rows += shard.rows
+            if not shard.rows:
+                self.target.without_rows.add(name)
 
-    def _sorted_in(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the lines without the numbers of their sources; note where those of each are."""
-        for line in lines:
-            number, _, rest = line.partition(NUMBER_END)
-            start, _ = self._parts_of.get(int(number), (self._size, 0))
-            self._size += len(rest)
-            self._parts_of[int(number)] = start, self._size
-            yield rest
-
-    def _counted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        for line in lines:
-            self.target.rows += 1
-            yield line
-
-    def _lines(self, part: tuple[int, int] | None = None) -> Iterator[bytes]:
-        start, stop = (0, None) if part is None else part
-        self._file.seek(start)
-        if stop is None:
-            yield from self._file
-            return
-        while start < stop:
-            line = self._file.readline()
-            start += len(line)
-            yield line
-
-    def _rows(self, part: tuple[int, int] | None) -> Iterator[Row]:
-        return map(json.loads, map(_decoded, self._lines(part)))
-
-    def _parts(self, part: tuple[int, int] | None) -> Iterator[Part]:
-        for line in self._lines(part):
-            value = json.loads(_decoded(line))
-            yield Place(*value) if isinstance(value, list) else value
-
-    def _fill_folder(self) -> None:
+    def _fill_folder(self, pieces: Iterator[Piece]) -> None:
         """Copy or link the files into the folder, under their paths within their sources."""
-        roots = list(map(os.path.normpath, self._sources))
+        roots = list(map(os.path.normpath, self.sources))
         is_alone = len(roots) == 1 and os.path.isdir(roots[0])
-        for line in self._lines():
+        for line in split_lines(_contents(pieces)):
+            self.target.rows += 1
             path = os.fsdecode(line[:-1].replace(NUL, b"\n"))
             normal = os.path.normpath(path)
             root = next(each for each in roots if _is_within(normal, each))
@@ -238,9 +180,57 @@ def surviving(
     """Yield the survivors that fill `target`; None if there is no target.  See `Survivors`."""
     if target is None:
         yield None
-        return
-    with Survivors(target, sources, names, columns=columns, has_links=has_links) as survivors:
-        yield survivors
+    else:
+        yield Survivors(target, sources, names, columns=columns, has_links=has_links)
+
+
+def _write(
+    target: Target,
+    pieces: Pieces,
+    columns: Callable[[], Sequence[str]],
+    parquet: Sequence[str],
+) -> None:
+    """Write documents into one file.
+
+    `columns`: of a CSV or TSV file without documents; `parquet`: files with the schema of a Parquet
+    file without documents.
+    """
+    kind, stream = target.form.kind, target.stream
+    assert stream is not None, "only folders have no stream"
+    target.rows = sum(each.count for each in pieces())
+    if kind == PARQUET:
+        write_parquet(lambda: _parts(pieces()), stream, parquet)
+    elif kind in DELIMITERS:
+        write_separated(
+            lambda: map(_loaded, split_lines(_contents(pieces()))), stream, DELIMITERS[kind],
+            () if target.rows else columns(),
+        )  # fmt: skip
+    else:
+        for content in _contents(pieces()):
+            stream.write(content.replace(NUL, b"\\n") if kind == PATHS else content)
+
+
+def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
+    """Yield the lines of pieces, many at a time; a row of a Parquet file becomes a JSON line."""
+    for piece in pieces:
+        if isinstance(piece, Rows):
+            for batch in chosen_rows(piece):
+                yield b"".join(as_line(row) + LINE_FEED for row in batch.to_pylist())
+        else:
+            yield from contents(piece)
+
+
+def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:
+    for piece in pieces:
+        if isinstance(piece, Rows):
+            yield piece
+        else:
+            yield from map(_loaded, split_lines(contents(piece)))
+
+
+def _loaded(line: bytes) -> Row:
+    row: Row = json.loads(line.decode("utf-8", "surrogateescape"))
+    return row
 
 
 def _check_shards(output: str, sources: Sequence[str]) -> None:
@@ -295,7 +285,3 @@ def _is_within(path: str, root: str) -> bool:
     if root == ".":
         return not os.path.isabs(path) and path.partition("/")[0] != ".."
     return path == root or path.startswith(root.rstrip("/") + "/")
-
-
-def _decoded(line: bytes) -> str:
-    return line.decode("utf-8", "surrogateescape")

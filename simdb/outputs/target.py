@@ -5,7 +5,7 @@ file has no rows, and the file that it replaces may have some, the old one is ke
 ends in `.before`, so that a run without results never destroys the results of another run.
 """
 
-import gzip
+import io
 import os
 import shutil
 import sys
@@ -17,12 +17,13 @@ from typing import IO
 
 from simdb.errors import OptionError
 from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
+from simdb.outputs.gzip_members import GzipWriter
 from simdb.outputs.remote import is_remote, put_remote
+from simdb.outputs.unclosed import Unclosed
 from simdb.outputs.zstd import ZstdWriter
 
 PARTIAL = ".partial"
 BEFORE = ".before"
-GZIP_LEVEL = 6
 
 
 class Target:
@@ -81,7 +82,7 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
         return
     if path == STANDARD_OUTPUT:
         sys.stdout.flush()
-        target = Target("standard output", form, sys.stdout.buffer, "")
+        target = Target("standard output", form, _standard_output(), "")
         yield target
         target.finish()
         return
@@ -124,6 +125,13 @@ def check_place(path: str, *, is_folder: bool = False) -> None:
 def _is_special(place: str) -> bool:
     """Return whether something that is no regular file, such as a pipe, is at this place."""
     return os.path.exists(place) and not os.path.isfile(place)
+
+
+def _standard_output() -> IO[bytes]:
+    """Return standard output as a stream that writes all it is given, also to a slow pipe."""
+    stream: IO[bytes] = sys.stdout.buffer
+    # With PYTHONUNBUFFERED a call can write a part, and that is then the result of the call.
+    return io.BufferedWriter(Unclosed(stream)) if isinstance(stream, io.RawIOBase) else stream
 
 
 def _made(partial: str, path: str) -> IO[bytes]:
@@ -209,8 +217,7 @@ def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
 def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
     """Return a stream that compresses into `file`, or `file` itself."""
     if compression == GZIP:
-        # Without a name and a time, equal content makes equal files.
-        return gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0)  # type: ignore[return-value]
+        return GzipWriter(file)  # type: ignore[return-value]
     if compression == ZSTD:
         return ZstdWriter(file)  # type: ignore[return-value]
     return file

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import IO, Any
 
 from simdb.errors import InputError, OptionError
+from simdb.threads import thread_count
 
 REMEDY = "needs the package zstandard: pip install zstandard"
 # So few bytes never decompress to more than 128 MiB.
@@ -26,12 +27,15 @@ def load_zstd(purpose: str) -> Any:
 
 
 class ZstdWriter(io.RawIOBase):
-    """A stream that compresses what is written into another stream, which stays open."""
+    """A stream that compresses what is written into another stream, which stays open.
+
+    It makes one frame, since many programs read no more than the first frame of a file.  The
+    library compresses parts of the frame in threads of its own, which end with the stream.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         """Begin a frame at the end of `file`."""
-        compressor = load_zstd("writing .zst").ZstdCompressor()
-        self._frame = getattr(compressor, "compressobj", lambda: compressor)()
+        self._frame = _compressing(load_zstd("writing .zst"), thread_count())
         self._file = file
 
     def writable(self) -> bool:
@@ -93,3 +97,11 @@ class ZstdReader(io.RawIOBase):
                 f"damaged zstd data ({error}); create or download the file again"
             ) from error
         return b"".join(parts)
+
+
+def _compressing(module: Any, threads: int) -> Any:
+    """Return an object that compresses one frame, piece by piece."""
+    if hasattr(module, "CompressionParameter"):
+        workers = module.CompressionParameter.nb_workers
+        return module.ZstdCompressor(options={workers: min(threads, workers.bounds()[1])})
+    return module.ZstdCompressor(threads=threads).compressobj()

@@ -28,7 +28,8 @@ class Batch:
     """Some documents; each column has one value for each of them, see `Record` for their meaning.
 
     `lines` and `fields` are None if `Reading` did not ask for them.  `origins`: where the lines of
-    the documents can be read again, see `Origins`; None if none of them can.
+    the documents can be read again, see `Origins`; None if none of them can.  A row of a Parquet
+    file has no line: its position says which row it is.
     """
 
     ids: list[InputId]
@@ -36,7 +37,7 @@ class Batch:
     sources: list[str]
     positions: list[int]
     sizes: list[int]
-    lines: list[bytes] | None = None
+    lines: list[bytes | None] | list[bytes] | None = None
     fields: list[dict[str, Any] | None] | None = None
     origins: list[int] | None = None
 
@@ -93,7 +94,7 @@ def batch_of(records: Sequence[Record]) -> Batch:
         sources=[record.source for record in records],
         positions=[record.position for record in records],
         sizes=[record.size_bytes for record in records],
-        lines=_complete([record.line for record in records]),
+        lines=_known([record.line for record in records]),
         fields=_known([record.fields for record in records]),
     )
 
@@ -138,7 +139,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         sources=_chained(each.sources for each in batches),
         positions=_chained(each.positions for each in batches),
         sizes=_chained(each.sizes for each in batches),
-        lines=_complete(_chained(each.lines or [None] * len(each) for each in batches)),
+        lines=_known(_chained(each.lines or [None] * len(each) for each in batches)),
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
         origins=_joined_origins(batches),
     )
@@ -161,12 +162,6 @@ def _joined_origins(batches: Sequence[Batch]) -> list[int] | None:
 
 def _chained(columns: Iterable[Iterable[Value]]) -> list[Value]:
     return list(chain.from_iterable(columns))
-
-
-def _complete(column: list[Value | None]) -> list[Value] | None:
-    """Return a column, or None if a value is missing."""
-    found = [value for value in column if value is not None]
-    return found if len(found) == len(column) else None
 
 
 def _known(column: list[Value | None]) -> list[Value | None] | None:

@@ -15,10 +15,14 @@ import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from simdb.errors import InputError
+import numpy as np
+import numpy.typing as npt
+
+from simdb.outputs.pieces import Lines, changed, merged, unreadable
 from simdb.storage.codec import checksum_of
 
 # A line without an origin: its source is a pipe, is compressed, or has another encoding.
@@ -32,6 +36,7 @@ TICKS_NS = 20_000_000
 
 # From lines to objects with a `text`; fewer of them if a line is refused.
 Parse: TypeAlias = Callable[[Iterator[bytes]], list[Any]]
+I64 = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -111,13 +116,27 @@ class Origins:
         for file, lines in self._by_file(starts, sizes):
             values = file.parse(iter(lines))
             if len(values) < len(lines):
-                raise _changed(file)
+                raise changed(file.path)
             found += [value.text for value in values]
         return found
 
-    def lines(self, starts: Sequence[int], sizes: Sequence[int]) -> list[bytes]:
-        """Return lines, each with its line feed; raise InputError like `texts`."""
-        return [line for _, lines in self._by_file(starts, sizes) for line in lines]
+    def spans(self, starts: I64, sizes: I64) -> Iterator[Lines]:
+        """Yield ascending lines file by file, those that touch each other as one range.
+
+        Raises InputError like `texts`.
+        """
+        files = np.asarray(self._starts, np.int64)
+        at = 0
+        while at < len(starts):
+            number = bisect_right(self._starts, int(starts[at])) - 1
+            later = files[number + 1 : number + 2]
+            stop = int(np.searchsorted(starts, later[0])) if len(later) else len(starts)
+            file = self._files[number]
+            with self._opened(file) as descriptor:
+                self._check(file, descriptor, starts[at:stop].tolist())
+                own = starts[at:stop] - file.start
+                yield Lines(file.path, descriptor, *merged(own, own + sizes[at:stop]), stop - at)
+            at = stop
 
     def _by_file(
         self, starts: Sequence[int], sizes: Sequence[int]
@@ -141,24 +160,27 @@ class Origins:
 
     def _read(self, file: _File, starts: Sequence[int], sizes: Sequence[int]) -> list[bytes]:
         """Return some lines of one file, each with its line feed."""
+        with self._opened(file) as descriptor:
+            self._check(file, descriptor, starts)
+            return [
+                _ended(os.pread(descriptor, size, start - file.start), size)
+                for start, size in zip(starts, sizes, strict=True)
+            ]
+
+    @contextmanager
+    def _opened(self, file: _File) -> Iterator[int]:
+        """Yield the descriptor of a file, opened for a moment if it is not open."""
+        descriptor = file.descriptor
+        is_own = descriptor is None
         try:
-            descriptor = file.descriptor
             if descriptor is None:
                 descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                self._check(file, descriptor, starts)
-                return [
-                    _ended(os.pread(descriptor, size, start - file.start), size)
-                    for start, size in zip(starts, sizes, strict=True)
-                ]
-            finally:
-                if file.descriptor is None:
-                    os.close(descriptor)
+            yield descriptor
         except OSError as error:
-            raise InputError(
-                f"{file.path} cannot be read again ({error.strerror}); run the command again when"
-                " it can be"
-            ) from error
+            raise unreadable(file.path, error) from error
+        finally:
+            if is_own and descriptor is not None:
+                os.close(descriptor)
 
     def _check(self, file: _File, descriptor: int, starts: Sequence[int]) -> None:
         """Raise InputError if the file has other bytes than it had around some lines of it."""
@@ -173,7 +195,7 @@ class Origins:
                 continue
             block = os.pread(descriptor, sizes[number], firsts[number] - file.start)
             if checksum_of(_ended(block, sizes[number])) != checksums[number]:
-                raise _changed(file)
+                raise changed(file.path)
             self._checked.add(number)
 
 
@@ -185,9 +207,3 @@ def _identity(descriptor: int) -> tuple[int, ...]:
 def _ended(content: bytes, size: int) -> bytes:
     """Return content with the line feed that readers add to the last line of a file."""
     return content + LINE_FEED if len(content) == size - 1 else content
-
-
-def _changed(file: _File) -> InputError:
-    return InputError(
-        f"{file.path} was changed while it was read; run the command again when nothing writes it"
-    )

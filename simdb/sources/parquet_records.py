@@ -1,10 +1,9 @@
 """Parquet records: reads the rows of Parquet files as batches of records.
 
-The texts stay where Arrow has put them.  Rows with a null or an invalid text, and rows that are
-kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
+The texts stay where Arrow has put them.  Rows with a null or an invalid text, and rows whose other
+fields are needed, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,6 +37,7 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
     """Yield the records of a Parquet file; a column of bytes is in UTF-8 unless one is named."""
     if reading.encoding == GUESS:
         reading = replace(reading, encoding=UTF8)
+    reading = replace(reading, has_lines=False)
     arrow, parquet = load_parquet("reading Parquet")
     try:
         # Otherwise pyarrow reads whole row groups ahead.
@@ -48,12 +48,12 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
             names = list(file.schema_arrow.names)
             check_column(names, reading)
             chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
-            columns = None if reading.is_whole else chosen
+            columns = None if reading.has_fields else chosen
             position, counted = 1, 0
             for rows in file.iter_batches(READ_ROWS, columns=columns):
-                texts = None if reading.is_whole else _texts(rows, reading, arrow)
+                texts = None if reading.has_fields else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
-                    yield from batched(_records(rows, reading, name, position, path))
+                    yield from batched(_records(rows, reading, name, position))
                 else:
                     yield from with_ids(
                         _ids(rows, reading),
@@ -62,7 +62,6 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                         positions=range(position, position + len(texts)),
                         texts=texts,
                         sizes=texts.lengths.tolist(),
-                        lines=_places(path, position, len(texts)) if reading.has_lines else None,
                     )
                 position += rows.num_rows
                 counted += _count_rows(path, position - 1, file.metadata.num_rows, counted)
@@ -102,22 +101,11 @@ def _ids(rows: Any, reading: Reading) -> list[Any]:
     return listed(rows.column(reading.id_field)) or []
 
 
-def _places(path: str, first: int, count: int) -> list[bytes]:
-    """Return the lines of consecutive rows, which say where the rows are."""
-    start = json.dumps(path)
-    return [f"[{start}, {position}]".encode() for position in range(first, first + count)]
-
-
-def _records(
-    rows: Any, reading: Reading, name: str, first: int, path: str
-) -> Iterator[Record | Problem]:
+def _records(rows: Any, reading: Reading, name: str, first: int) -> Iterator[Record | Problem]:
     for position, row in enumerate(rows.to_pylist(), first):
         try:
             text = row[reading.text_field]
             size = byte_count(text) if isinstance(text, str) else 0
-            line = _places(path, position, 1)[0].decode() if reading.has_places else None
-            yield make_record(
-                row, reading, source=name, position=position, size_bytes=size, line=line
-            )
+            yield make_record(row, reading, source=name, position=position, size_bytes=size)
         except CONTENT_ERRORS as error:
             yield Problem(name, place(name, position), explained(error))

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from simdb.errors import InputError
+from simdb.outputs.rows import as_line
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Found, batched
 from simdb.sources.content import (
@@ -26,7 +27,6 @@ from simdb.sources.records import (
     Problem,
     Reading,
     Record,
-    as_line,
     byte_count,
     check_id,
     valid_name,

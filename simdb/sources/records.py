@@ -4,13 +4,13 @@ A reader yields a `Record` or a `Problem` for each piece of input, in order; `ba
 `sources/batch.py` makes batches of them.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from simdb.choices import KEEP
 from simdb.errors import InputError
+from simdb.outputs.rows import as_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
 
@@ -29,11 +29,10 @@ class Reading:
     """The options for reading sources, named after the options of the command line.
 
     `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
-    document is its path; otherwise it is a JSON object like that of a record.  `has_places`: the
-    line of a row of a Parquet file is the path of the file and the number of the row, as a JSON
-    list.  `has_fields`: records have their other fields.  `on_null`: one of `ON_NULL`, or empty; a
-    text that is kept is empty, and the others are problems that begin with `NO_TEXT`.  `origins`
-    takes the lines that can be read again; None if none will be.
+    document is its path; otherwise it is a JSON object like that of a record.  A row of a Parquet
+    file never has a line.  `has_fields`: records have their other fields.  `on_null`: one of
+    `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
+    `NO_TEXT`.  `origins` takes the lines that can be read again; None if none will be.
     """
 
     encoding: str = "utf-8-sig"
@@ -43,15 +42,9 @@ class Reading:
     has_int_ids: bool = False
     has_lines: bool = True
     has_paths: bool = False
-    has_places: bool = False
     has_fields: bool = True
     on_null: str = ""
     origins: Origins | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all columns of a Parquet file are read, not only id and text."""
-        return self.has_fields or (self.has_lines and not self.has_places)
 
     @property
     def stream_errors(self) -> str:
@@ -129,15 +122,6 @@ def make_record(
         line=written,
         fields=fields if reading.has_fields else None,
     )
-
-
-def as_line(value: Any) -> bytes:
-    """Return an object as one line of JSON."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return json.dumps(value, default=str).encode()
 
 
 def place(source: str, position: int) -> str:

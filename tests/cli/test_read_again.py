@@ -1,14 +1,18 @@
 """Read again: texts and lines come back whether they have an origin, wait, or both."""
 
+import json
+from itertools import chain
+
 import numpy as np
 import pytest
 
 from simdb.cli.duplicates import read_again
 from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
+from simdb.outputs.pieces import Lines, Rows, contents, merged, split_lines
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE
 
-ROW = [b'{"text": "%d"}' % at for at in range(40)]
+ROW = [b'{"text": %d}' % at for at in range(50)]
 
 
 class Row:
@@ -17,8 +21,27 @@ class Row:
     def texts(self, starts, sizes):
         return [f"{start}" for start in starts]
 
-    def lines(self, starts, sizes):
-        return [ROW[start] + b"\n" for start in starts]
+    def spans(self, starts, sizes):
+        yield Lines("s", "origin", *merged(starts, starts + 1), len(starts))
+
+
+class Target:
+    """Stands for the survivors: takes the numbers of the documents."""
+
+    sources = ("s0", "s1")
+
+    def write(self, pieces):
+        self.ranges = [len(piece.starts) for piece in pieces()]
+        self.written = [*chain(*map(numbers, pieces()))]
+        self.by_source = [[*chain(*map(numbers, pieces(source=at)))] for at in (0, 1)]
+
+
+def numbers(piece):
+    """Return the numbers of the documents of a piece."""
+    if isinstance(piece, Rows) or piece.descriptor == "origin":
+        ranges = zip(piece.starts.tolist(), piece.stops.tolist(), strict=True)
+        return [at for start, stop in ranges for at in range(start, stop)]
+    return [json.loads(line)["text"] for line in split_lines(contents(piece))]
 
 
 def batches(kinds):
@@ -30,10 +53,10 @@ def batches(kinds):
             ids=[f"{at}" for at in every],
             texts=[f"{at}" for at in every],
             sources=["s"] * 10,
-            positions=list(every),
+            positions=[at + 1 for at in every],
             sizes=[len(ROW[at]) + 1 for at in every],
-            lines=[ROW[at] for at in every],
-            origins=None if kind == "all" else starts,
+            lines=None if kind == "rows" else [ROW[at] for at in every],
+            origins=None if kind in ("all", "rows") else starts,
         )
 
 
@@ -58,36 +81,31 @@ def test_texts_come_back_by_position(kinds):
         assert list(texts.texts(np.empty(0, np.uint32))) == []
 
 
-@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("kinds", [*KINDS, ["rows", "none", "some", "rows", "all"]])
 @pytest.mark.parametrize("read", [1, 7, 1000])
-def test_chosen_lines_are_copied(monkeypatch, kinds, read):
+def test_chosen_documents_are_handed_on_wherever_they_lie(monkeypatch, kinds, read):
     monkeypatch.setattr(read_again, "READ_DOCUMENTS", read)
     chosen = [at % 4 != 1 for at in range(10 * len(kinds))]
-    copied = []
-
-    class Target:
-        def writelines(self, lines):
-            copied.extend(lines)
+    target = Target()
 
     with LinesAgain(Row()) as lines:
-        for batch in batches(kinds):
-            lines.add(batch, batch.lines)
-        lines.copy(iter(chosen), Target())
+        for number, batch in enumerate(batches(kinds)):
+            lines.add(batch, np.full(10, number % 2))
+            lines.add(batch, None)
+        lines.copy(iter(chosen), target)
 
-    assert copied == [ROW[at] + b"\n" for at, each in enumerate(chosen) if each]
+    every = [at for at, each in enumerate(chosen) if each]
+    assert target.written == every
+    of_source = [[at for at in every if at // 10 % 2 == number] for number in (0, 1)]
+    assert target.by_source == of_source
 
 
-def test_lines_that_were_changed_wait():
-    copied = []
-
-    class Target:
-        def writelines(self, lines):
-            copied.extend(lines)
+def test_neighbours_are_one_range():
+    target = Target()
 
     with LinesAgain(Row()) as lines:
-        for batch in batches(["none"]):
-            lines.add(batch, [b"0" + line for line in batch.lines])
-            lines.add(batch, [])
-        lines.copy([True] * 10, Target())
+        for batch in batches(["none", "none", "rows", "all", "all"]):
+            lines.add(batch, np.zeros(10, np.int64))
+        lines.copy([at != 14 for at in range(50)], target)
 
-    assert copied == [b"0" + line + b"\n" for line in ROW[:10]]
+    assert target.ranges == [2, 1, 1]

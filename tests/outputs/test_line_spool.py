@@ -1,34 +1,33 @@
 """Lines that wait in a temporary file."""
 
-import io
 import os
 
+import numpy as np
+
 from simdb.outputs.line_spool import LineSpool
+from simdb.outputs.pieces import contents
+
+
+def copied(spool, starts, sizes):
+    return b"".join(block for lines in spool.spans(starts, sizes) for block in contents(lines))
 
 
 def test_the_chosen_lines_are_copied_byte_for_byte_in_order():
     with LineSpool() as spool:
-        spool.add([b"one ", b"\xff\r"])
+        starts, sizes = spool.add([b"one ", b"\xff\r"])
         spool.add([])
-        spool.add([b"", b"four"])
-        target = io.BytesIO()
+        more = spool.add([b"", b"four"])
+        starts, sizes = np.r_[starts, more[0]], np.r_[sizes, more[1]]
 
-        spool.copy([True, False, True, True], target)
-        spool.add([b"five"])
-        spool.copy(iter([0, 1, 0, 0, 1]), target)
-
-    assert target.getvalue() == b"one \n\nfour\n\xff\r\nfive\n"
+        assert copied(spool, starts, sizes) == b"one \n\xff\r\n\nfour\n"
+        assert copied(spool, starts[[0, 2, 3]], sizes[[0, 2, 3]]) == b"one \n\nfour\n"
+        assert copied(spool, *spool.add([b"five"])) == b"five\n"
 
 
 def test_the_file_waits_in_the_folder_and_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", os.path.join(tmp_path, "missing"))
 
-    with (
-        open(tmp_path / "kept.partial", "wb") as survivors,
-        LineSpool(str(tmp_path)) as spool,
-    ):
-        spool.add([b"line"])
-        spool.copy([True], survivors)
+    with LineSpool(str(tmp_path)) as spool:
+        assert copied(spool, *spool.add([b"line"])) == b"line\n"
 
-    assert (tmp_path / "kept.partial").read_bytes() == b"line\n"
-    assert os.listdir(tmp_path) == ["kept.partial"]
+    assert os.listdir(tmp_path) == []

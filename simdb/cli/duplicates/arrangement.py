@@ -1,21 +1,23 @@
 """Arrangement: the order in which `simdb dedup --db` claims the documents of a run.
 
 A claim keeps what comes first, so with `--keep` the document that the rule prefers must come
-first.  Then all documents are read before the first claim, and read again in that order: texts, ids
-and lines wait on disk, and only the values that sort them are in memory.
+first.  Then all documents are read before the first claim, and read again in that order: texts and
+ids wait on disk, and only the values that sort them are in memory.  In either order, what is kept
+is written at the end, in the order of the input.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import keeping
 from simdb.cli.duplicates.preference import Preference
+from simdb.cli.duplicates.read_again import LinesAgain
 from simdb.cli.duplicates.work import Work
-from simdb.outputs.line_spool import LineSpool
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.batch import Batch
 from simdb.text_column import TextColumn
@@ -28,12 +30,13 @@ U32 = npt.NDArray[np.uint32]
 
 
 class AsRead:
-    """The batches of a run in the order of the input; survivors are written at once."""
+    """The batches of a run in the order of the input."""
 
-    def __init__(self, work: Work, batches: Iterator[Batch]) -> None:
-        """Give the `batches` as they are."""
+    def __init__(self, work: Work, batches: Iterator[Batch], lines: LinesAgain) -> None:
+        """Give the `batches` as they are; `lines`, empty, takes what is kept."""
         self._work = work
-        self._batches = batches
+        self._batches, self._lines = batches, lines
+        self._kept = 0
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches."""
@@ -41,13 +44,15 @@ class AsRead:
 
     def keep(self, batch: Batch, positions: Sequence[int]) -> None:
         """Keep the documents at `positions` in the batch that was yielded last."""
-        if self._work.survivors and batch.lines:
-            lines = self._work.lines(batch)
-            self._work.survivors.writelines(lines[at] + b"\n" for at in sorted(positions))
+        if self._work.survivors:
+            kept = batch.chosen(sorted(positions))
+            self._lines.add(kept, self._work.lines(kept))
+            self._kept += len(kept)
 
     def finish(self) -> None:
-        """Complete the survivors."""
+        """Write the survivors and complete them."""
         if self._work.survivors:
+            self._lines.copy(repeat(True, self._kept), self._work.survivors)
             self._work.survivors.finish()
 
 
@@ -60,7 +65,7 @@ class ByRule:
         batches: Iterator[Batch],
         texts: TextSpool,
         places: TextSpool,
-        lines: LineSpool,
+        lines: LinesAgain,
     ) -> None:
         """Read `batches` when they are needed; what must wait is put into the empty spools."""
         self._work = work
@@ -103,7 +108,7 @@ class ByRule:
             self._texts.add(batch.texts)
             places = zip(batch.ids, batch.sources, batch.positions, batch.sizes, strict=True)
             self._places.add(list(map(json.dumps, places)))
-            self._lines.add(self._work.lines(batch))
+            self._lines.add(batch, self._work.lines(batch))
             self._sizes += batch.sizes
         order = preference.order(self._where)
         assert order is not None, "the order of the input needs no rule"
@@ -127,8 +132,9 @@ class ByRule:
 @contextmanager
 def arranged(work: Work, batches: Iterator[Batch]) -> Iterator[AsRead | ByRule]:
     """Yield the batches of a run in the order in which they are claimed."""
-    if work.keep == keeping.FIRST:
-        yield AsRead(work, batches)
-        return
-    with TextSpool() as texts, TextSpool() as places, LineSpool(work.folder) as lines:
-        yield ByRule(work, batches, texts, places, lines)
+    with LinesAgain(work.origins, work.folder) as lines:
+        if work.keep == keeping.FIRST:
+            yield AsRead(work, batches, lines)
+            return
+        with TextSpool() as texts, TextSpool() as places:
+            yield ByRule(work, batches, texts, places, lines)

@@ -59,7 +59,7 @@ class Names:
         self._sources.append(batch.sources[0] if is_one else batch.sources)
         self._firsts.append(self._count)
         self._count += len(batch)
-        self._spool.add(list(map(str, batch.ids)) if self._is_whole else batch.ids)  # type: ignore[arg-type]
+        self._spool.add(list(map(str, batch.ids)))
 
     def settle(self, progress: Progress) -> None:
         """Give each document an id of its own, and report the first that get another one."""

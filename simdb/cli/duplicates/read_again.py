@@ -3,15 +3,19 @@
 Those that have an origin in a file are read there again; the others wait in a temporary file.
 """
 
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.outputs.line_spool import Lines, LineSpool
+from simdb.outputs.line_spool import LineSpool
+from simdb.outputs.pieces import I64, Piece, Rows, merged
 from simdb.outputs.spool import Temporary
+from simdb.outputs.survivors import Survivors
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
@@ -19,10 +23,14 @@ from simdb.text_column import TextColumn
 
 # The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
-# Lines of so many documents are read at a time.
-READ_DOCUMENTS = 1 << 12
+# Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
+LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
+IN_FILE, IN_SPOOL, AS_ROW = 1, 2, 3
+# The places of so many documents are read at a time.
+READ_DOCUMENTS = 1 << 16
 
 U32 = npt.NDArray[np.uint32]
+Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.void]
 
 
@@ -36,13 +44,10 @@ class _Places(Temporary):
         self._count = 0
         self._waiting = 0
 
-    def add(self, batch: Batch, *, can_read: bool = True) -> list[int]:
-        """Append the documents of a batch; return the positions in it of those that must wait.
-
-        With `can_read` false, all of them must.
-        """
+    def add(self, batch: Batch) -> list[int]:
+        """Append the documents of a batch; return the positions in it of those that must wait."""
         places = np.empty(len(batch), PLACE)
-        places["start"] = NOWHERE if batch.origins is None or not can_read else batch.origins
+        places["start"] = NOWHERE if batch.origins is None else batch.origins
         places["size"] = batch.sizes
         waiting = np.flatnonzero(places["start"] == NOWHERE)
         places["start"][waiting] = -1 - np.arange(self._waiting, self._waiting + len(waiting))
@@ -97,40 +102,85 @@ class TextsAgain(Temporary):
 
 
 class LinesAgain(Temporary):
-    """The lines of documents, of which some are copied at the end."""
+    """Where the documents of a run lie, of which some are written at the end.
+
+    A document is a line of a file, a line that waits in a temporary file, or a row of a Parquet
+    file.
+    """
 
     def __init__(self, origins: Origins, folder: str | None = None) -> None:
         """Read lines in `origins` if they are there; `folder`: see `LineSpool`."""
-        self._origins = origins
-        self._places, self._spool = _Places(), LineSpool(folder)
+        # It is used with `with`, so __exit__ closes the file.
+        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        self._origins, self._spool = origins, LineSpool(folder)
+        self._count = 0
+        # Where documents of another source begin: the first of them, and the number of the source.
+        self._firsts: list[tuple[int, int]] = []
 
     def __exit__(self, *error: object) -> None:
         """Remove the temporary files."""
-        self._places.__exit__(None, None, None)
+        self._file.close()
         self._spool.__exit__(None, None, None)
 
-    def add(self, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Append the lines of a batch, which can differ from those that were read; none is fine."""
-        if lines:
-            waiting = self._places.add(batch, can_read=lines is batch.lines)
-            self._spool.add([lines[at] for at in waiting])
+    def add(self, batch: Batch, numbers: I64 | None) -> None:
+        """Append the documents of a batch; `numbers`: of their sources, None to append nothing.
 
-    def copy(self, is_chosen: Iterable[object], target: Lines) -> None:
-        """Do as `LineSpool.copy`; InputError if a file was changed since it was read."""
-        target.writelines(self._chosen(iter(is_chosen)))
+        A document without an origin and without a line is a row of a Parquet file.
+        """
+        if numbers is None or not len(batch):
+            return
+        lines = np.empty(len(batch), LINE)
+        lines["kind"], lines["size"] = IN_FILE, batch.sizes
+        lines["start"] = NOWHERE if batch.origins is None else batch.origins
+        others = np.flatnonzero(lines["start"] == NOWHERE)
+        texts = [None if batch.lines is None else batch.lines[at] for at in others.tolist()]
+        waits = np.array([text is not None for text in texts], np.bool_)
+        rows, waiting = others[~waits], others[waits]
+        lines["kind"][rows], lines["size"][rows] = AS_ROW, 1
+        lines["start"][rows] = np.asarray(batch.positions, np.int64)[rows] - 1
+        lines["kind"][waiting] = IN_SPOOL
+        lines["start"][waiting], lines["size"][waiting] = self._spool.add(
+            [text for text in texts if text is not None]
+        )
+        changes = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        for at, number in zip(changes.tolist(), numbers[changes].tolist(), strict=True):
+            if not self._firsts or self._firsts[-1][1] != number:
+                self._firsts.append((self._count + at, number))
+        self._count += len(batch)
+        self._file.write(lines.tobytes())
 
-    def _chosen(self, is_chosen: Iterator[object]) -> Iterator[bytes]:
-        places, waiting = self._places.all(), iter(self._spool)
-        for start in range(0, len(places), READ_DOCUMENTS):
-            some = places[start : start + READ_DOCUMENTS]
-            flags = np.fromiter(map(bool, islice(is_chosen, len(some))), np.bool_, len(some))
-            is_read = some["start"] >= 0
-            own = some[flags & is_read]
-            read = iter(self._origins.lines(own["start"].tolist(), own["size"].tolist()))
-            if is_read.all():
-                yield from read
-                continue
-            for is_kept, each in zip(flags.tolist(), is_read.tolist(), strict=True):
-                line = None if each else next(waiting)
-                if is_kept:
-                    yield next(read) if line is None else line
+    def copy(self, is_chosen: Iterable[object], survivors: Survivors) -> None:
+        """Write the documents with a true value in `is_chosen`, which has one for each document.
+
+        Raises InputError if a file was changed since it was read.
+        """
+        flags = np.fromiter(map(bool, is_chosen), np.bool_, self._count)
+        survivors.write(partial(self._pieces, flags, survivors.sources))
+
+    def _pieces(
+        self, flags: Flags, sources: Sequence[str], source: int | None = None
+    ) -> Iterator[Piece]:
+        """Yield where the chosen documents lie: those of all `sources`, or of one, by its number.
+
+        They come in the order in which they were added.
+        """
+        self._file.flush()
+        for (start, number), (stop, _) in pairwise([*self._firsts, (self._count, 0)]):
+            if source is None or number == source:
+                for at in range(start, stop, READ_DOCUMENTS):
+                    own = flags[at : min(at + READ_DOCUMENTS, stop)]
+                    yield from self._some(at, own, sources[number])
+
+    def _some(self, first: int, flags: Flags, path: str) -> Iterator[Piece]:
+        """Yield where the chosen ones of the documents from `first` on lie, all of one source."""
+        content = os.pread(self._file.fileno(), len(flags) * LINE.itemsize, first * LINE.itemsize)
+        lines = np.frombuffer(content, LINE)[flags]
+        cuts = np.flatnonzero(np.diff(lines["kind"], prepend=0)).tolist()
+        for start, stop in pairwise([*cuts, len(lines)]):
+            kind = lines["kind"][start]
+            starts, sizes = lines["start"][start:stop], lines["size"][start:stop].astype(np.int64)
+            if kind == AS_ROW:
+                yield Rows(path, *merged(starts, starts + sizes), stop - start)
+            else:
+                holder = self._origins if kind == IN_FILE else self._spool
+                yield from holder.spans(starts, sizes)

@@ -1,7 +1,6 @@
 """Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from simdb.cli.reading.intake import Intake
 from simdb.deduplication.question import Question
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
+from simdb.outputs.pieces import I64
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import Survivors
 from simdb.sources.batch import Batch
@@ -160,11 +160,9 @@ class Work(NamedTuple):
             thread_count(), None, matching.search,
         )  # fmt: skip
 
-    def lines(self, batch: Batch) -> Sequence[bytes]:
-        """Return the lines of the documents of a batch, as the survivors take them."""
-        if self.survivors is None or batch.lines is None:
-            return []
-        return self.survivors.shard_lines(batch.sources, batch.lines)
+    def lines(self, batch: Batch) -> I64 | None:
+        """Return what `LinesAgain.add` takes with a batch: None if nothing will be written."""
+        return None if self.survivors is None else self.survivors.numbers(batch.sources)
 
     @property
     def folder(self) -> str | None:

@@ -208,7 +208,6 @@ def make_reading(
     has_int_ids: bool = False,
     has_lines: bool = False,
     has_paths: bool = False,
-    has_places: bool = False,
     has_fields: bool = False,
     on_null: str = "",
 ) -> "Reading":
@@ -222,7 +221,6 @@ def make_reading(
         has_int_ids=has_int_ids,
         has_lines=has_lines,
         has_paths=has_paths,
-        has_places=has_places,
         has_fields=has_fields,
         on_null=on_null,
     )

@@ -1,0 +1,197 @@
+"""-o: what is kept of sources of all kinds together, and what an end in the middle leaves."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from simdb.cli.duplicates import read_again
+from simdb.outputs import pieces, survivors
+
+NAMES = ["a.jsonl", "b.jsonl.gz", "c.csv", "d.parquet", "e.txt", "f.jsonl", "g.parquet"]
+WAYS = [[], ["--db", "d"], ["--db", "d", "--keep", "last"], ["--keep", "last"]]
+
+
+def text(number):
+    return " ".join(f"word{number}of{at}" for at in range(20))
+
+
+def record(name, at, number):
+    return {"id": f"{name}{at}", "text": text(number), "at": str(at)}
+
+
+def write(name, records):
+    """Write records in the format of the name; the last line of JSON has no line feed."""
+    lines = "\n".join(map(json.dumps, records)).encode()
+    if name.endswith(".gz"):
+        lines = gzip.compress(lines)
+    elif name.endswith(".csv"):
+        table = io.StringIO()
+        writer = csv.DictWriter(table, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+        lines = table.getvalue().encode()
+    elif name.endswith(".txt"):
+        lines = records[0]["text"].encode()
+    if name.endswith(".parquet"):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), name, row_group_size=3)
+    else:
+        Path(name).write_bytes(lines)
+
+
+def kept_of(sources, *, first):
+    """Return the records with another text than all before them, or than all after them."""
+    every = [each for source in sources.values() for each in source]
+    found = {each["text"]: each for each in (reversed(every) if first else every)}
+    return [each for each in every if found[each["text"]] is each]
+
+
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    """Files of all kinds with ten documents each, of which each text is in three of them."""
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    for first, name in enumerate(NAMES):
+        numbers = range(4 * first, 4 * first + 10)
+        found[name] = [record(name, at, number) for at, number in enumerate(numbers)]
+        if name.endswith(".txt"):
+            found[name] = [{"id": name, "text": text(first)}]
+        write(name, found[name])
+    return found
+
+
+@pytest.mark.parametrize("options", WAYS)
+@pytest.mark.parametrize("name", ["k.jsonl", "k.jsonl.gz", "k.csv", "k.parquet", "-"])
+def test_what_is_kept_of_all_kinds_of_sources_is_in_their_order(
+    simdb_run, sources, monkeypatch, options, name
+):
+    for module, size in ((read_again, "READ_DOCUMENTS"), (pieces, "BLOCK_BYTES")):
+        monkeypatch.setattr(module, size, 7)
+
+    ran = simdb_run("dedup", *NAMES, "-o", name, *options)
+
+    assert ran.code == 0, ran.notes
+    wanted = kept_of(sources, first="last" not in options)
+    if name == "k.parquet":
+        found = pyarrow.parquet.read_table(name).to_pylist()
+    elif name == "k.csv":
+        found = list(csv.DictReader(Path(name).read_text().splitlines()))
+    else:
+        content = ran.output.encode() if name == "-" else Path(name).read_bytes()
+        content = gzip.decompress(content) if name.endswith(".gz") else content
+        found = list(map(json.loads, content.splitlines()))
+    assert [{name: each[name] for name in ("id", "text")} for each in found] == [
+        {name: each[name] for name in ("id", "text")} for each in wanted
+    ]
+    assert [each.get("at") or None for each in found] == [each.get("at") for each in wanted]
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources, options):
+    names = [name for name in NAMES if name != "e.txt"]
+    own = {name: sources[name] for name in names}
+
+    ran = simdb_run("dedup", *reversed(names), names[-1], "-o", "out/", *options)
+
+    assert ran.code == 0, ran.notes
+    kept = kept_of(dict(reversed(own.items())), first="last" not in options)
+    for name in names:
+        wanted = [each for each in kept if each["id"].startswith(name)]
+        if name.endswith(".parquet"):
+            assert pyarrow.parquet.read_table(Path("out", name)).to_pylist() == wanted
+        elif name.endswith(".csv"):
+            assert list(csv.DictReader(Path("out", name).read_text().splitlines())) == wanted
+        else:
+            content = Path("out", name).read_bytes()
+            content = gzip.decompress(content) if name.endswith(".gz") else content
+            assert content == b"".join(json.dumps(each).encode() + b"\n" for each in wanted)
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path, options):
+    lines = [json.dumps(record("a", at, at)).encode() for at in range(6)]
+    content = b"\n".join([*lines[:2], b"", b"no JSON", lines[2], b'{"id": 1}', *lines[3:], b"  "])
+    (tmp_path / "a.jsonl").write_bytes(content)
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", *options)
+
+    assert ran.code == 1
+    assert (tmp_path / "k.jsonl").read_bytes() == b"".join(line + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources, options):
+    ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "a.jsonl", "b.jsonl.gz", "-o", "-",
+                    "--max-share", "0.01", *options)  # fmt: skip
+
+    assert (ran.code, ran.output) == (2, "")
+    assert "nothing was written" in ran.notes
+
+
+@pytest.mark.parametrize("options", WAYS)
+@pytest.mark.parametrize("name", ["k.jsonl", "k.jsonl.gz", "k.csv", "k.parquet", "out/"])
+def test_an_interruption_while_writing_leaves_no_file(
+    simdb_run, sources, monkeypatch, options, name
+):
+    monkeypatch.setattr(pieces, "BLOCK_BYTES", 100)
+    whole = survivors.contents
+
+    def interrupted(lines):
+        for count, block in enumerate(whole(lines)):
+            if count == 3:
+                raise KeyboardInterrupt
+            yield block
+
+    monkeypatch.setattr(survivors, "contents", interrupted)
+
+    ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "-o", name, *options)
+
+    assert ran.code == 130
+    assert sorted(set(os.listdir()) - {"d"}) == NAMES
+
+
+@pytest.mark.parametrize("options", WAYS[:2])
+def test_a_file_that_is_cut_before_it_is_written_is_an_error(
+    simdb_run, sources, monkeypatch, options
+):
+    write_all = survivors.Survivors.write
+
+    def cut(self, given):
+        os.truncate("a.jsonl", os.path.getsize("a.jsonl") - 1)
+        write_all(self, given)
+
+    monkeypatch.setattr(survivors.Survivors, "write", cut)
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", *options)
+
+    assert ran.code == 2
+    assert "a.jsonl was changed while it was read; run the command again" in ran.notes
+    assert not os.path.exists("k.jsonl")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_that_is_closed_early_ends_the_command(sources, tmp_path, unbuffered):
+    lines = [json.dumps(record("a", at, at)) for at in range(3000)]
+    (tmp_path / "long.jsonl").write_text("\n".join(lines))
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "simdb", "dedup", "long.jsonl", "-o", "-", "--verify", "estimate"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    ) as process:
+        head = process.stdout.readline()
+        process.stdout.close()
+        notes = process.stderr.read().decode()
+
+    assert json.loads(head) == json.loads(lines[0])
+    assert process.returncode == 141, notes
+    assert "Error" not in notes

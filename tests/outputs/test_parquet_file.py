@@ -1,0 +1,64 @@
+"""Rows of Parquet files are chosen by their numbers, a row group at a time."""
+
+import io
+import random
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import simdb
+from simdb.outputs import parquet_file
+from simdb.outputs.parquet_file import chosen_rows, write_parquet
+from simdb.outputs.pieces import Rows, merged
+
+TABLE = pyarrow.table({"id": range(100), "text": [f"text {at}" * (at % 4) for at in range(100)]})
+
+
+def rows_at(path, chosen):
+    places = np.array(chosen, np.int64)
+    return Rows(str(path), *merged(places, places + 1), len(chosen))
+
+
+@pytest.mark.parametrize("group_rows", [1, 7, 100])
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_chosen_rows_come_back_in_order(tmp_path, monkeypatch, group_rows, threads):
+    monkeypatch.setattr(parquet_file, "PORTION_ROWS", 3)
+    monkeypatch.setenv("SIMDB_THREADS", threads)
+    pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet", row_group_size=group_rows)
+
+    for size in (1, 5, 50, 99, 100):
+        chosen = sorted(random.Random(size).sample(range(100), size))
+        found = pyarrow.Table.from_batches(chosen_rows(rows_at(tmp_path / "a.parquet", chosen)))
+        assert found.equals(TABLE.take(chosen))
+
+
+def test_row_groups_without_a_chosen_row_are_not_read(tmp_path, monkeypatch):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet", row_group_size=10)
+    read = []
+    one_group = parquet_file._chosen
+    monkeypatch.setattr(
+        parquet_file, "_chosen", lambda *given: read.append(given[2]) or one_group(*given)
+    )
+
+    list(chosen_rows(rows_at(tmp_path / "a.parquet", [25, 26, 99])))
+
+    assert read == [2, 9]
+
+
+def test_a_file_with_fewer_rows_than_were_read_is_an_error(tmp_path):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet")
+
+    with pytest.raises(simdb.InputError, match=r"a.parquet was changed while it was read"):
+        list(chosen_rows(rows_at(tmp_path / "a.parquet", [3, 100])))
+
+
+def test_rows_of_one_file_in_several_parts_are_written_as_one_table(tmp_path):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "a.parquet", row_group_size=10)
+    parts = [rows_at(tmp_path / "a.parquet", some) for some in ([1, 2], [5], [40, 99])]
+    file = io.BytesIO()
+
+    assert write_parquet(lambda: iter(parts), file) == 5
+
+    assert pyarrow.parquet.read_table(file).equals(TABLE.take([1, 2, 5, 40, 99]))

@@ -1,0 +1,67 @@
+"""Pieces of files: lines are copied in large reads, whatever is left out between them."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.outputs import pieces
+from simdb.outputs.pieces import Lines, contents, merged, split_lines
+
+LINES = [b"%d" % at * (at % 5) + b"\n" for at in range(100)]
+STOPS = np.cumsum([*map(len, LINES)])
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """The lines in a file that lacks the last line feed; returns its descriptor."""
+    (tmp_path / "a").write_bytes(b"".join(LINES)[:-1])
+    descriptor = os.open(tmp_path / "a", os.O_RDONLY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def lines_at(descriptor, chosen):
+    stops = STOPS[chosen]
+    starts = stops - [len(LINES[at]) for at in chosen]
+    return Lines("a", descriptor, *merged(starts, stops), len(chosen))
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 7, 64, 1 << 20])
+def test_chosen_lines_are_read_byte_for_byte(opened, monkeypatch, block_bytes):
+    monkeypatch.setattr(pieces, "BLOCK_BYTES", block_bytes)
+    choices = [random.Random(seed).sample(range(100), seed * 9) for seed in range(12)]
+
+    for chosen in map(sorted, [*choices, range(100), [99], [0, 99]]):
+        blocks = [*contents(lines_at(opened, chosen))]
+
+        assert b"".join(blocks) == b"".join(LINES[at] for at in chosen)
+        assert [*split_lines(blocks)] == [LINES[at] for at in chosen]
+        assert max(map(len, blocks), default=0) <= block_bytes
+
+
+def test_many_ranges_are_one_call_of_the_system(opened, monkeypatch):
+    calls = []
+    read = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda *given: calls.append(given) or read(*given))
+
+    list(contents(lines_at(opened, [at for at in range(100) if at % 10])))
+
+    assert len(calls) == 1
+
+
+def test_ranges_that_touch_are_one():
+    starts, stops = merged(np.array([0, 3, 9, 10]), np.array([3, 8, 10, 12]))
+
+    assert (starts.tolist(), stops.tolist()) == ([0, 9], [8, 12])
+    assert [each.tolist() for each in merged(starts[:0], stops[:0])] == [[], []]
+
+
+@pytest.mark.parametrize("missing", [1, 2, 50])
+def test_a_file_that_became_shorter_is_noticed(opened, tmp_path, missing):
+    os.truncate(tmp_path / "a", os.path.getsize(tmp_path / "a") - missing)
+
+    with pytest.raises(simdb.InputError, match="a was changed while it was read; run the command"):
+        list(contents(lines_at(opened, list(range(100)))))
