@@ -13,9 +13,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 from queue import Empty, Queue, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread, local
+from time import thread_time
 from typing import Any, Generic, TypeVar
 
 from simdb.checks import shown
@@ -36,6 +37,31 @@ BEGUN = 32
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Work(local):
+    """The processor seconds of this process that any number of threads could share."""
+
+    total_seconds = 0.0
+    _lock = Lock()
+    _depth = 0  # of calls within calls, in this thread
+    _begun = 0.0
+
+    def __enter__(self) -> None:
+        """Begin a piece of it."""
+        if not self._depth:
+            self._begun = thread_time()
+        self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        """Add the piece."""
+        self._depth -= 1
+        if not self._depth:
+            with self._lock:
+                Work.total_seconds += thread_time() - self._begun
+
+
+WORK = Work()
 
 
 def thread_count(threads: object = None) -> int:
@@ -72,10 +98,11 @@ def mapped(
     first error, by the order of the items, is raised in its turn.  When the iterator ends, or is
     closed, no call is running any more.
     """
-    rest = iter(items)
-    first = list(islice(rest, 2)) if threads > 1 else []
-    if len(first) < 2:
-        yield from map(function, chain(first, rest))
+    if threads == 1:
+        for item in items:
+            with WORK:
+                result = function(item)
+            yield result
         return
     waiting: SimpleQueue[_Call[Item, Result] | None] = SimpleQueue()
     running: deque[_Call[Item, Result]] = deque()
@@ -84,13 +111,12 @@ def mapped(
     def work() -> None:
         while (call := waiting.get()) is not None:
             if not is_over.is_set():
-                call.make(function)
+                with WORK:
+                    call.make(function)
 
-    workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(threads)]
-    source, is_done = chain(first, rest), False
+    workers: list[Thread] = []
+    source, is_done = iter(items), False
     try:
-        for worker in workers:
-            worker.start()
         while running or not is_done:
             while not is_done and len(running) < AHEAD * threads:
                 try:
@@ -102,8 +128,17 @@ def mapped(
                     # What failed is the item; it waits for its turn like any result.
                     running.append(_Call.failed(error))
                     is_done = True
+            if not workers and len(running) > 1:
+                workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(threads)]
+                for worker in workers:
+                    worker.start()
             if running:
-                yield running.popleft().result()
+                call = running.popleft()
+                if not workers:
+                    # A single item is not worth a thread.
+                    with WORK:
+                        call.make(function)
+                yield call.result()
     finally:
         is_over.set()
         for _ in workers:
@@ -132,7 +167,9 @@ class _Call(Generic[Item, Result]):
         return call
 
     def make(self, function: Callable[[Item], Result]) -> None:
-        """Make the call."""
+        """Make the call, unless its item failed."""
+        if self._is_made.is_set():
+            return
         try:
             self._result = function(self._item)
         except BaseException as error:

@@ -14,7 +14,7 @@ FLOORS = [
         "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "search",
         "keeping", "vocabulary", "progress_bar", "progress", "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
-        "threads", "text_sketch", "minhash", "options", "stored_options", "resources",
+        "threads", "timings", "text_sketch", "minhash", "options", "stored_options", "resources",
         "verification", "values", "features", "clusters", "signatures", "matches",
         "document_like", "documents", "positions", "plans", "reports",
     ],
@@ -130,7 +130,7 @@ FOLDERS = {
     ],
     "sources": [
         "amount", "encoding_guess", "content", "origins", "records", "batch", "source_names",
-        "id_column", "line_parser", "json_lines", "json_array", "json_records",
+        "id_column", "digits", "json_columns", "json_lines", "json_array", "json_records",
         "parquet_records", "table_records", "reading",
     ],
     "deduplication": [
@@ -159,7 +159,6 @@ DOORS = {
     "simdb_ext": ["kernel"],
     "rich": ["cli", "progress_bar"],
     "pyarrow": ["arrow"],
-    "msgspec": ["sources"],
     "zstandard": ["outputs"],
     "fsspec": ["outputs"],
     "charset_normalizer": ["sources"],

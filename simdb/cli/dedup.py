@@ -26,6 +26,7 @@ from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, sketched
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
+from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
 from simdb.engine.search.judge import ESTIMATE
 from simdb.errors import OptionError
@@ -168,8 +169,9 @@ def _run(job: Job) -> tuple[Outcome, int]:
                 columns=partial(_survivor_columns, job),
             ) as survivors,
         ):
+            taken = None if job.listing.quiet and row_file is None else rows
             work = Work(
-                intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
+                intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
                 origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
                 beginnings, given.policy, results.show,
             )  # fmt: skip
@@ -179,6 +181,9 @@ def _run(job: Job) -> tuple[Outcome, int]:
         progress.finish()
         if results.output != STANDARD_OUTPUT:
             job.listing.show(shown, _columns(job))
+        if job.listing.timings:
+            for line in stage_lines(progress.timings, as_json=job.listing.json):
+                progress.note(line)
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
         notes = [_kept_note(kept, intake), no_rows]
         if not job.listing.quiet:

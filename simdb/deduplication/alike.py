@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import share
+from simdb.choices import ErrorsName
 from simdb.deduplication.comparing import Comparing
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.minima import (
@@ -86,9 +87,7 @@ class Alike:
         """How many documents have no features, and are like nothing."""
         return 0 if self._minima is None else int(np.count_nonzero(self._minima.is_empty))
 
-    def add_all(
-        self, parts: Iterable[Any], count: float, *, errors: str = "strict"
-    ) -> Iterator[int]:
+    def add_all(self, parts: Iterable[Any], count: float, *, errors: ErrorsName) -> Iterator[int]:
         """Add the texts of all parts, about `count` in all; yield how many there are after each.
 
         InputError, after which nothing may be added, for a text that is not valid Unicode.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database
+from simdb.choices import ErrorsName
 from simdb.clusters import Clusters
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.question import Question
@@ -61,7 +62,7 @@ class ByDatabase:
         """How many documents have no features, and are like nothing."""
         return self._database.stats().empty_count
 
-    def add_all(self, parts: Iterable[Any], count: float, *, errors: str) -> Iterator[int]:
+    def add_all(self, parts: Iterable[Any], count: float, *, errors: ErrorsName) -> Iterator[int]:
         """Add the texts of all parts; yield how many there are after each."""
         source, done, is_more = iter(parts), 0, True
         while is_more:
@@ -69,7 +70,7 @@ class ByDatabase:
             with self._database.write() as transaction:
                 for texts in source:
                     transaction.insert_many(
-                        range(done, done + len(texts)), texts, errors=errors,  # type: ignore[arg-type]
+                        range(done, done + len(texts)), texts, errors=errors,
                         threads=self._question.threads,
                     )  # fmt: skip
                     done += len(texts)

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from simdb.errors import InputError
 
 BLOCK_BYTES = 1 << 20
+# Reading and dropping so much takes as long as another call of the system.
+GAP_BYTES = 1 << 15
 LINE_FEED = b"\n"
 
 I64 = npt.NDArray[np.int64]
@@ -25,6 +27,7 @@ class Lines:
     """Some lines of an open file: `count` of them, in ranges of bytes from `starts` to `stops`.
 
     The ranges ascend.  Each line ends with a line feed, which the last line of a file may lack.
+    `number`: that of the file, for whoever made the piece.
     """
 
     path: str
@@ -32,6 +35,7 @@ class Lines:
     starts: I64
     stops: I64
     count: int
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,11 +94,19 @@ def contents(lines: Lines) -> Iterator[bytes]:
 
 
 def _blocks(starts: I64, stops: I64) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the ranges that begin and end within `BLOCK_BYTES`; a longer range in parts."""
-    at, start = 0, int(starts[0]) if len(starts) else 0
+    """Yield the ranges that are read together; a long range comes in parts.
+
+    They begin and end within `BLOCK_BYTES`, and no gap between them is longer than `GAP_BYTES`.
+    """
+    if not len(starts):
+        return
+    wide = np.append(np.flatnonzero(starts[1:] - stops[:-1] > GAP_BYTES) + 1, len(starts))
+    at, start, gap = 0, int(starts[0]), 0
     while at < len(starts):
+        while wide[gap] <= at:
+            gap += 1
         # Of the ranges from `at` on, the first begins at `start`: what is before it was yielded.
-        end = int(np.searchsorted(stops, start + BLOCK_BYTES, "right"))
+        end = min(int(np.searchsorted(stops, start + BLOCK_BYTES, "right")), int(wide[gap]))
         if end > at:
             yield [start, *starts[at + 1 : end].tolist()], stops[at:end].tolist()
             at = end

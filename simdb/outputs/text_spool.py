@@ -40,7 +40,7 @@ class TextSpool(Temporary):
         else:
             contents = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, contents), np.int64, len(contents))
-        self._file.writelines(contents)
+        self._file.write(b"".join(contents))
         ends = self._size + np.cumsum(lengths)
         self._ends.write(ends.tobytes())
         self._size = int(ends[-1]) if len(ends) else self._size

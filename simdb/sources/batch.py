@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import InputId, Problem, Record, place
 from simdb.text_column import TextColumn
@@ -18,6 +21,7 @@ from simdb.text_column import joined as joined_columns
 COLLECTED_RECORDS = 1024
 COLLECTED_BYTES = 1 << 22
 
+I64 = npt.NDArray[np.int64]
 Value = TypeVar("Value")
 # A column is valid UTF-8 without nulls.
 Texts = list[str] | TextColumn
@@ -35,11 +39,11 @@ class Batch:
     ids: list[InputId]
     texts: Texts
     sources: list[str]
-    positions: list[int]
-    sizes: list[int]
+    positions: I64
+    sizes: I64
     lines: list[bytes | None] | list[bytes] | None = None
     fields: list[dict[str, Any] | None] | None = None
-    origins: list[int] | None = None
+    origins: I64 | None = None
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -53,7 +57,7 @@ class Batch:
 
     def where(self, at: int) -> str:
         """Return the place of one document in the input, for a message."""
-        return place(self.sources[at], self.positions[at])
+        return place(self.sources[at], int(self.positions[at]))
 
     def part(self, start: int, stop: int) -> "Batch":
         """Return the documents from `start` up to, not including, `stop`."""
@@ -65,6 +69,8 @@ class Batch:
             lambda column: (
                 column.chosen(positions)
                 if isinstance(column, TextColumn)
+                else column[np.asarray(positions, np.int64)]
+                if isinstance(column, np.ndarray)
                 else [column[at] for at in positions]
             )
         )
@@ -92,8 +98,8 @@ def batch_of(records: Sequence[Record]) -> Batch:
         ids=[record.id for record in records],
         texts=[record.text for record in records],
         sources=[record.source for record in records],
-        positions=[record.position for record in records],
-        sizes=[record.size_bytes for record in records],
+        positions=np.array([record.position for record in records], np.int64),
+        sizes=np.array([record.size_bytes for record in records], np.int64),
         lines=_known([record.line for record in records]),
         fields=_known([record.fields for record in records]),
     )
@@ -137,8 +143,8 @@ def joined(batches: Sequence[Batch]) -> Batch:
         ids=_chained(each.ids for each in batches),
         texts=_joined_texts([each.texts for each in batches]),
         sources=_chained(each.sources for each in batches),
-        positions=_chained(each.positions for each in batches),
-        sizes=_chained(each.sizes for each in batches),
+        positions=np.concatenate([each.positions for each in batches]),
+        sizes=np.concatenate([each.sizes for each in batches]),
         lines=_known(_chained(each.lines or [None] * len(each) for each in batches)),
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
         origins=_joined_origins(batches),
@@ -154,10 +160,12 @@ def _joined_texts(parts: list[Texts]) -> Texts:
     return [text for part in parts for text in part if isinstance(text, str)]
 
 
-def _joined_origins(batches: Sequence[Batch]) -> list[int] | None:
+def _joined_origins(batches: Sequence[Batch]) -> I64 | None:
     if all(each.origins is None for each in batches):
         return None
-    return _chained(each.origins or [NOWHERE] * len(each) for each in batches)
+    nowhere = [np.full(len(each), NOWHERE, np.int64) for each in batches]
+    parts = zip(batches, nowhere, strict=True)
+    return np.concatenate([none if each.origins is None else each.origins for each, none in parts])
 
 
 def _chained(columns: Iterable[Iterable[Value]]) -> list[Value]:

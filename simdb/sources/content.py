@@ -7,6 +7,8 @@ what was found and what to do; the caller adds the name of the file.
 import codecs
 import gzip
 import io
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -89,6 +91,14 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
             return
         with inner:
             yield io.BufferedReader(inner, BUFFER_BYTES)
+
+
+def may_wait(stream: io.BufferedReader) -> bool:
+    """Return whether reading a stream may wait for another program: it is a pipe or a device."""
+    raw = stream.raw
+    if isinstance(raw, _Unclosed):
+        return True
+    return isinstance(raw, io.FileIO) and not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
 
 
 def _opened_whole(path: str) -> io.BufferedReader:

@@ -3,11 +3,10 @@
 The usual ids, all of one type and short, need no check one by one.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from simdb.errors import InputError
-from simdb.sources.batch import Batch, Found, Texts
+from simdb.sources.batch import I64, Batch, Found, Texts
 from simdb.sources.records import ID_BYTES_MAX, InputId, Problem, Reading, make_id, place
 
 # Shorter ids are not too long, however many bytes a character takes.
@@ -20,11 +19,11 @@ def with_ids(
     reading: Reading,
     *,
     name: str,
-    positions: Sequence[int],
+    positions: I64,
     texts: Texts,
-    sizes: list[int],
+    sizes: I64,
     lines: list[bytes] | None = None,
-    origins: list[int] | None = None,
+    origins: I64 | None = None,
 ) -> Found:
     """Yield records of the source `name`, at least one, with a problem for each bad id.
 
@@ -38,7 +37,7 @@ def with_ids(
         ids=ids,
         texts=texts,
         sources=[name] * len(ids),
-        positions=list(positions),
+        positions=positions,
         sizes=sizes,
         lines=lines,
         origins=origins,
@@ -47,7 +46,7 @@ def with_ids(
     for at, reason in problems:
         if start < at:
             yield batch.part(start, at)
-        yield Problem(name, place(name, positions[at]), reason)
+        yield Problem(name, place(name, int(positions[at])), reason)
         start = at + 1
     if not start:
         yield batch
@@ -56,7 +55,7 @@ def with_ids(
 
 
 def plain_ids(
-    given: list[Any], reading: Reading, name: str, positions: Sequence[int]
+    given: list[Any], reading: Reading, name: str, positions: I64
 ) -> list[InputId] | None:
     """Return what `make_id` returns for each id; None if they must be looked at one by one."""
     kinds = set(map(type, given))
@@ -69,20 +68,20 @@ def plain_ids(
         return None
     if kinds == {str}:
         return given if "" not in given and max(map(len, given)) <= PLAIN_CHARACTERS else None
-    if kinds == {type(None)} and len(place(name, positions[-1])) <= PLAIN_CHARACTERS:
-        return [place(name, position) for position in positions]
+    if kinds == {type(None)} and len(place(name, int(positions[-1]))) <= PLAIN_CHARACTERS:
+        return [place(name, position) for position in positions.tolist()]
     return None
 
 
 def _checked_ids(
-    given: list[Any], reading: Reading, name: str, positions: Sequence[int]
+    given: list[Any], reading: Reading, name: str, positions: I64
 ) -> tuple[list[InputId], list[tuple[int, str]]]:
     """Return an id for each record, and the place of each bad one with the reason."""
     ids: list[InputId] = []
     problems = []
     for at, id in enumerate(given):
         try:
-            ids.append(make_id(id, reading, place(name, positions[at])))
+            ids.append(make_id(id, reading, place(name, int(positions[at]))))
         except InputError as error:
             ids.append("")
             problems.append((at, str(error)))

@@ -1,31 +1,34 @@
 """JSON lines: reads blocks of whole lines, and makes batches of their records.
 
-If msgspec is installed, it parses the lines, and only the id and the text of each record become
-Python objects.  A line that it refuses, or might treat otherwise than the standard library does, is
-parsed by `json` as if msgspec were not installed, so both ways give the same documents and the same
-messages.  A bad line becomes a `Problem`, and reading goes on.
+Threads parse blocks (`json_columns.py`).  Lines that are refused there are parsed one by one by the
+standard library, so both ways give the same documents and the same messages.  A bad line becomes a
+`Problem`, and reading goes on.
 """
 
 import io
 import json
 from collections.abc import Iterator
-from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from simdb.errors import InputError
-from simdb.sources.batch import Found, batch_of, batched
-from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained, is_wide
+from simdb.sources.batch import Found, batched
+from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained, is_wide, may_wait
 from simdb.sources.id_column import with_ids
-from simdb.sources.line_parser import LineParser, line_parser
+from simdb.sources.json_columns import ColumnParser, Columns
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import Problem, Reading, Record, make_record, place
+from simdb.storage.codec import checksum_of
+from simdb.threads import mapped, thread_count
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 22
+# Of a pipe.
+WAITED_BYTES = 1 << 20
+# Lines of so many bytes are not tried again when they were refused together.
+REFUSED_BYTES = 1 << 14
 # After an error in the middle of a compressed file, no more than one piece before it is lost.
 PIECE_BYTES = 1 << 16
-LINE_FEED = 10
 
 
 class Pieces(Protocol):
@@ -44,18 +47,22 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
         # What is parsed are not the bytes of the file, so its places are not places in the file.
         encoding, origins = "utf-8", None
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
-    parser = line_parser(reading) if is_utf8 and not reading.has_fields else None
-    if parser is None or origins is None or not origins.begin(stream, parser.parse):
+    parser = ColumnParser(reading) if is_utf8 and not reading.has_fields else None
+    if parser is None or origins is None or not origins.begin(stream, parser.texts):
         origins = None
     lines = _Lines(name, reading, encoding, origins)
-    for start, block in blocks(pieces):
-        yield from lines.found(start, block, parser)
+    is_slow = may_wait(stream)
+    # What a program writes is taken as it comes, and not some blocks ahead.
+    size, threads = (WAITED_BYTES, 1) if is_slow else (BLOCK_BYTES, thread_count())
+    for block in mapped(lambda block: parsed(*block, parser), blocks(pieces, size), threads):
+        yield from lines.found(block)
 
 
-def blocks(source: Pieces) -> Iterator[tuple[int, bytes]]:
+def blocks(source: Pieces, size_least: int) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
 
-    Each line ends with a line feed, which is added to the last line if it has none.
+    A block has at least `size_least` bytes, but for the last.  Each line ends with a line feed,
+    which is added to the last line if it has none.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
@@ -76,7 +83,7 @@ def blocks(source: Pieces) -> Iterator[tuple[int, bytes]]:
             feed = piece.find(b"\n")
             piece = piece[feed:] if feed >= 0 else b""
         end = piece.rfind(b"\n") + 1
-        if end and size + end >= BLOCK_BYTES:
+        if end and size + end >= size_least:
             yield start, b"".join([*held, piece[:end]])
             held, size, unended, piece, end = [], 0, 0, piece[end:], 0
             start = stop - len(piece)
@@ -92,11 +99,37 @@ def blocks(source: Pieces) -> Iterator[tuple[int, bytes]]:
         raise failure
 
 
-def sizes_of(block: bytes) -> list[int]:
-    """Return the number of bytes of each line, with its line feed."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == LINE_FEED)
-    sizes: list[int] = np.diff(ends, prepend=-1).tolist()
-    return sizes
+class Block(NamedTuple):
+    """A block of whole lines: its start in the source, its checksum, and its parts.
+
+    A part has columns, or None if its lines must be read one by one.
+    """
+
+    start: int
+    size: int
+    checksum: int
+    parts: list[tuple[bytes, Columns | None]]
+
+
+def parsed(start: int, block: bytes, parser: ColumnParser | None) -> Block:
+    """Return a block with its columns; without `parser`, the standard library parses all of it."""
+    is_short = len(block) <= DOCUMENT_BYTES_MAX
+    parts: list[tuple[bytes, Columns | None]] = [(block, None)]
+    if parser is not None and is_short:
+        parts = list(_parts(block, parser))
+    return Block(start, len(block), checksum_of(block), parts)
+
+
+def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, Columns | None]]:
+    """Yield the block, or if it is refused its halves, so that a bad line has few neighbours."""
+    columns = parser.parse(block)
+    half = len(block) // 2
+    middle = (block.rfind(b"\n", 0, half) if block.find(b"\n") < half else block.find(b"\n")) + 1
+    if columns is not None or len(block) <= REFUSED_BYTES or middle == len(block):
+        yield block, columns
+        return
+    yield from _parts(block[:middle], parser)
+    yield from _parts(block[middle:], parser)
 
 
 class _Lines:
@@ -111,32 +144,23 @@ class _Lines:
         self._reading = reading
         self._encoding = encoding
         self._origins = origins
-        self._start = NOWHERE  # the origin of the block
         self._lines: list[bytes] = []
         self._first = 1  # the number of the first line
 
-    def found(self, start: int, block: bytes, parser: LineParser | None) -> Found:
-        """Yield what the next block holds; without `parser`, the standard library parses it.
-
-        `start`: where the block begins in the source.
-        """
-        is_short = len(block) <= DOCUMENT_BYTES_MAX
-        if parser is None or not is_short or not parser.accepts(block):
-            self._lines = block.split(b"\n")[:-1]
-            yield from batched(self._records())
-            self._first += len(self._lines)
-            return
+    def found(self, block: Block) -> Found:
+        """Yield what the next block holds."""
+        origin = NOWHERE
         if self._origins is not None:
-            self._start = self._origins.add(start, block)
-        values = parser.parse_block(block)
-        if values is None or self._reading.has_lines:
-            self._lines = block.split(b"\n")[:-1]
-        if values is not None:
-            yield from self._columns(values, 0, sizes_of(block), self._start)
-            self._first += len(values)
-        else:
-            yield from self._parsed(parser)
-            self._first += len(self._lines)
+            origin = self._origins.add(block.start, block.size, block.checksum)
+        for content, columns in block.parts:
+            if columns is not None:
+                yield from self._columns(columns, content, origin)
+                self._first += len(columns.sizes)
+            else:
+                self._lines = content.split(b"\n")[:-1]
+                yield from batched(self._records())
+                self._first += len(self._lines)
+            origin += len(content)
 
     def _records(self) -> Iterator[Record | Problem]:
         """Yield what the standard library makes of each line."""
@@ -144,24 +168,6 @@ class _Lines:
             found = self._record(at)
             if found is not None:
                 yield found
-
-    def _parsed(self, parser: LineParser) -> Found:
-        """Yield what `parser` makes of the lines; `_record` takes the lines that it refuses."""
-        source = iter(self._lines)
-        at, start = 0, self._start
-        while at < len(self._lines):
-            values = parser.parse(source)
-            if values:
-                sizes = [len(line) + 1 for line in self._lines[at : at + len(values)]]
-                yield from self._columns(values, at, sizes, start)
-                start += sum(sizes)
-            at += len(values)
-            if at < len(self._lines):
-                found = self._record(at)
-                if found is not None:
-                    yield found if isinstance(found, Problem) else batch_of([found])
-                start += len(self._lines[at]) + 1
-                at += 1
 
     def _record(self, at: int) -> Record | Problem | None:
         """Parse one line with the standard library; return None for an empty line."""
@@ -181,23 +187,19 @@ class _Lines:
         except CONTENT_ERRORS as error:
             return self._problem(position, explained(error))
 
-    def _columns(self, values: list[Any], start: int, sizes: list[int], origin: int) -> Found:
-        """Yield the columns of parsed lines from number `start` of the block on.
-
-        `origin`: that of the first of them.
-        """
-        origins = None if self._origins is None else [*accumulate(sizes[:-1], initial=origin)]
-        first, stop = self._first + start, start + len(values)
-        has_lines = self._reading.has_lines
+    def _columns(self, columns: Columns, content: bytes, origin: int) -> Found:
+        """Yield the lines that were parsed; `origin`: that of the first of them."""
+        count, is_again = len(columns.sizes), self._origins is not None
+        has_lines = self._reading.has_lines and not is_again
         return with_ids(
-            [value.id for value in values],
+            columns.ids,
             self._reading,
             name=self._name,
-            positions=range(first, first + len(values)),
-            texts=[value.text for value in values],
-            sizes=sizes,
-            lines=self._lines[start:stop] if has_lines else None,
-            origins=origins,
+            positions=np.arange(self._first, self._first + count),
+            texts=columns.texts,
+            sizes=columns.sizes,
+            lines=content.split(b"\n")[:-1] if has_lines else None,
+            origins=origin + np.cumsum(columns.sizes) - columns.sizes if is_again else None,
         )
 
     def _problem(self, position: int, reason: str) -> Problem:

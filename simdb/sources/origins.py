@@ -17,13 +17,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.outputs.pieces import Lines, changed, merged, unreadable
+from simdb.outputs.pieces import Lines, changed, contents, merged, unreadable
 from simdb.storage.codec import checksum_of
+from simdb.text_column import TextColumn, joined
 
 # A line without an origin: its source is a pipe, is compressed, or has another encoding.
 NOWHERE = -1
@@ -34,8 +35,8 @@ LINE_FEED = b"\n"
 # equal times prove nothing of a file that was changed so shortly before it was opened.
 TICKS_NS = 20_000_000
 
-# From lines to objects with a `text`; fewer of them if a line is refused.
-Parse: TypeAlias = Callable[[Iterator[bytes]], list[Any]]
+# From so many lines to their texts; None if a line is refused.
+Parse: TypeAlias = Callable[[bytes, int], TextColumn | None]
 I64 = npt.NDArray[np.int64]
 
 
@@ -97,7 +98,7 @@ class Origins:
         self._starts.append(self._size)
         return True
 
-    def add(self, start: int, block: bytes) -> int:
+    def add(self, start: int, size: int, checksum: int) -> int:
         """Take a block of whole lines of the latest file; return its start in the row.
 
         `start`: its start in the file.
@@ -105,20 +106,20 @@ class Origins:
         place = self._starts[-1] + start
         starts, sizes, checksums = self._blocks
         starts.append(place)
-        sizes.append(len(block))
-        checksums.append(checksum_of(block))
-        self._size = place + len(block)
+        sizes.append(size)
+        checksums.append(checksum)
+        self._size = place + size
         return place
 
-    def texts(self, starts: Sequence[int], sizes: Sequence[int]) -> list[str]:
-        """Return the texts of lines; raise InputError if one was changed since it was read."""
-        found: list[str] = []
-        for file, lines in self._by_file(starts, sizes):
-            values = file.parse(iter(lines))
-            if len(values) < len(lines):
-                raise changed(file.path)
-            found += [value.text for value in values]
-        return found
+    def texts(self, starts: I64, sizes: I64) -> TextColumn:
+        """Return the texts of ascending lines; InputError if one was changed since it was read."""
+        found = []
+        for lines in self.spans(starts, sizes):
+            values = self._files[lines.number].parse(b"".join(contents(lines)), lines.count)
+            if values is None:
+                raise changed(lines.path)
+            found.append(values)
+        return joined(found) if found else TextColumn(starts.astype(np.uint64), sizes, ())
 
     def spans(self, starts: I64, sizes: I64) -> Iterator[Lines]:
         """Yield ascending lines file by file, those that touch each other as one range.
@@ -135,37 +136,9 @@ class Origins:
             with self._opened(file) as descriptor:
                 self._check(file, descriptor, starts[at:stop].tolist())
                 own = starts[at:stop] - file.start
-                yield Lines(file.path, descriptor, *merged(own, own + sizes[at:stop]), stop - at)
+                ranges = merged(own, own + sizes[at:stop])
+                yield Lines(file.path, descriptor, *ranges, stop - at, number)
             at = stop
-
-    def _by_file(
-        self, starts: Sequence[int], sizes: Sequence[int]
-    ) -> Iterator[tuple[_File, list[bytes]]]:
-        """Yield the lines in their order, those that follow each other in a file with the file."""
-        at = 0
-        while at < len(starts):
-            file, stop = self._file_of(starts, at)
-            yield file, self._read(file, starts[at:stop], sizes[at:stop])
-            at = stop
-
-    def _file_of(self, starts: Sequence[int], at: int) -> tuple[_File, int]:
-        """Return the file of the line `at`, and the position of the next line of another file."""
-        number = bisect_right(self._starts, starts[at]) - 1
-        low = self._starts[number]
-        high = self._starts[number + 1] if number + 1 < len(self._starts) else self._size
-        stop = at + 1
-        while stop < len(starts) and low <= starts[stop] < high:
-            stop += 1
-        return self._files[number], stop
-
-    def _read(self, file: _File, starts: Sequence[int], sizes: Sequence[int]) -> list[bytes]:
-        """Return some lines of one file, each with its line feed."""
-        with self._opened(file) as descriptor:
-            self._check(file, descriptor, starts)
-            return [
-                _ended(os.pread(descriptor, size, start - file.start), size)
-                for start, size in zip(starts, sizes, strict=True)
-            ]
 
     @contextmanager
     def _opened(self, file: _File) -> Iterator[int]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from simdb.arrow import listed
 from simdb.arrow_texts import text_column
 from simdb.outputs.parquet_file import load_parquet, parquet_source
@@ -59,9 +61,9 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                         _ids(rows, reading),
                         reading,
                         name=name,
-                        positions=range(position, position + len(texts)),
+                        positions=np.arange(position, position + len(texts)),
                         texts=texts,
-                        sizes=texts.lengths.tolist(),
+                        sizes=texts.lengths,
                     )
                 position += rows.num_rows
                 counted += _count_rows(path, position - 1, file.metadata.num_rows, counted)

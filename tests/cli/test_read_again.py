@@ -4,8 +4,10 @@ import json
 from itertools import chain
 
 import numpy as np
+import pyarrow
 import pytest
 
+from simdb.arrow_texts import text_column
 from simdb.cli.duplicates import read_again
 from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
 from simdb.outputs.pieces import Lines, Rows, contents, merged, split_lines
@@ -19,7 +21,7 @@ class Row:
     """Stands for the files: the origin of a line is its number."""
 
     def texts(self, starts, sizes):
-        return [f"{start}" for start in starts]
+        return text_column(pyarrow.array([f"{start}" for start in starts]))
 
     def spans(self, starts, sizes):
         yield Lines("s", "origin", *merged(starts, starts + 1), len(starts))

@@ -1,4 +1,4 @@
-"""JSON lines: msgspec and the standard library give the same documents and the same messages."""
+"""JSON lines: pyarrow and the standard library give the same documents and the same messages."""
 
 import io
 import json
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from simdb.sources import json_lines
 from simdb.sources.batch import Batch
-from simdb.sources.line_parser import has_number, line_parser
+from simdb.sources.digits import has_number
+from simdb.sources.json_columns import ColumnParser
 from simdb.sources.records import Problem, Reading
 
 SOME = Reading(has_lines=True, has_fields=False)
@@ -73,9 +74,9 @@ def read(content, reading=SOME, name="a.jsonl"):
     return found
 
 
-def read_without_msgspec(content, reading=SOME, name="a.jsonl"):
+def read_line_by_line(content, reading=SOME, name="a.jsonl"):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_lines, "line_parser", lambda reading: None)
+        patch.setattr(ColumnParser, "parse", lambda self, block: None)
         return read(content, reading, name)
 
 
@@ -88,49 +89,43 @@ def read_without_msgspec(content, reading=SOME, name="a.jsonl"):
 @example(lines=[b'{"text": "a"} {"text": "b"}', b""], ending=b"\n", reading=SOME)
 @example(lines=[b'{"text": "a", "n": [', b'], "id": 1}'], ending=b"\n", reading=SOME)
 @example(lines=[HUGE, b'{"text": "a", "n": "caf\xe9"}'], ending=b"", reading=SOME)
-def test_msgspec_finds_what_the_standard_library_finds(lines, ending, reading):
-    pytest.importorskip("msgspec")
+def test_pyarrow_finds_what_the_standard_library_finds(lines, ending, reading):
     content = b"\n".join(lines) + ending
 
     found = read(content, reading)
 
-    assert found == read_without_msgspec(content, reading)
+    assert found == read_line_by_line(content, reading)
 
 
 @pytest.mark.parametrize("named", [("text", "text"), ('t"', "id"), ("\\", "\x01"), ("\u00e9", "")])
-def test_field_names_that_msgspec_cannot_take_are_read_all_the_same(named):
+def test_fields_have_any_names(named):
     text_field, id_field = named
     reading = replace(SOME, text_field=text_field, id_field=id_field)
     content = json.dumps({text_field: "a", id_field: "b"}).encode()
 
     (record,) = read(content, reading)
 
-    assert [record] == read_without_msgspec(content, reading)
+    assert [record] == read_line_by_line(content, reading)
     assert record.id == "b"
 
 
-def test_msgspec_parses_usual_lines():
-    pytest.importorskip("msgspec")
-    parser = line_parser(SOME)
-    lines = [b'{"id": 1, "text": "a", "n": [2]}', b'{"text": "b"}']
+def test_usual_lines_become_columns():
+    columns = ColumnParser(SOME).parse(b'{"id": 1, "text": "a", "n": [2]}\n{"text": "b"}\r\n')
 
-    parsed = parser.parse(iter(lines))
-
-    assert [(each.id, each.text) for each in parsed] == [(1, "a"), (None, "b")]
-    assert parser.accepts(b"\n".join(lines))
+    assert columns.ids == [1, None]
+    assert list(columns.texts) == ["a", "b"]
+    assert columns.sizes.tolist() == [33, 15]
 
 
-def test_lines_are_parsed_in_one_call_only_if_each_holds_one_object():
-    pytest.importorskip("msgspec")
-    parser = line_parser(SOME)
-    two = b'{"text": "a"} {"text": "b"}\n'
+def test_lines_become_columns_only_if_each_holds_one_object_with_a_text():
+    parser = ColumnParser(SOME)
+    good, two = b'{"text": "a"}\n', b'{"text": "a"} {"text": "b"}\n'
     torn = b'{"text": "a", "n": [\n]}\n'
 
-    parsed = parser.parse_block(b'{"text": "a"}\n{"text": "b", "id": 7}\n')
-
-    assert [(each.id, each.text) for each in parsed] == [(None, "a"), (7, "b")]
-    refused = (two, torn, two + torn, b"\n", b'{"text": "a"}\n\n', b'{"text": 1}\n')
-    assert [parser.parse_block(block) for block in refused] == [None] * 6
+    refused = (two, torn, two + torn, b"\n", good + b"\n", b'{"text": 1}\n', good + b"{}\n")
+    assert [parser.parse(block) for block in refused] == [None] * 7
+    assert list(parser.texts(good + good, 2)) == ["a", "a"]
+    assert [parser.texts(good + other, 2) for other in (two, b"\n", b"{}\n")] == [None] * 3
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 6])
@@ -175,7 +170,7 @@ def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
     monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
     content = b'{"text": "a"}\n' + b"x" * 1000 + b'\n{"text": "b"}\n' + b"y" * 500
 
-    parts = [part for _, part in json_lines.blocks(io.BufferedReader(io.BytesIO(content)))]
+    parts = [part for _, part in json_lines.blocks(io.BufferedReader(io.BytesIO(content)), size)]
     found = read(content)
 
     assert max(map(len, parts)) < 300

@@ -13,7 +13,8 @@ def records_of(batch):
             fields=named,
         )
         for id, text, source, position, size, line, named in zip(
-            batch.ids, batch.texts, batch.sources, batch.positions, batch.sizes, lines, fields,
+            batch.ids, batch.texts, batch.sources, batch.positions.tolist(), batch.sizes.tolist(),
+            lines, fields,
             strict=True,
         )
     ]  # fmt: skip

@@ -106,10 +106,11 @@ class ByRule:
         for batch in self._read:
             preference.add(batch)
             self._texts.add(batch.texts)
-            places = zip(batch.ids, batch.sources, batch.positions, batch.sizes, strict=True)
+            columns = batch.positions.tolist(), batch.sizes.tolist()
+            places = zip(batch.ids, batch.sources, *columns, strict=True)
             self._places.add(list(map(json.dumps, places)))
             self._lines.add(batch, self._work.lines(batch))
-            self._sizes += batch.sizes
+            self._sizes += batch.sizes.tolist()
         order = preference.order(self._where)
         assert order is not None, "the order of the input needs no rule"
         return order.astype(np.uint32)
@@ -125,7 +126,7 @@ class ByRule:
         texts = self._texts.texts(chosen)
         return Batch(
             ids=ids, texts=TextColumn(texts.addresses, texts.lengths, texts.owners),
-            sources=sources, positions=positions, sizes=sizes,
+            sources=sources, positions=np.array(positions), sizes=np.array(sizes),
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from simdb.cli.duplicates.beginnings import text_beginning
 from simdb.cli.duplicates.names import Names
 from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
-from simdb.cli.duplicates.work import Outcome, Work
+from simdb.cli.duplicates.work import LARGEST_SHOWN, Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
 from simdb.cli.output.render import rounded
 from simdb.cli.reading.short_hint import is_default
@@ -62,15 +62,18 @@ def find_groups(work: Work, given: Given) -> Outcome:
         work.progress.begin("finding groups")
         order = preference.order(names.where)
         decided = documents.decide(order, texts)
+        work.progress.timings.note = documents.way
+        work.progress.begin("naming the documents of groups")
         outcome.add_verification(decided.verification)
 
         def beginnings(positions: I64) -> list[str]:
             return [text_beginning(text, work.show or 0) or "" for text in texts(positions)]
 
         read_beginnings = None if work.show is None else beginnings
-        for row in group_rows(decided, order, names, read_beginnings):
-            outcome.add_group(row["size"], row["representative"])
-            work.rows.add(row)
+        if work.rows is not None:
+            for row in group_rows(decided, order, names, read_beginnings):
+                work.rows.add(row)
+        _count_groups(outcome, decided, names)
         work.check_share(outcome)
         if work.survivors:
             work.progress.begin("writing what is kept")
@@ -79,6 +82,15 @@ def find_groups(work: Work, given: Given) -> Outcome:
             lines.copy(is_kept, work.survivors)
             work.survivors.finish()
     return outcome
+
+
+def _count_groups(outcome: Outcome, decided: Decided, names: Names) -> None:
+    """Count the groups, and name the largest."""
+    leaders, sizes = np.unique(decided.leaders, return_counts=True)
+    outcome.groups, outcome.duplicates = len(leaders), len(decided.removed)
+    largest = np.argsort(-sizes, kind="stable")[:LARGEST_SHOWN]
+    named = zip(sizes[largest].tolist(), names.of(leaders[largest]), strict=True)
+    outcome.largest = [(size + 1, str(name)) for size, name in named]
 
 
 def group_rows(

@@ -23,7 +23,8 @@ from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
 from simdb.outputs.rows import Row
 from simdb.sources.batch import Batch
 
-NOTHING = Batch(ids=[], texts=[], sources=[], positions=[], sizes=[])
+NO_NUMBERS = np.empty(0, np.int64)
+NOTHING = Batch(ids=[], texts=[], sources=[], positions=NO_NUMBERS, sizes=NO_NUMBERS)
 
 
 def open_against(
@@ -90,8 +91,9 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
             repeat.add_left(batch, list(rows), list(rows.values()))
             every = {**rows, **settled.rows}
             outcome.duplicates += len(every)
-            for at in sorted(every):
-                work.rows.add(every[at])
+            if work.rows is not None:
+                for at in sorted(every):
+                    work.rows.add(every[at])
             arrangement.keep(batch, [*settled.kept, *(settled.places[at] for at in new)])
             if work.beginnings is not None:
                 _add_beginnings(work.beginnings, batch, settled)

@@ -4,8 +4,10 @@ A document whose id an earlier one has gets an id that contains the name of its 
 wait in a temporary file; in memory there are some numbers of each.
 """
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import count
+from mmap import ACCESS_READ, mmap
 from typing import Any
 
 import numpy as np
@@ -13,22 +15,28 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.cli.output.progress import Progress
-from simdb.outputs.text_spool import TextSpool
+from simdb.outputs.spool import Temporary
 from simdb.sources.batch import Batch
 from simdb.sources.records import ID_BYTES_MAX, InputId, place
+from simdb.values import offsets_of
 
 REPORTED_NAMES = 10
+# Ids are written to the system so many bytes at a time.
+WRITTEN_BYTES = 1 << 20
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
-class Names:
+class Names(Temporary):
     """The ids of documents, by their positions in the input; `with` removes the file."""
 
     def __init__(self) -> None:
         """Begin without documents."""
-        self._spool = TextSpool()
+        # __exit__ closes the file.
+        self._file = tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
+        self._sizes: list[I64] = []  # in bytes
+        self._starts: I64 | None = None  # in the file
         self._hashes: list[U64] = []
         self._positions: list[I64] = []  # within their sources
         self._sources: list[list[str] | str] = []
@@ -36,14 +44,6 @@ class Names:
         self._count = 0
         self._is_whole = False  # ids are whole numbers
         self._renamed: dict[int, InputId] = {}
-
-    def __enter__(self) -> "Names":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Remove the file."""
-        self._spool.__exit__(*error)
 
     @property
     def renamed(self) -> int:
@@ -54,12 +54,14 @@ class Names:
         """Take the documents of a batch."""
         self._is_whole = self._is_whole or isinstance(batch.ids[0], int)
         self._hashes.append(_hashes_of(batch.ids))
-        self._positions.append(np.asarray(batch.positions, np.int64))
+        self._positions.append(batch.positions)
         is_one = batch.sources.count(batch.sources[0]) == len(batch)
         self._sources.append(batch.sources[0] if is_one else batch.sources)
         self._firsts.append(self._count)
         self._count += len(batch)
-        self._spool.add(list(map(str, batch.ids)))
+        contents = [f"{id}".encode() for id in batch.ids]
+        self._sizes.append(np.fromiter(map(len, contents), np.int64, len(contents)))
+        self._file.write(b"".join(contents))
 
     def settle(self, progress: Progress) -> None:
         """Give each document an id of its own, and report the first that get another one."""
@@ -83,10 +85,16 @@ class Names:
 
     def of(self, positions: I64) -> list[InputId]:
         """Return the ids of documents at some positions in the input."""
-        texts = self._spool.texts(positions.astype(np.uint32)).contents()
-        found: list[InputId] = [
-            int(text) if self._is_whole else text.decode("utf-8") for text in texts
-        ]
+        if not len(positions):
+            return []
+        if self._starts is None:
+            self._file.flush()
+            self._starts = offsets_of(np.concatenate(self._sizes))
+        starts, stops = self._starts[positions].tolist(), self._starts[positions + 1].tolist()
+        # An id is at most some bytes, and most are asked for, so they are mapped.
+        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as content:
+            texts = [content[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        found: list[InputId] = [int(text) if self._is_whole else text.decode() for text in texts]
         if self._renamed:
             for place_in, at in enumerate(positions.tolist()):
                 found[place_in] = self._renamed.get(at, found[place_in])

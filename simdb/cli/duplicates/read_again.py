@@ -85,18 +85,28 @@ class TextsAgain(Temporary):
 
     def texts(self, positions: U32) -> Sequence[str] | TextColumn:
         """Return the texts at some positions; InputError if a file was changed since."""
+        if len(positions) > 1 and (positions[1:] < positions[:-1]).any():
+            # Files are read from their beginnings to their ends.
+            order = np.argsort(positions, kind="stable")
+            found, back = self._ascending(positions[order]), np.argsort(order)
+            if isinstance(found, TextColumn):
+                return found.chosen(back)
+            return [found[place] for place in back.tolist()]
+        return self._ascending(positions)
+
+    def _ascending(self, positions: U32) -> Sequence[str] | TextColumn:
         places = self._places.all()[positions]
         starts = places["start"]
         is_read = starts >= 0
         if not is_read.any():
             return self._spool.texts((-1 - starts).astype(np.uint32))
-        read = self._origins.texts(starts[is_read].tolist(), places["size"][is_read].tolist())
+        read = self._origins.texts(starts[is_read], places["size"][is_read])
         if is_read.all():
             return read
         waiting = self._spool.texts((-1 - starts[~is_read]).astype(np.uint32)).contents()
-        found = iter(read)
+        known = read.contents()
         return [
-            next(found) if each else next(waiting).decode("utf-8", "surrogatepass")
+            (next(known) if each else next(waiting)).decode("utf-8", "surrogatepass")
             for each in is_read.tolist()
         ]
 

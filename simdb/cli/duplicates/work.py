@@ -1,6 +1,5 @@
 """Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
 
-import heapq
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ from simdb.outputs.survivors import Survivors
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.threads import thread_count
-from simdb.values import Id
 
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.
@@ -53,14 +51,6 @@ class Outcome:
     unknown: int = 0
     earlier: int = 0
     keep: str = keeping.FIRST
-
-    def add_group(self, size: int, representative: Id) -> None:
-        """Count a group of `size` documents, of which one is kept."""
-        self.groups += 1
-        self.duplicates += size - 1
-        if len(self.largest) < LARGEST_SHOWN or size > self.largest[-1][0]:
-            every = [*self.largest, (size, str(representative))]
-            self.largest = heapq.nlargest(LARGEST_SHOWN, every, key=lambda each: each[0])
 
     def add_verification(self, verification: simdb.Verification | None) -> None:
         """Count what texts have decided; None if they were not asked."""
@@ -130,17 +120,17 @@ class Outcome:
 class Work(NamedTuple):
     """The input of a run, how documents match, and where the results go.
 
-    `survivors`: the output of -o.  `max_share`: the share of the input that may be duplicates;
-    None for any.  `run`: the name under which a database remembers the run; None for no name.
-    `keep`: which document of a group is kept, see `Preference`.  `show`: how many characters of
-    texts the rows have; with a database `beginnings` takes them.  `origins`: where lines of the
-    input can be read again.
+    `rows` takes what is found, None if nobody will see it.  `survivors`: the output of -o.
+    `max_share`: the share of the input that may be duplicates; None for any.  `run`: the name under
+    which a database remembers the run; None for no name.  `keep`: which document of a group is
+    kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
+    `beginnings` takes them.  `origins`: where lines of the input can be read again.
     """
 
     intake: Intake
     matching: MatchOptions
     progress: Progress
-    rows: Spool
+    rows: Spool | None
     survivors: Survivors | None
     verify: str | None
     max_share: float | None

@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+
 from simdb import sources
 from simdb.cli.options.declare import Argument, Option
 from simdb.errors import OptionError
@@ -238,8 +240,8 @@ def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
         ids=given_ids([id], has_int_ids),
         texts=[text],
         sources=["--text"],
-        positions=[0],
-        sizes=[sources.records.byte_count(text)],
+        positions=np.zeros(1, np.int64),
+        sizes=np.array([sources.records.byte_count(text)]),
     )
 
 

@@ -25,6 +25,13 @@ class ListingOptions:
     exit_code: Annotated[
         bool, Option("--exit-code", help="End with exit code 1 if something was found.")
     ] = False
+    timings: Annotated[
+        bool,
+        Option(
+            "--timings",
+            help="Say how long each part took, on standard error; with --json as JSON lines.",
+        ),
+    ] = False
     json: Annotated[bool, Option("--json", help="Print JSON lines, also on a terminal.")] = False
 
     def show(self, rows: Iterable[Row], columns: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from simdb.cli import output
 from simdb.cli.output.render import plain
+from simdb.timings import Timings
 
 if TYPE_CHECKING:
     from simdb.cli.output.progress_line import ProgressLine
@@ -29,6 +30,8 @@ class Progress:
         self._is_watched = sys.stderr.isatty()
         self._begun = time.monotonic()
         self._line: ProgressLine | None = None
+        self.timings = Timings()
+        self.timings.begin(doing)
 
     @property
     def elapsed_seconds(self) -> float:
@@ -49,6 +52,7 @@ class Progress:
     def begin(self, doing: str) -> None:
         """Begin another part of the work, such as `finding groups`, and show it."""
         self._doing = doing
+        self.timings.begin(doing)
         if self._line is not None:
             self._line.begin_part()
         self.show("")
@@ -74,6 +78,7 @@ class Progress:
 
     def finish(self) -> None:
         """Remove the progress line, before results are printed."""
+        self.timings.end()
         if self._line is not None:
             self._line.stop()
             self._line = None

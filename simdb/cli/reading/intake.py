@@ -90,9 +90,14 @@ class Intake:
         count = size = 0
         for each in self._found_some():
             self._look_at(each, sketch)
+            if not held and len(each) >= BATCH_DOCUMENTS // 4:
+                # Large batches are passed on as they are.
+                for start in range(0, len(each), BATCH_DOCUMENTS):
+                    yield self._counted(each.part(start, start + BATCH_DOCUMENTS))
+                continue
             held.append(each)
             count += len(each)
-            size += sum(each.sizes)
+            size += int(each.sizes.sum())
             if count < BATCH_DOCUMENTS and size < BATCH_BYTES:
                 continue
             whole = joined(held)
@@ -100,7 +105,7 @@ class Intake:
             for start in range(0, full, BATCH_DOCUMENTS):
                 yield self._counted(whole.part(start, min(start + BATCH_DOCUMENTS, full)))
             held = [whole.part(full, count)]
-            count, size = len(held[0]), sum(held[0].sizes)
+            count, size = len(held[0]), int(held[0].sizes.sum())
         if count:
             yield self._counted(joined(held))
         for (source, _), alike in self._problems.items():
@@ -138,7 +143,7 @@ class Intake:
 
     def _counted(self, batch: Batch) -> Batch:
         self.documents += len(batch)
-        self.size_bytes += sum(batch.sizes)
+        self.size_bytes += int(batch.sizes.sum())
         if self._short_hint is not None:
             self._short_hint.look_at(batch.texts)
         megabytes = self.size_bytes / 1e6

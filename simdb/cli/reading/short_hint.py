@@ -8,7 +8,7 @@ from simdb.tuning.lengths import SHORT_WORDS, count_words
 from simdb.tuning.sample import TAG
 
 # Of each batch so many texts are looked at, and the beginning of each of them.
-LOOKED_AT_TEXTS = 64
+LOOKED_AT_TEXTS = 16
 LOOKED_AT_CHARACTERS = 2000
 # Fewer documents are no collection.
 DOCUMENTS_LEAST = 10

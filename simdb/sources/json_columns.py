@@ -1,0 +1,111 @@
+"""JSON columns: reads ids and texts out of blocks of JSON lines, without a Python object for each.
+
+pyarrow parses a block, in any thread and without the interpreter lock.  What it refuses, or might
+treat otherwise than the standard library does, is left to that: the block is then read record by
+record.  pyarrow reads objects one after the other and takes a line feed for any other space, so a
+line must begin and end with the braces of an object; as many objects as lines are then one in each.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.arrow import listed, load_arrow
+from simdb.arrow_texts import text_column
+from simdb.sources.digits import has_number
+from simdb.sources.records import Reading
+from simdb.text_column import TextColumn
+
+LINE_FEED, RETURN, OPENING, CLOSING = b"\n\r{}"
+PURPOSE = "reading JSON lines"
+
+I64 = npt.NDArray[np.int64]
+
+
+class Columns(NamedTuple):
+    """The lines of a block: what their id fields hold, None for none, their texts and sizes."""
+
+    ids: list[Any]
+    texts: TextColumn
+    sizes: I64  # with the line feed
+
+
+class ColumnParser:
+    """Parses blocks of whole lines; several threads may use one."""
+
+    def __init__(self, reading: Reading) -> None:
+        """Read the fields that `reading` names; OptionError if pyarrow is missing."""
+        self._arrow = load_arrow(PURPOSE)
+        self._json = load_arrow(PURPOSE, "pyarrow.json")
+        self._id, self._text = reading.id_field, reading.text_field
+        # Most files have ids of one type.  What the last block had is tried first.
+        self._kinds = [self._arrow.string(), self._arrow.int64()]
+
+    def parse(self, block: bytes) -> Columns | None:
+        """Return the columns of a block; None if it must be read record by record.
+
+        Each line has a text and ends with a line feed.
+        """
+        sizes = _sizes(block)
+        if sizes is None or not kernel.is_utf8(block) or has_number(block):
+            return None
+        table = self._table(block)
+        if table is None or table.num_rows != len(sizes):
+            return None
+        texts = text_column(table.column(self._text))
+        assert texts is not None, "the schema says so"
+        if (texts.lengths < 0).any():
+            return None
+        return Columns(listed(table.column(self._id)) or [], texts, sizes)
+
+    def texts(self, block: bytes, count: int) -> TextColumn | None:
+        """Return the texts of `count` lines with line feeds; None unless each line has one."""
+        try:
+            table = self._read(block, None)
+        except self._arrow.ArrowException:
+            return None
+        found = text_column(table.column(self._text))
+        is_whole = found is not None and len(found) == count and not (found.lengths < 0).any()
+        return found if is_whole else None
+
+    def _table(self, block: bytes) -> Any:
+        """Return the fields of a block; None if pyarrow refuses it."""
+        for kind in list(self._kinds):
+            try:
+                found = self._read(block, kind)
+            except self._arrow.ArrowException:
+                continue
+            if kind is not self._kinds[0]:
+                self._kinds = [kind, *(each for each in self._kinds if each is not kind)]
+            return found
+        return None
+
+    def _read(self, block: bytes, kind: Any) -> Any:
+        """Return the fields of a block; `kind`: the type of the ids, None to leave them out."""
+        # If one field is both, it is the text.
+        fields = {} if kind is None else {self._id: kind}
+        fields[self._text] = self._arrow.large_string()
+        return self._json.read_json(
+            self._arrow.BufferReader(block),
+            # One block, so that nobody else looks for the ends of its lines.
+            read_options=self._json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            parse_options=self._json.ParseOptions(
+                explicit_schema=self._arrow.schema(list(fields.items())),
+                unexpected_field_behavior="ignore",
+            ),
+        )
+
+
+def _sizes(block: bytes) -> I64 | None:
+    """Return the size of each line with its line feed; None unless each holds objects."""
+    content = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(content == LINE_FEED)
+    sizes = np.diff(ends, prepend=-1)
+    if not len(sizes) or int(sizes.min()) < len("{}\n"):
+        return None
+    last = content[ends - 1]
+    last = np.where(last == RETURN, content[ends - 2], last)
+    is_whole = (last == CLOSING).all() and (content[ends + 1 - sizes] == OPENING).all()
+    return sizes if is_whole else None
