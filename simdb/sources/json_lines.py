@@ -129,7 +129,7 @@ class _Lines:
         if self._origins is not None:
             self._start = self._origins.add(start, block)
         values = parser.parse_block(block)
-        if values is None or self._reading.has_lines:
+        if values is None or (self._reading.has_lines and self._origins is None):
             self._lines = block.split(b"\n")[:-1]
         if values is not None:
             yield from self._columns(values, 0, sizes_of(block), self._start)
@@ -196,7 +196,7 @@ class _Lines:
             positions=range(first, first + len(values)),
             texts=[value.text for value in values],
             sizes=sizes,
-            lines=self._lines[start:stop] if has_lines else None,
+            lines=self._lines[start:stop] if has_lines and origins is None else None,
             origins=origins,
         )
 
