@@ -20,7 +20,7 @@ class LineSpool(Temporary):
 
     def add(self, lines: Sequence[bytes]) -> tuple[I64, I64]:
         """Append lines; return where each of them starts, and its size with its line feed."""
-        self._file.writelines(part for line in lines for part in (line, LINE_FEED))
+        self._file.write(LINE_FEED.join([*lines, b""]))
         sizes = np.fromiter(map(len, lines), np.int64, len(lines)) + len(LINE_FEED)
         stops = self._size + np.cumsum(sizes)
         self._size += int(sizes.sum())

@@ -5,6 +5,7 @@ blocks, and what was left out between them is dropped in memory: that is faster 
 system for each range, and as fast as copying inside the system if the ranges are long.
 """
 
+import io
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -122,6 +123,6 @@ def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         whole, feed, rest = block.rpartition(LINE_FEED)
         if feed:
-            yield from (line + LINE_FEED for line in b"".join([*held, whole]).split(LINE_FEED))
+            yield from io.BytesIO(b"".join([*held, whole, feed]))
             held = []
         held.append(rest)

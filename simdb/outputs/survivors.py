@@ -110,6 +110,8 @@ class Survivors:
 
     def numbers(self, names: Sequence[str]) -> I64:
         """Return the number of the source that readers call by each name, -1 for another name."""
+        if names and names.count(names[0]) == len(names):
+            return np.full(len(names), self._numbers.get(names[0], -1), np.int64)
         found = (self._numbers.get(name, -1) for name in names)
         return np.fromiter(found, np.int64, len(names))
 

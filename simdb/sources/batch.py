@@ -32,8 +32,8 @@ class Batch:
     """Some documents; each column has one value for each of them, see `Record` for their meaning.
 
     `lines` and `fields` are None if `Reading` did not ask for them.  `origins`: where the lines of
-    the documents can be read again, see `Origins`; None if none of them can.  A row of a Parquet
-    file has no line: its position says which row it is.
+    the documents can be read again, see `Origins`; None if none of them can.  A document with an
+    origin needs no line.  A row of a Parquet file has none: its position says which row it is.
     """
 
     ids: list[InputId]

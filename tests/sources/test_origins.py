@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,12 +23,13 @@ LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in ran
 
 
 def batches_of(path, reading):
-    with opened(str(path)) as stream:
-        return [
-            each
-            for each in json_lines.read_lines(stream, str(path), reading)
-            if not isinstance(each, Problem)
-        ]
+    """Return the batches of a file, with the lines that a reading without origins gives."""
+    found = []
+    for each in (reading, replace(reading, origins=None)):
+        with opened(str(path)) as stream:
+            read = json_lines.read_lines(stream, str(path), each)
+            found.append([batch for batch in read if not isinstance(batch, Problem)])
+    return [replace(one, lines=other.lines) for one, other in zip(*found, strict=True)]
 
 
 def places(batches):
@@ -251,3 +253,13 @@ def test_batches_keep_the_origins_of_their_documents():
     assert one.part(1, 3).origins.tolist() == [NOWHERE, 7]
     assert one.chosen([2, 0]).origins.tolist() == [7, 5]
     assert other.part(0, 2).origins is None
+
+
+def test_a_document_with_an_origin_has_no_line(tmp_path, small):
+    path = tmp_path / "a"
+    path.write_bytes(b"\n".join([LINES[0], b"no JSON", LINES[1]]))
+    with Origins() as row, opened(str(path)) as stream:
+        reading = Reading(origins=row, has_fields=False)
+        found = [*json_lines.read_lines(stream, str(path), reading)]
+
+    assert [each.lines for each in found if isinstance(each, Batch)] == [None, None]

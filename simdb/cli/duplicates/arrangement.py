@@ -45,9 +45,8 @@ class AsRead:
     def keep(self, batch: Batch, positions: Sequence[int]) -> None:
         """Keep the documents at `positions` in the batch that was yielded last."""
         if self._work.survivors:
-            kept = batch.chosen(sorted(positions))
-            self._lines.add(kept, self._work.lines(kept))
-            self._kept += len(kept)
+            self._lines.add(batch, self._work.lines(batch), sorted(positions))
+            self._kept += len(positions)
 
     def finish(self) -> None:
         """Write the survivors and complete them."""

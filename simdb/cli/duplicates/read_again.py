@@ -132,32 +132,39 @@ class LinesAgain(Temporary):
         self._file.close()
         self._spool.__exit__(None, None, None)
 
-    def add(self, batch: Batch, numbers: I64 | None) -> None:
+    def add(self, batch: Batch, numbers: I64 | None, kept: Sequence[int] | None = None) -> None:
         """Append the documents of a batch; `numbers`: of their sources, None to append nothing.
 
-        A document without an origin and without a line is a row of a Parquet file.
+        `kept`: the positions of those to append, which ascend; None for all.  A document without an
+        origin and without a line is a row of a Parquet file.
         """
-        if numbers is None or not len(batch):
+        places = np.arange(len(batch)) if kept is None else np.array(kept, np.intp)
+        if numbers is None or not len(places):
             return
-        lines = np.empty(len(batch), LINE)
-        lines["kind"], lines["size"] = IN_FILE, batch.sizes
-        lines["start"] = NOWHERE if batch.origins is None else batch.origins
+        lines = np.empty(len(places), LINE)
+        lines["kind"], lines["size"] = IN_FILE, np.asarray(batch.sizes, np.int64)[places]
+        origins = np.full(len(batch), NOWHERE) if batch.origins is None else batch.origins
+        lines["start"] = np.asarray(origins, np.int64)[places]
         others = np.flatnonzero(lines["start"] == NOWHERE)
-        texts = [None if batch.lines is None else batch.lines[at] for at in others.tolist()]
+        texts = [batch.lines[at] if batch.lines else None for at in places[others].tolist()]
         waits = np.array([text is not None for text in texts], np.bool_)
         rows, waiting = others[~waits], others[waits]
         lines["kind"][rows], lines["size"][rows] = AS_ROW, 1
-        lines["start"][rows] = np.asarray(batch.positions, np.int64)[rows] - 1
+        lines["start"][rows] = np.asarray(batch.positions, np.int64)[places[rows]] - 1
         lines["kind"][waiting] = IN_SPOOL
         lines["start"][waiting], lines["size"][waiting] = self._spool.add(
             [text for text in texts if text is not None]
         )
+        self._note_sources(numbers[places])
+        self._count += len(places)
+        self._file.write(lines.tobytes())
+
+    def _note_sources(self, numbers: I64) -> None:
+        """Note where documents of another source begin among those that are appended next."""
         changes = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
         for at, number in zip(changes.tolist(), numbers[changes].tolist(), strict=True):
             if not self._firsts or self._firsts[-1][1] != number:
                 self._firsts.append((self._count + at, number))
-        self._count += len(batch)
-        self._file.write(lines.tobytes())
 
     def copy(self, is_chosen: Iterable[object], survivors: Survivors) -> None:
         """Write the documents with a true value in `is_chosen`, which has one for each document.
