@@ -49,7 +49,7 @@ class Comparing:
         documents were added; `order`: the position of each place, None for the same.
         """
         self.counts = Verification(exact.measure, least)
-        self._pairs = ExactPairs(exact)
+        self._pairs = ExactPairs(exact, is_read_anywhere=True)
         self._least_agreeing = _least_agreeing(least)
         self._minima, self._texts, self._order = minima, texts, order
         self._threads = threads

@@ -14,7 +14,7 @@ F32 = npt.NDArray[np.float32]
 
 
 class Texts(Protocol):
-    """Returns the texts of documents."""
+    """Returns the texts of documents; several threads may call it."""
 
     def __call__(self, positions: I64, /) -> Any:
         """Return the texts at some positions, in that order."""

@@ -6,10 +6,10 @@ band of r minima with probability s^r, and at least one of b bands with 1 - (1 -
 each, and each table of them is sorted once.
 """
 
+import os
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ UNRELATED_BELOW = 0.5
 # Candidates are compared by so many minima of 8 bits, before their texts are.
 COMPARED_MINIMA = 64
 # More bytes wait in a temporary file.
-HELD_BYTES = 1 << 28
+HELD_BYTES = 1 << 26
 KEY_BITS = 32
 
 U8 = npt.NDArray[np.uint8]
@@ -178,8 +178,7 @@ class Minima:
             takes_part &= is_chosen
 
         def shared(band: int) -> tuple[I64, U32]:
-            parts = [block[band] for block in self._keys.parts()]
-            return _shared(np.concatenate([np.empty(0, np.uint32), *parts]), places, takes_part)
+            return _shared(self._keys.row(band), places, takes_part)
 
         found = list(mapped(shared, range(self.banding.bands), threads))
         sizes = [np.diff(offsets) for offsets, _ in found]
@@ -194,7 +193,7 @@ class _Blocks:
 
     def __init__(self) -> None:
         self._held: list[npt.NDArray[Any]] = []
-        self._shapes: list[tuple[int, ...]] = []  # of the blocks in the file
+        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
         self._size = 0
         self._file: Any = None
 
@@ -205,28 +204,23 @@ class _Blocks:
         if self._size > HELD_BYTES:
             self._spill()
 
-    def parts(self) -> list[npt.NDArray[Any]]:
-        """Return the arrays."""
-        if not self._shapes:
-            return self._held
-        every = np.memmap(self._file, self._dtype, "r")
-        ends = np.cumsum([prod(shape) for shape in self._shapes])
-        mapped_parts = np.split(every, ends[:-1])
-        return [
-            *(part.reshape(shape) for part, shape in zip(mapped_parts, self._shapes, strict=True)),
-            *self._held,
-        ]
+    def row(self, number: int) -> npt.NDArray[Any]:
+        """Return one row of each array, one after the other; several threads may call this."""
+        parts = [np.empty(0, np.uint32)]
+        for place, (_, count) in self._waiting:
+            size = count * self._dtype.itemsize
+            content = os.pread(self._file.fileno(), size, place + number * size)
+            parts.append(np.frombuffer(content, self._dtype))
+        return np.concatenate([*parts, *(block[number] for block in self._held)])
 
     def whole(self) -> npt.NDArray[Any]:
         """Return the arrays, of rows of one width, as one."""
-        if self._shapes:
+        if self._waiting:
             self._spill()
             every: npt.NDArray[Any] = np.memmap(self._file, self._dtype, "r")
-            return every.reshape(-1, *self._shapes[0][1:])
-        if len(self._held) != 1:
-            self._held = (
-                [np.concatenate(self._held)] if self._held else [np.empty((0, 1), np.uint8)]
-            )
+            return every.reshape(-1, *self._waiting[0][1][1:])
+        if len(self._held) > 1:
+            self._held = [np.concatenate(self._held)]
         return self._held[0]
 
     def close(self) -> None:
@@ -241,8 +235,8 @@ class _Blocks:
             self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
         for block in self._held:
             self._dtype = block.dtype
+            self._waiting.append((self._file.tell(), block.shape))
             self._file.write(block.data)
-            self._shapes.append(block.shape)
         self._file.flush()
         self._held, self._size = [], 0
 

@@ -30,13 +30,13 @@ Read = Callable[[U32], Sequence[Any]]
 class ExactPairs:
     """Compares pairs of documents, which are given by numbers, and whose texts `read` returns.
 
-    `read` takes ascending numbers, and returns None for a text that is not known.  Only the
-    caller's thread calls it.
+    `read` takes ascending numbers, and returns None for a text that is not known.
     """
 
-    def __init__(self, exact: ExactSimilarity) -> None:
-        """Compare by `exact`."""
+    def __init__(self, exact: ExactSimilarity, *, is_read_anywhere: bool = False) -> None:
+        """Compare by `exact`; `is_read_anywhere`: any thread may read, not only the caller's."""
         self.exact = exact
+        self._is_read_anywhere = is_read_anywhere
         self._count = PART_PAIRS_FIRST  # the pairs of the next part
 
     def parts(
@@ -52,7 +52,18 @@ class ExactPairs:
             values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
             return part.chosen, values
 
-        yield from mapped(measure, self._cut(read, left, right, order), threads)
+        if not self._is_read_anywhere:
+            yield from mapped(measure, self._cut(read, left, right, order), threads)
+            return
+        starts = range(0, len(order), PART_PAIRS_MOST)
+        for found in mapped(
+            lambda start: [
+                measure(part)
+                for part in self._cut(read, left, right, order[start : start + PART_PAIRS_MOST])
+            ],
+            starts, threads,
+        ):  # fmt: skip
+            yield from found
 
     def _cut(self, read: Read, left: U32, right: U32, order: I64) -> Iterator["_Part"]:
         """Yield the pairs in parts, with the texts of each part.
