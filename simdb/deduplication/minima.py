@@ -35,9 +35,9 @@ from simdb.threads import mapped
 # bands makes it all of them.
 USUAL_RECALL, RECALL_MOST = 0.9999, 0.999999
 # What a document costs, in nanoseconds: a minimum of a text of 1 kB, a table, and a candidate.
-MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 40.0, 150.0
+MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 20.0, 150.0
 # The similarity of unrelated documents is learnt from the pairs of so many.
-SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 128
+SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 256
 # More similar ones are copies of one page, which say nothing of other pages.
 UNRELATED_BELOW = 0.5
 # Candidates are compared by so many minima of 8 bits, before their texts are.
@@ -87,7 +87,8 @@ def banding_for(
     ]
 
     def cost(banding: Banding) -> float:
-        found = expected_candidates(documents, banding, background=background)
+        # A pair is a candidate of both documents, and compared once.
+        found = expected_candidates(documents / 2, banding, background=background)
         minima = max(banding.bands * banding.rows, COMPARED_MINIMA)
         return minima * MINIMUM_COST + banding.bands * TABLE_COST + found * CANDIDATE_COST
 
