@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from simdb import keeping
+from simdb.choices import KEEP
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
@@ -136,7 +137,7 @@ def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateO
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
         has_paths=kind in (FOLDER, PATHS),
         has_fields=bool(keeping.parse(given.keep).field),
-        on_null=given.on_null or "",
+        on_null=given.on_null or KEEP, has_absent=given.on_null is not None,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.arrow import listed, load_arrow
 from simdb.arrow_texts import text_column
+from simdb.choices import KEEP
 from simdb.sources.digits import has_number
 from simdb.sources.records import Reading
 from simdb.text_column import TextColumn
@@ -40,13 +41,14 @@ class ColumnParser:
         self._arrow = load_arrow(PURPOSE)
         self._json = load_arrow(PURPOSE, "pyarrow.json")
         self._id, self._text = reading.id_field, reading.text_field
+        self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
         # Most files have ids of one type.  What the last block had is tried first.
         self._kinds = [self._arrow.string(), self._arrow.int64()]
 
     def parse(self, block: bytes) -> Columns | None:
         """Return the columns of a block; None if it must be read record by record.
 
-        Each line has a text and ends with a line feed.
+        Each line has a text, or a null that is kept, and ends with a line feed.
         """
         sizes = _sizes(block)
         if sizes is None or not kernel.is_utf8(block) or has_number(block):
@@ -56,8 +58,12 @@ class ColumnParser:
             return None
         texts = text_column(table.column(self._text))
         assert texts is not None, "the schema says so"
-        if (texts.lengths < 0).any():
-            return None
+        is_null = texts.lengths < 0
+        if is_null.any():
+            # pyarrow does not tell a null from a field that is not there.
+            if not self._keeps_nulls:
+                return None
+            texts = texts.filled()
         return Columns(listed(table.column(self._id)) or [], texts, sizes)
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
@@ -67,8 +73,9 @@ class ColumnParser:
         except self._arrow.ArrowException:
             return None
         found = text_column(table.column(self._text))
-        is_whole = found is not None and len(found) == count and not (found.lengths < 0).any()
-        return found if is_whole else None
+        if found is None or len(found) != count:
+            return None
+        return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
 
     def _table(self, block: bytes) -> Any:
         """Return the fields of a block; None if pyarrow refuses it."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from simdb.arrow import listed
 from simdb.arrow_texts import text_column
+from simdb.choices import KEEP
 from simdb.outputs.parquet_file import load_parquet, parquet_source
 from simdb.outputs.remote import is_remote
 from simdb.sources.amount import AMOUNT
@@ -87,13 +88,15 @@ def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
         return None
     array = rows.column(reading.text_field)
     column = text_column(array)
-    if column is None or column.is_binary or (column.lengths < 0).any():
+    if column is None or column.is_binary:
+        return None
+    if (column.lengths < 0).any() and reading.on_null != KEEP:
         return None
     try:
         array.validate(full=True)
     except arrow.ArrowException:
         return None
-    return column
+    return column.filled()
 
 
 def _ids(rows: Any, reading: Reading) -> list[Any]:

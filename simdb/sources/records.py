@@ -32,7 +32,8 @@ class Reading:
     document is its path; otherwise it is a JSON object like that of a record.  A row of a Parquet
     file never has a line.  `has_fields`: records have their other fields.  `on_null`: one of
     `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
-    `NO_TEXT`.  `origins` takes the lines that can be read again; None if none will be.
+    `NO_TEXT`.  `has_absent`: records without the field count as nulls, too.  `origins` takes the
+    lines that can be read again; None if none will be.
     """
 
     encoding: str = "utf-8-sig"
@@ -44,6 +45,7 @@ class Reading:
     has_paths: bool = False
     has_fields: bool = True
     on_null: str = ""
+    has_absent: bool = False
     origins: Origins | None = None
 
     @property
@@ -163,7 +165,8 @@ def check_id(id: InputId) -> None:
 
 def _text(value: dict[str, Any], reading: Reading) -> str:
     name = reading.text_field
-    if reading.on_null and value.get(name) is None:
+    is_null = value.get(name) is None and (name in value or reading.has_absent)
+    if reading.on_null and is_null:
         if reading.on_null == KEEP:
             return ""
         raise InputError(

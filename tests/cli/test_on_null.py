@@ -22,7 +22,7 @@ def kept_ids():
 @pytest.mark.parametrize(
     ("words", "code", "kept", "note"),
     [
-        ([], 1, [], "2 files or records skipped"),
+        ([], 1, ["b"], "1 empty and kept"),
         (["--on-null", "keep"], 0, ["b", "c"], "2 empty and kept"),
         (["--on-null", "drop"], 0, [], "2 without a text and left out"),
     ],
@@ -47,6 +47,17 @@ def test_the_first_record_without_a_text_can_end_the_run(simdb_run, write_lines)
     assert ran.code == 2
     assert "a.jsonl:2: null instead of a text in the field 'text'; --on-null keep" in ran.notes
     assert simdb_run("dedup", "a.jsonl", "--on-null", "skip").code == 2
+
+
+def test_many_nulls_are_kept_in_their_lines(simdb_run, write_lines):
+    write_lines(
+        "a.jsonl", *RECORDS[:2] * 20, *({"id": f"{at}", "text": f"{at}"} for at in range(50))
+    )
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl")
+
+    assert ran.code == 0, ran.notes
+    assert kept_ids() == ["a", *["b"] * 20, *map(str, range(50))]
 
 
 def test_the_nulls_of_parquet_are_kept_in_their_rows(simdb_run):

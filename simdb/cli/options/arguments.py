@@ -177,8 +177,8 @@ OnNull = Annotated[
     str | None,
     Option(
         metavar="WORD",
-        help="Records without a text, or with null there: keep, drop, or error. They are skipped"
-        " and reported if not given.",
+        help="Records with null in place of a text, or without the field: keep, drop or error. If"
+        " not given, nulls are kept, and records without the field are skipped and reported.",
     ),
 ]
 MaxShare = Annotated[
@@ -212,6 +212,7 @@ def make_reading(
     has_paths: bool = False,
     has_fields: bool = False,
     on_null: str = "",
+    has_absent: bool = False,
 ) -> "Reading":
     """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
     check_errors(errors)
@@ -225,6 +226,7 @@ def make_reading(
         has_paths=has_paths,
         has_fields=has_fields,
         on_null=on_null,
+        has_absent=has_absent,
     )
 
 
