@@ -131,11 +131,11 @@ FOLDERS = {
     "sources": [
         "amount", "encoding_guess", "content", "origins", "records", "batch", "source_names",
         "id_column", "digits", "json_columns", "json_lines", "json_array", "json_records",
-        "parquet_records", "table_records", "reading",
+        "parquet_records", "table_records", "reading", "read_again", "names", "preference",
     ],
     "deduplication": [
         "minima", "stars", "comparing", "decided", "alike", "texts", "rows", "result", "question",
-        "by_database", "within", "against", "deduplicate",
+        "by_database", "within", "run", "files", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

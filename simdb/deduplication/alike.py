@@ -4,7 +4,7 @@ Minima in bands say which documents may be alike, and their texts decide.  Docum
 arrays: their minima, and what becomes of each; the texts are asked for where they are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,10 @@ class Alike:
         """How many documents have no features, and are like nothing."""
         return 0 if self._minima is None else int(np.count_nonzero(self._minima.is_empty))
 
-    def add_all(self, parts: Iterable[Any], count: float, *, errors: ErrorsName) -> Iterator[int]:
-        """Add the texts of all parts, about `count` in all; yield how many there are after each.
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts, about `count()` in all; yield how many there are after each.
 
         InputError, after which nothing may be added, for a text that is not valid Unicode.
         """
@@ -97,7 +99,7 @@ class Alike:
             # The bands are chosen by the first part, so it waits for nobody.
             if self._minima is None:
                 self._minima = Minima(
-                    self._sketch, self._chosen(first, count), self._resources, self._allowed
+                    self._sketch, self._chosen(first, count()), self._resources, self._allowed
                 )
             yield self._added(self._minima.sign(first, errors=errors))
             break

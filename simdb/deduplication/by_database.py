@@ -3,7 +3,7 @@
 It finds what minima do not: estimates decide, chains of documents are groups, features weigh.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,9 @@ class ByDatabase:
         """How many documents have no features, and are like nothing."""
         return self._database.stats().empty_count
 
-    def add_all(self, parts: Iterable[Any], count: float, *, errors: ErrorsName) -> Iterator[int]:
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
         """Add the texts of all parts; yield how many there are after each."""
         source, done, is_more = iter(parts), 0, True
         while is_more:

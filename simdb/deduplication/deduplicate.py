@@ -11,9 +11,9 @@ import numpy.typing as npt
 from simdb import database, keeping
 from simdb.checks import instance, one_of
 from simdb.choices import DROP, ERROR, ON_NULL, ErrorsName, NullName, PolicyName, VerifyName
-from simdb.deduplication import against, within
+from simdb.deduplication import against, files, within
 from simdb.deduplication.question import Question
-from simdb.deduplication.result import Deduplicated, Found
+from simdb.deduplication.result import Deduplicated, Found, InMemory
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.engine.state.incoming import as_list
@@ -55,6 +55,11 @@ def deduplicate(
     `Dataset` or `DatasetDict` of datasets, or an iterable of dicts.  `text`, `id`: the fields with
     the texts and the ids; `id` can be a list of ids, and without it positions are the ids.
 
+    `data` can also be the path of a file or a folder, a pattern such as "data/*.jsonl.gz", or a
+    list of `os.PathLike`: JSON lines, CSV, TSV or Parquet, compressed or not, or files that are
+    documents, as `simdb dedup` reads them.  Then ids are those of the field "id", or FILE:LINE, and
+    without `db` texts are never all in memory.
+
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text
     without words is like nothing.  With policy="star" every removed row is like the row that stays
@@ -83,12 +88,18 @@ def deduplicate(
         report_of(progress),
     )  # fmt: skip
     given = _options_of(sketch, options)
+    paths = files.paths_of(data)
+    if paths is not None and db is None:
+        options = Options() if given is None else given
+        return files.deduplicate_files(paths, text, id, keep, options, question, on_null)
+    if paths is not None:
+        data, id = files.records_of(paths, text, id, errors)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
     is_null = _checked_nulls(texts, on_null)
     ids, order = _ids_of(rows, id), _order_of(rule, keep, rows, texts)
     names, found = _found(texts, order[~is_null[order]], ids, db, given, question)
-    return _result(rows, names, found, is_null, on_null)
+    return _result(rows, text, names, found, is_null, on_null)
 
 
 def _found(
@@ -125,14 +136,15 @@ def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts) 
 
 
 def _result(
-    rows: Rows, names: Sequence[Any], found: Found, is_null: Bools, on_null: str
+    rows: Rows, text: str, names: Sequence[Any], found: Found, is_null: Bools, on_null: str
 ) -> Deduplicated:
     kept = np.ones(len(is_null), np.bool_)
     kept[found.removed] = False
     if on_null == DROP:
         kept &= ~is_null
+    data = rows.chosen(kept)
     return Deduplicated(
-        data=rows.chosen(kept),
+        survivors=InMemory(data, lambda: rows_of(data).records(), text),
         kept=kept,
         groups=found.groups,
         null_count=int(np.count_nonzero(is_null)),

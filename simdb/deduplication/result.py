@@ -1,8 +1,9 @@
 """Result: what `simdb.deduplicate` gives back."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,26 +12,59 @@ from simdb.arrow import checked_arrow, read_batches
 from simdb.choices import DROP
 from simdb.clusters import Clusters
 from simdb.errors import OptionError
+from simdb.outputs.formats import output_format
+from simdb.outputs.table_file import write_rows
+from simdb.outputs.target import written
 from simdb.values import Id, object_array
 from simdb.verification import Verification
+
+
+class Survivors(Protocol):
+    """What stays of some data."""
+
+    @property
+    def data(self) -> Any:
+        """The survivors, of the kind that was given."""
+
+    def write(self, path: str) -> None:
+        """Write them to a file, see `Deduplicated.write`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InMemory:
+    """Survivors in memory; `records` yields them as dicts, or texts if they have no fields."""
+
+    data: Any
+    records: Callable[[], Iterator[Any]]
+    text: str
+
+    def write(self, path: str) -> None:
+        """Write them to a file."""
+        with written(path, output_format(path, "path")) as target:
+            assert target is not None, "a path and a format make a target"
+            write_rows(self._rows, target, [self.text])
+            target.finish()
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for each in self.records():
+            yield dict(each) if isinstance(each, Mapping) else {self.text: each}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Deduplicated:
     """The survivors of some data, and what became of the other rows.
 
-    `data`: the survivors, in their order and of the kind that was given.  `kept`: bool[n], whether
-    each row survived.  `groups`: the rows that are alike, the survivor of each group first, by
-    their ids, or by their positions if no ids were given.  `null_count`: the rows without a text,
-    which were kept or dropped by `on_null`.  `verification`: what texts have decided, with
-    verify="exact"; otherwise None.
+    `kept`: bool[n], whether each row survived; `data` has the survivors.  `groups`: the rows that
+    are alike, the survivor of each group first, by their ids, or by their positions if no ids were
+    given.  `null_count`: the rows without a text, which were kept or dropped by `on_null`.
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
 
     `removed_ids`, `representatives` object[k] and `similarities` float32[k]: the duplicates in the
     order of the data, the row (or stored document) that stands for each, and how similar they are;
     `removed` has them as a table.
     """
 
-    data: Any
+    survivors: Survivors
     kept: npt.NDArray[np.bool_]
     groups: Clusters
     null_count: int
@@ -39,6 +73,26 @@ class Deduplicated:
     representatives: npt.NDArray[np.object_]
     similarities: npt.NDArray[np.float32]
     verification: Verification | None = None
+
+    @property
+    def data(self) -> Any:
+        """The survivors, in their order and of the kind that was given.
+
+        Those of files are a pyarrow.Table, which is read when this is asked for.
+        """
+        return self.survivors.data
+
+    def write(self, path: "str | os.PathLike[str]") -> None:
+        """Write the survivors to a file that ends in .jsonl, .csv, .tsv or .parquet.
+
+        All but the last can end in .gz or .zst, too.  Texts without fields get the field "text".
+        Those of files of records can go into a folder, in a file for each source.  Lines are copied
+        as they are.  The file gets its name when it is complete.
+
+        Raises OptionError for another ending or a place where nothing can be written, InputError if
+        a file has changed since it was read.
+        """
+        self.survivors.write(os.fspath(path))
 
     @property
     def removed(self) -> Any:

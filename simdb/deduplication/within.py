@@ -43,7 +43,9 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
         parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]
         done = 0
         try:
-            for done in documents.add_all(map(texts.at, parts), len(order), errors=question.errors):
+            for done in documents.add_all(
+                map(texts.at, parts), lambda: len(order), errors=question.errors
+            ):
                 question.report(done)
         except InputError as error:
             question.refuse(error, documents.sketcher, texts, order[done:])

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from typing import Any
 
 BUFFER_BYTES = 1 << 16
+# A document of a collection whose size is not known, and a collection.
+USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
 
 
 class Amount:
@@ -42,9 +44,11 @@ class Amount:
         self.read_bytes += count
 
     @property
-    def total_bytes(self) -> int | None:
-        """The bytes of all sources; None if they are not known."""
-        return self._total_bytes
+    def expected_documents(self) -> float:
+        """About how many documents there are, by the sizes of the sources."""
+        if self._total_bytes is None:
+            return USUAL_DOCUMENTS
+        return max(self._total_bytes / USUAL_BYTES, 1.0)
 
     def share(self) -> float | None:
         """Return the share of the total that was read, 0 to 1; None if it is not known."""

@@ -66,7 +66,8 @@ class Origins:
         self._size = 0
         # The start, the size and the checksum of each block.
         self._blocks = array("q"), array("q"), array("Q")
-        self._checked: set[int] = set()
+        # Blocks that were as they had been, while their file was what it was then.
+        self._checked: set[tuple[int, tuple[int, ...]]] = set()
 
     def __enter__(self) -> "Origins":
         """Return the object itself."""
@@ -157,19 +158,20 @@ class Origins:
 
     def _check(self, file: _File, descriptor: int, starts: Sequence[int]) -> None:
         """Raise InputError if the file has other bytes than it had around some lines of it."""
+        identity = _identity(descriptor)
         if file.is_same is not False:
-            file.is_same = _identity(descriptor) == file.identity
+            file.is_same = identity == file.identity
         if file.is_same:
             return
         firsts, sizes, checksums = self._blocks
         for start in starts:
             number = bisect_right(firsts, start) - 1
-            if number in self._checked:
+            if (number, identity) in self._checked:
                 continue
             block = os.pread(descriptor, sizes[number], firsts[number] - file.start)
             if checksum_of(_ended(block, sizes[number])) != checksums[number]:
                 raise changed(file.path)
-            self._checked.add(number)
+            self._checked.add((number, identity))
 
 
 def _identity(descriptor: int) -> tuple[int, ...]:

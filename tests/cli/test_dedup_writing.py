@@ -13,8 +13,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from simdb.cli.duplicates import read_again
 from simdb.outputs import pieces, survivors
+from simdb.sources import read_again
 
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.csv", "d.parquet", "e.txt", "f.jsonl", "g.parquet"]
 WAYS = [[], ["--db", "d"], ["--db", "d", "--keep", "last"], ["--keep", "last"]]

@@ -311,7 +311,7 @@ def test_arguments_that_do_not_fit_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("data", "settings", "message"),
     [
-        ("a text", {}, "data must be texts or rows"),
+        ("a text", {}, "there is no file or folder a text; a text goes into a list"),
         ({"a": "a text"}, {}, "data must be texts or rows"),
         (3, {}, "data must be texts or rows"),
         (None, {}, "data must be texts or rows"),

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import keeping
-from simdb.cli.duplicates.preference import Preference
-from simdb.cli.duplicates.read_again import LinesAgain
 from simdb.cli.duplicates.work import Work
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.batch import Batch
+from simdb.sources.preference import Preference
+from simdb.sources.read_again import LinesAgain
 from simdb.text_column import TextColumn
 
 # How much is read again at a time.
@@ -101,7 +101,7 @@ class ByRule:
 
     def _order(self) -> U32:
         """Read all documents; return their positions, sorted by the rule and then by position."""
-        preference = Preference(self._work.keep)
+        preference = Preference(keeping.parse(self._work.keep, "--keep"))
         for batch in self._read:
             preference.add(batch)
             self._texts.add(batch.texts)

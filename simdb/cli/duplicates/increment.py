@@ -9,7 +9,6 @@ import numpy as np
 import simdb
 from simdb.cli.duplicates.arrangement import arranged
 from simdb.cli.duplicates.beginnings import Beginnings
-from simdb.cli.duplicates.read_again import TextsAgain
 from simdb.cli.duplicates.repeat import Repeat
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
@@ -22,6 +21,7 @@ from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
 from simdb.outputs.rows import Row
 from simdb.sources.batch import Batch
+from simdb.sources.read_again import TextsAgain
 
 NO_NUMBERS = np.empty(0, np.int64)
 NOTHING = Batch(ids=[], texts=[], sources=[], positions=NO_NUMBERS, sizes=NO_NUMBERS)

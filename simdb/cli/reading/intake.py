@@ -19,8 +19,6 @@ from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
-# A document of a collection whose size is not known, and a collection.
-USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
 # Problems of one kind that are reported of each file of records and of each folder: a file in a
 # wrong format has one in every record, and a folder can be full of images.
 REPORTED_PROBLEMS = 20
@@ -63,12 +61,6 @@ class Intake:
         self.skipped = 0
         self.dropped = 0
         self._on_null = on_null
-
-    @property
-    def expected(self) -> float:
-        """About how many documents there are, by the sizes of the sources."""
-        total = AMOUNT.total_bytes
-        return USUAL_DOCUMENTS if total is None else max(total / USUAL_BYTES, 1.0)
 
     def begin(self) -> None:
         """Read up to the first document, which `batches` then yields with the others.

@@ -5,7 +5,7 @@ wait in a temporary file; in memory there are some numbers of each.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from mmap import ACCESS_READ, mmap
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.cli.output.progress import Progress
 from simdb.outputs.spool import Temporary
 from simdb.sources.batch import Batch
 from simdb.sources.records import ID_BYTES_MAX, InputId, place
@@ -63,8 +62,8 @@ class Names(Temporary):
         self._sizes.append(np.fromiter(map(len, contents), np.int64, len(contents)))
         self._file.write(b"".join(contents))
 
-    def settle(self, progress: Progress) -> None:
-        """Give each document an id of its own, and report the first that get another one."""
+    def settle(self, note: Callable[[str], None]) -> None:
+        """Give each document an id of its own; `note` takes a line about each of the first."""
         hashes = np.concatenate([np.empty(0, np.uint64), *self._hashes])
         order = np.argsort(hashes, kind="stable")
         ascending = hashes[order]
@@ -81,7 +80,7 @@ class Names(Temporary):
                     break
             if len(self._renamed) <= REPORTED_NAMES:
                 where = self.where(at)
-                progress.note(f"{where}: the id {own!r} is taken; renamed to {id!r}")
+                note(f"{where}: the id {own!r} is taken; renamed to {id!r}")
 
     def of(self, positions: I64) -> list[InputId]:
         """Return the ids of documents at some positions in the input."""

@@ -8,11 +8,11 @@ import pyarrow
 import pytest
 
 from simdb.arrow_texts import text_column
-from simdb.cli.duplicates import read_again
-from simdb.cli.duplicates.read_again import LinesAgain, TextsAgain
 from simdb.outputs.pieces import Lines, Rows, contents, merged, split_lines
+from simdb.sources import read_again
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE
+from simdb.sources.read_again import LinesAgain, TextsAgain
 
 ROW = [b'{"text": %d}' % at for at in range(50)]
 

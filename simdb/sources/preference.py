@@ -1,21 +1,20 @@
-"""Preference: which document of a group is kept, as `--keep` says."""
+"""Preference: which document of a group is kept, as a rule says."""
 
 from typing import Any
 
 import numpy as np
 
 from simdb import keeping
-from simdb.deduplication.decided import I64
-from simdb.sources.batch import Batch
+from simdb.sources.batch import I64, Batch
 from simdb.text_column import TextColumn
 
 
 class Preference:
     """The documents of a run in the order in which a rule prefers them."""
 
-    def __init__(self, keep: str) -> None:
-        """Order by `keep`, which `keeping.parse` accepts."""
-        self._rule = keeping.parse(keep, "--keep")
+    def __init__(self, rule: keeping.Rule) -> None:
+        """Order by `rule`, which is no function."""
+        self._rule = rule
         self._sizes: list[I64] = []
         self._values: list[Any] = []
         self._count = 0

@@ -1,0 +1,198 @@
+"""Files: the main job over files and folders, whose texts are never all in memory."""
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import keeping
+from simdb.arrow import load_arrow
+from simdb.choices import DROP, KEEP, NullName
+from simdb.clusters import Clusters
+from simdb.deduplication.decided import Decided
+from simdb.deduplication.question import Question
+from simdb.deduplication.result import Deduplicated
+from simdb.deduplication.run import Run
+from simdb.errors import InputError, OptionError
+from simdb.options import Options
+from simdb.outputs.formats import FOLDER, PATHS
+from simdb.outputs.survivors import Survivors, keep_format
+from simdb.outputs.target import written
+from simdb.sources.amount import AMOUNT
+from simdb.sources.batch import Batch
+from simdb.sources.origins import Origins
+from simdb.sources.reading import check_sources, header_of, read_sources
+from simdb.sources.records import NO_TEXT, Problem, Reading, valid_name
+from simdb.sources.source_names import expanded, holds_records
+from simdb.values import object_array
+
+USUAL_ID = "id"
+# What messages of readers, which are those of the command line, are called in Python.
+IN_PYTHON = {
+    "--text-field": "text=", "--id-field": "id=", "--on-null keep": "on_null='keep'",
+    "--on-null drop": "on_null='drop'", "--errors replace": "errors='replace'",
+}  # fmt: skip
+
+Paths = Sequence[str]
+
+
+def paths_of(data: Any) -> list[str] | None:
+    """Return the paths that `data` names: a path or a pattern, or a list of `os.PathLike`.
+
+    None for anything else: a list of str holds texts.
+    """
+    if isinstance(data, str | os.PathLike):
+        return [os.fspath(data)]
+    is_listed = isinstance(data, list | tuple) and len(data) > 0
+    if is_listed and all(isinstance(each, os.PathLike) for each in data):
+        return [os.fspath(each) for each in data]
+    return None
+
+
+def deduplicate_files(
+    paths: Paths,
+    text: str,
+    id: Any,
+    keep: keeping.Keep,
+    options: Options,
+    question: Question,
+    on_null: NullName,
+) -> Deduplicated:
+    """Return what `simdb.deduplicate` does of the documents in files and folders."""
+    rule = keeping.parse(keep)
+    if rule.kind == keeping.FUNCTION:
+        raise OptionError("keep= is a function, which needs rows in memory; of files give a rule")
+    if id is not None and not isinstance(id, str):
+        raise OptionError("id= of files is the name of a field")
+    sources = expanded(paths)
+    try:
+        check_sources(sources, text)
+    except InputError as error:
+        raise InputError(f"{error}; a text goes into a list: [text]") from error
+    held = ExitStack()
+    try:
+        origins = held.enter_context(Origins())
+        reading = Reading(
+            id_field=USUAL_ID if id is None else id, text_field=text, errors=question.errors,
+            has_fields=bool(rule.field), has_lines=True, on_null=on_null, has_absent=True,
+            origins=origins,
+        )  # fmt: skip
+        files = _Files(sources, reading)
+        run = held.enter_context(
+            Run(options, question, rule, origins, numbers=files.survivors(None).numbers)
+        )
+        for done in run.read(files.batches()):
+            question.report(done)
+        run.settle(lambda line: None)
+        decided = run.decide()
+        question.check_share(len(decided.removed), files.count)
+    except BaseException:
+        held.close()
+        raise
+    return _result(files, run, decided, held, on_null)
+
+
+def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the records in files and folders, each with its fields, and the field of the ids."""
+    reading = Reading(
+        id_field=USUAL_ID if id is None else id, text_field=text, errors=errors, on_null=KEEP,
+        has_absent=True, has_fields=True, has_lines=False,
+    )  # fmt: skip
+    sources = expanded(paths)
+    check_sources(sources, text)
+    records = []
+    for batch in _Files(sources, reading).batches():
+        columns = batch.ids, batch.texts, batch.fields or [None] * len(batch)
+        for own, content, fields in zip(*columns, strict=True):
+            records.append({**(fields or {}), reading.id_field: own, text: content})
+    return records, reading.id_field
+
+
+class _Files:
+    """The sources of one run."""
+
+    def __init__(self, sources: Paths, reading: Reading) -> None:
+        self.sources, self.reading = sources, reading
+        self.count = self.null_count = 0
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all documents; InputError for the first that is none."""
+        AMOUNT.begin()
+        for each in read_sources(self.sources, self.reading):
+            if isinstance(each, Problem):
+                if each.reason.startswith(NO_TEXT) and self.reading.on_null == DROP:
+                    self.null_count += 1
+                    continue
+                reason = each.reason
+                for word, own in IN_PYTHON.items():
+                    reason = reason.replace(word, own)
+                raise InputError(f"{each.where}: {reason}")
+            self.count += len(each)
+            yield each
+
+    def survivors(self, target: Any) -> Survivors:
+        """Return what fills a target with documents."""
+        names = list(map(valid_name, self.sources))
+        return Survivors(target, self.sources, names, columns=self._columns)
+
+    def _columns(self, sources: Sequence[str]) -> Sequence[str]:
+        columns: dict[str, None] = {}
+        for source in sources:
+            columns.update(dict.fromkeys(header_of(source, self.reading)))
+        return list(columns) or [self.reading.id_field, self.reading.text_field]
+
+
+class Kept:
+    """The documents of files that stay; what is needed to read them goes with this object."""
+
+    def __init__(
+        self, files: _Files, run: Run, kept: npt.NDArray[np.bool_], held: ExitStack
+    ) -> None:
+        """Take `held`, which frees `run`."""
+        self._files, self._run, self._kept = files, run, kept
+        weakref.finalize(self, held.close)
+
+    def write(self, path: str) -> None:
+        """Write them to a file or folder, see `Deduplicated.write`."""
+        files = self._files
+        form = keep_format(path, {each: holds_records(each) for each in files.sources})
+        if form.kind in (FOLDER, PATHS):
+            raise OptionError(
+                f"{path}: documents that are files are written as records, each with its path and"
+                " its text; let the name end in .jsonl, .csv, .tsv or .parquet"
+            )
+        with written(path, form) as target:
+            assert target is not None, "a path and a format make a target"
+            self._run.write(self._kept, files.survivors(target))
+
+    @property
+    def data(self) -> Any:
+        """They as a pyarrow.Table, with the fields of their records."""
+        parquet = load_arrow("the survivors of files", "pyarrow.parquet")
+        with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+            path = os.path.join(folder, "kept.parquet")
+            self.write(path)
+            return parquet.read_table(path)
+
+
+def _result(
+    files: _Files, run: Run, decided: Decided, held: ExitStack, on_null: str
+) -> Deduplicated:
+    kept = np.ones(files.count, np.bool_)
+    kept[decided.removed] = False
+    offsets, members, _ = decided.groups(run.order)
+    name = run.names.of
+    survivors = Kept(files, run, kept, held)
+    return Deduplicated(
+        survivors=survivors, kept=kept,
+        groups=Clusters(offsets, object_array(name(members)), decided.verification),
+        null_count=files.null_count, on_null=on_null,
+        removed_ids=object_array(name(decided.removed)),
+        representatives=object_array(name(decided.leaders)), similarities=decided.similarities,
+        verification=decided.verification,
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Run: the documents of files on their way from reading to what stays of them.
+
+Documents come in batches and are read once.  What is needed a second time is read again where it
+is, or waits in temporary files: in memory are some bytes of each document, and no text.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.deduplication.decided import I64, Decided
+from simdb.deduplication.question import Question
+from simdb.deduplication.within import within
+from simdb.keeping import Rule
+from simdb.options import Options
+from simdb.outputs.survivors import Survivors
+from simdb.sources.amount import AMOUNT
+from simdb.sources.batch import Batch
+from simdb.sources.names import Names
+from simdb.sources.origins import Origins
+from simdb.sources.preference import Preference
+from simdb.sources.read_again import LinesAgain, TextsAgain
+
+# From what readers call the sources of documents to the numbers of the sources.
+Numbers = Callable[[list[str]], I64]
+
+
+class Run:
+    """The documents of one run, by their positions in the input; `with` frees them."""
+
+    def __init__(
+        self,
+        options: Options,
+        question: Question,
+        rule: Rule,
+        origins: Origins,
+        *,
+        has_texts: bool = False,
+        numbers: Numbers | None = None,
+        folder: str | None = None,
+    ) -> None:
+        """Decide by `question`, and keep of each group the document that `rule` prefers.
+
+        `origins`: where lines can be read again.  `has_texts`: texts will be asked for, though none
+        decide.  `numbers`: of the sources of documents that will be written; None if none will.
+        `folder`: where lines wait.
+        """
+        self._held = ExitStack()
+        self.names = Names()
+        self._preference = Preference(rule)
+        self._numbers, self._has_texts = numbers, has_texts or question.is_exact
+        self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, folder)
+        self.order: I64 | None = None
+        for each in (self.names, self._texts, self._lines):
+            self._held.push(each)
+        try:
+            self._documents = within(options, question)
+            self._held.push(self._documents)
+        except BaseException:
+            self._held.close()
+            raise
+
+    def __enter__(self) -> "Run":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Free the documents."""
+        self._held.close()
+
+    @property
+    def way(self) -> str:
+        """How candidates are found, in words."""
+        return self._documents.way
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and are like nothing."""
+        return self._documents.empty_count
+
+    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
+        """Take all batches, of which the readers have counted the bytes; yield the documents."""
+        return self._documents.add_all(
+            self._each(batches), lambda: AMOUNT.expected_documents, errors="strict"
+        )
+
+    def settle(self, note: Callable[[str], None]) -> None:
+        """Give each document an id of its own; `note` takes lines about it."""
+        self.names.settle(note)
+
+    def decide(self) -> Decided:
+        """Return what becomes of the documents."""
+        self.order = self._preference.order(self.names.where)
+        return self._documents.decide(self.order, self.texts)
+
+    def texts(self, positions: I64) -> Any:
+        """Return the texts at some positions; InputError if a file was changed since."""
+        return self._texts.texts(positions.astype(np.uint32))
+
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
+        """Write the documents that stay: bool[n]; InputError if a file was changed since."""
+        self._lines.copy(is_kept, survivors)
+        survivors.finish()
+
+    def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
+        """Note what is needed later of each batch, and yield its texts."""
+        for batch in batches:
+            self.names.add(batch)
+            self._preference.add(batch)
+            if self._numbers is not None:
+                self._lines.add(batch, self._numbers(batch.sources))
+            if self._has_texts:
+                self._texts.add(batch)
+            yield batch.texts

@@ -1,0 +1,155 @@
+"""Files and folders give what a list of their records gives, and what stays can be written."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import simdb
+from simdb.deduplication import within
+
+
+def records(count=60, seed=5):
+    chance = random.Random(seed)
+    made = [[f"w{chance.randrange(90)}" for _ in range(30)] for _ in range(count)]
+    found = []
+    for at, words in enumerate(made):
+        if at % 3 == 2:
+            words = [*made[at - 1][:29], f"x{at}"]
+        found.append({"id": f"d{at}", "text": " ".join(words), "score": at % 7})
+    return found
+
+
+RECORDS = records()
+
+
+def write(path, rows):
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    if path.name.endswith(".gz"):
+        path.write_bytes(gzip.compress(lines))
+    elif path.suffix == ".jsonl":
+        path.write_bytes(lines)
+    elif path.suffix == ".csv":
+        pyarrow.csv.write_csv(pyarrow.Table.from_pylist(rows), path)
+    else:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+
+
+@pytest.fixture
+def expected():
+    found = simdb.deduplicate(RECORDS, id="id", keep="max:score")
+    assert 0 < len(found.removed_ids) < len(RECORDS)
+    return found
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.parquet"])
+@pytest.mark.parametrize("kind", [str, Path, "pattern", "list"])
+def test_a_file_gives_what_its_records_give(tmp_path, monkeypatch, expected, name, kind):
+    monkeypatch.setattr(within, "TAKEN_ROWS", 7)
+    write(tmp_path / name, RECORDS)
+    path = tmp_path / name
+    data = {"pattern": f"{tmp_path}/a.*", "list": [path]}.get(kind) or kind(path)
+
+    found = simdb.deduplicate(data, keep="max:score")
+
+    assert found.kept.tolist() == expected.kept.tolist()
+    assert found.removed_ids.tolist() == expected.removed_ids.tolist()
+    assert found.representatives.tolist() == expected.representatives.tolist()
+    assert [list(each) for each in found.groups] == [list(each) for each in expected.groups]
+    kept = [dict(row) for row in found.data.to_pylist()]
+    assert [row["id"] for row in kept] == [row["id"] for row in expected.data]
+    assert [row["text"] for row in kept] == [row["text"] for row in expected.data]
+
+
+def test_files_in_folders_are_documents(tmp_path):
+    for at, row in enumerate(RECORDS):
+        (tmp_path / f"{at:02}.txt").write_text(row["text"])
+
+    found = simdb.deduplicate(tmp_path)
+
+    assert found.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
+    found.write(f"{tmp_path}.jsonl")
+    lines = Path(f"{tmp_path}.jsonl").read_text().splitlines()
+    stays = [row["text"] for row, is_kept in zip(RECORDS, found.kept, strict=True) if is_kept]
+    assert [json.loads(line)["text"] for line in lines] == stays
+    with pytest.raises(simdb.OptionError, match="are written as records"):
+        found.write(f"{tmp_path}.txt")
+
+
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_what_stays_is_written_in_every_format(tmp_path, expected, end, is_file):
+    write(tmp_path / "a.jsonl", RECORDS)
+    data = tmp_path / "a.jsonl" if is_file else RECORDS
+    found = simdb.deduplicate(data, id="id", keep="max:score")
+
+    found.write(tmp_path / f"k.{end}")
+
+    again = simdb.deduplicate(tmp_path / f"k.{end}")
+    assert again.kept.all()
+    assert again.data.column("id").to_pylist() == [row["id"] for row in expected.data]
+
+
+def test_texts_without_fields_are_written_with_one(tmp_path):
+    simdb.deduplicate(["one two", "one two", "three"]).write(tmp_path / "k.jsonl")
+
+    lines = (tmp_path / "k.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"text": "one two"}, {"text": "three"}]
+
+
+def test_a_database_is_asked_about_files_too(tmp_path):
+    write(tmp_path / "a.jsonl", RECORDS)
+
+    first = simdb.deduplicate(tmp_path / "a.jsonl", db=tmp_path / "d")
+
+    assert first.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
+    with simdb.open(tmp_path / "d", "r") as db:
+        assert set(db) == {
+            row["id"] for row, stays in zip(RECORDS, first.kept, strict=True) if stays
+        }
+
+
+def test_a_bad_line_is_named_in_words_of_python(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "one two three"}\nno JSON\n')
+    (tmp_path / "b.jsonl").write_text('{"body": "one two three"}\n{"body": 5}\n')
+
+    with pytest.raises(simdb.InputError, match=r"a\.jsonl:2: no valid JSON"):
+        simdb.deduplicate(tmp_path / "a.jsonl")
+    with pytest.raises(
+        simdb.InputError, match=r"b\.jsonl:2: the field 'body' .* use text= to name"
+    ):
+        simdb.deduplicate(tmp_path / "b.jsonl", text="body")
+    with pytest.raises(
+        simdb.InputError, match=r"there is no file or folder .*a text goes into a l"
+    ):
+        simdb.deduplicate("some text")
+    with pytest.raises(simdb.OptionError, match="of files give a rule"):
+        simdb.deduplicate(tmp_path / "a.jsonl", keep=len)
+
+
+def test_nulls_follow_on_null(tmp_path):
+    write(tmp_path / "a.jsonl", [RECORDS[0], {"id": "n", "text": None}, RECORDS[0]])
+
+    kept = simdb.deduplicate(tmp_path / "a.jsonl")
+    dropped = simdb.deduplicate(tmp_path / "a.jsonl", on_null="drop")
+
+    assert kept.kept.tolist() == [True, True, False]
+    assert dropped.data.column("id").to_pylist() == ["d0"]
+    assert dropped.null_count == 1
+    with pytest.raises(simdb.InputError, match=r"a\.jsonl:2: null instead of a text"):
+        simdb.deduplicate(tmp_path / "a.jsonl", on_null="error")
+
+
+def test_a_file_that_changed_is_not_written(tmp_path):
+    write(tmp_path / "a.jsonl", RECORDS)
+    found = simdb.deduplicate(tmp_path / "a.jsonl")
+    write(tmp_path / "a.jsonl", RECORDS[::-1])
+
+    with pytest.raises(simdb.InputError, match="was changed while it was read"):
+        found.write(tmp_path / "k.jsonl")
+    assert not (tmp_path / "k.jsonl").exists()
