@@ -132,7 +132,7 @@ FOLDERS = {
         "parquet_records", "table_records", "reading",
     ],
     "deduplication": [
-        "texts", "rows", "result", "question", "within", "against", "deduplicate",
+        "texts", "rows", "result", "question", "within", "repeat", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

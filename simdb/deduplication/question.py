@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,11 @@ class Question:
     def is_exact(self) -> bool:
         """Whether the texts decide."""
         return self.verify == EXACT
+
+    @property
+    def rule(self) -> list[Any]:
+        """How rows must match, as the note of a run has it."""
+        return [self.similarity, self.distance, self.recall, None, self.verify]
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""
