@@ -75,7 +75,7 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
 }
 DEDUPLICATE = (
     "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy", "db",
-    "sketch", "options", "on_null", "max_share", "errors", "threads", "progress",
+    "run", "sketch", "options", "on_null", "max_share", "errors", "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -104,7 +104,8 @@ OPTIONS: dict[str, str] = {
     "limit": "--limit", "match": "--match", "max_share": "--max-share", "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
     "pairs": "--pairs", "path": "TARGET",
-    "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "sample": "--sample",
+    "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "run": "--run",
+    "sample": "--sample",
     "search": "--search", "seed": "--seed", "similarity": "--similarity", "target": "--output",
     "text": "--text-field", "texts": "--texts", "verify": "--verify", "where": "--where",
 }  # fmt: skip
@@ -151,8 +152,8 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "pairs": ("find_all", {"search": BY_PLAN, "where": BY_ROWS}),
     "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
     "drop_duplicates": ("deduplicate", {
-        "data": "df", "db": "one job sees all rows", "options": "nothing is stored",
-        "errors": "Spark has only valid text",
+        "data": "df", "db": "one job sees all rows", "run": "there is no database",
+        "options": "nothing is stored", "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",

@@ -135,7 +135,8 @@ FOLDERS = {
     ],
     "deduplication": [
         "minima", "stars", "comparing", "decided", "alike", "texts", "rows", "result", "question",
-        "by_database", "within", "run", "files", "against", "deduplicate",
+        "by_database", "within", "run", "files",
+        "repeat", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

@@ -2,8 +2,8 @@
 
 Rows are claimed one after the other, so a row is also compared with those that were kept before it.
 A row with the id of a stored document was seen before, and needs no search.  Its text is that of
-the document, so it also decides about the other rows: if a call is made again, its texts decide as
-they did the first time.
+the document, so it also decides about the other rows.  What this run kept or left out before is
+kept or left out again, see `repeat.py`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,13 @@ import numpy.typing as npt
 from simdb import database, engine
 from simdb.clusters import Clusters
 from simdb.deduplication.question import Question
+from simdb.deduplication.repeat import Left, Repeat, name_of_ids
 from simdb.deduplication.result import Found
 from simdb.deduplication.texts import Texts
 from simdb.engine.search.judge import ByOrdinal
 from simdb.engine.state.incoming import sketch_all
 from simdb.errors import ExistsError, InputError
-from simdb.values import Id, object_array, offsets_of
+from simdb.values import EMPTY, Id, Sketches, object_array, offsets_of
 from simdb.verification import Verification
 
 # So many rows are claimed at a time.
@@ -32,7 +33,8 @@ I64 = npt.NDArray[np.int64]
 class Claims:
     """The claims of one call, in one transaction: all new rows are stored or, after an error, none.
 
-    `ids`: the id of each row.
+    `ids`: the id of each row; with `has_own_ids` false they were made of the texts.  `repeat`: what
+    this run did before.
     """
 
     def __init__(
@@ -42,6 +44,9 @@ class Claims:
         texts: Texts,
         ids: Sequence[Id],
         question: Question,
+        repeat: Repeat,
+        *,
+        has_own_ids: bool,
     ) -> None:
         """Begin without claims."""
         self._transaction = transaction
@@ -49,6 +54,8 @@ class Claims:
         self._texts = texts
         self._ids = ids
         self._question = question
+        self._repeat = repeat
+        self._has_own_ids = has_own_ids
         self._stored: list[int] = []  # the rows stored by now, in the order of their ordinals
         self._seen: dict[Id, int] = {}  # the rows stored by earlier calls
         self._known = ByOrdinal(self._texts_of, transaction.next_ordinal, self._seen_texts)
@@ -56,30 +63,47 @@ class Claims:
         self.verification: Verification | None = None
 
     def see(self, rows: I64) -> I64:
-        """Note which rows are stored already, and return the others.
+        """Note which rows are stored already or were left out before, and return the others.
 
         Raises ExistsError if the database holds another text with the id of a row.
         """
-        is_stored, stored_bits = self._transaction.bits_many(self._ids_of(rows))
-        seen = rows[is_stored]
-        other = np.flatnonzero(self._bits(seen) != stored_bits[is_stored])
+        ids = self._ids_of(rows)
+        is_stored, stored_bits = self._transaction.bits_many(ids)
+        is_again = is_stored & (self._repeat.kept(ids) >= 0)
+        is_left = np.zeros(len(rows), np.bool_)
+        others = np.flatnonzero(~is_again)
+        places, left = self._repeat.left(
+            self._ids_of(rows[others]), lambda: self._texts.contents_at(rows[others])
+        )
+        is_left[others[places]] = True
+        self._leave(rows[is_left], left)
+        is_seen = is_stored & ~is_left
+        seen = rows[is_seen]
+        sketches = self._sketches(seen)
+        other = np.flatnonzero(sketches.bits != stored_bits[is_seen])
         if len(other):
             row = int(seen[other[0]])
             raise ExistsError(
                 f"row {row} has the id {self._ids[row]!r}, with which the database holds"
                 " another text; give ids that stay with their texts, or leave out id="
             )
-        for row in seen.tolist():
+        stays = is_again[is_seen]
+        if not self._has_own_ids:
+            # A text without words is like nothing, so its own copy in the database is not it.
+            stays |= sketches.states == EMPTY
+        for row, is_kept in zip(seen.tolist(), stays.tolist(), strict=True):
             self._seen[self._ids[row]] = row
-            self.matched[row] = (self._ids[row], 1.0)
-        return rows[~is_stored]
+            if not is_kept:
+                self.matched[row] = (self._ids[row], 1.0)
+        return rows[~is_stored & ~is_left]
 
     def claim(self, rows: I64) -> None:
         """Store the rows that match nothing, and note what each of the others matches."""
         question = self._question
+        ids = self._ids_of(rows)
         try:
             matches = self._transaction.add_many_if_new(
-                self._ids_of(rows), self._texts.at(rows),
+                ids, self._texts.at(rows),
                 similarity=question.similarity, distance=question.distance, recall=question.recall,
                 verify=question.verify, texts=self._known if question.is_exact else None,
                 errors=question.errors, threads=question.threads,
@@ -87,9 +111,15 @@ class Claims:
         except InputError as error:
             question.refuse(error, self._sketcher, self._texts, rows)
         is_match = np.diff(matches.offsets) > 0
-        self._stored += rows[~is_match].tolist()
-        found = zip(matches.ids, matches.similarities.tolist(), strict=True)
-        self.matched.update(zip(rows[is_match].tolist(), found, strict=True))
+        new, left = rows[~is_match], rows[is_match]
+        self._stored += new.tolist()
+        self._repeat.add_kept(self._ids_of(new))
+        left_ids = self._ids_of(left)
+        found = Left(
+            object_array(left_ids), matches.ids, matches.distances, matches.similarities
+        )  # fmt: skip
+        self._leave(left, found)
+        self._repeat.add_left(left_ids, self._texts.contents_at(left), found)
         self._count(matches.verification)
 
     def repeat(self, rows: I64, firsts: I64) -> None:
@@ -97,7 +127,7 @@ class Claims:
 
         Raises InputError if the texts of two such rows differ.
         """
-        other = np.flatnonzero(self._bits(rows) != self._bits(firsts))
+        other = np.flatnonzero(self._sketches(rows).bits != self._sketches(firsts).bits)
         if len(other):
             pair = sorted((int(rows[other[0]]), int(firsts[other[0]])))
             raise InputError(
@@ -108,19 +138,21 @@ class Claims:
         for row, first in zip(rows.tolist(), firsts.tolist(), strict=True):
             self.matched[row] = self.matched.get(first, (self._ids[row], 1.0))
 
-    def _bits(self, rows: I64) -> npt.NDArray[np.uint64]:
-        """Return the bits of the sketches of rows: uint64[n]."""
-        if not len(rows):
-            return np.empty(0, np.uint64)
+    def _leave(self, rows: I64, left: Left) -> None:
+        """Note what some rows match."""
+        found = zip(left.matches, left.similarities.tolist(), strict=True)
+        self.matched.update(zip(rows.tolist(), found, strict=True))
+
+    def _sketches(self, rows: I64) -> Sketches:
+        """Return the sketches of rows."""
         question = self._question
         try:
-            bits: npt.NDArray[np.uint64] = sketch_all(
+            return sketch_all(
                 self._sketcher, self._texts.at(rows), len(rows), errors=question.errors,
                 threads=question.threads, progress=None,
-            ).bits  # fmt: skip
+            )  # fmt: skip
         except InputError as error:
             question.refuse(error, self._sketcher, self._texts, rows)
-        return bits
 
     def _ids_of(self, rows: I64) -> list[Id]:
         return [self._ids[row] for row in rows.tolist()]
@@ -145,30 +177,44 @@ class Claims:
 
 
 def find_new(
-    held: database.Database, texts: Texts, order: I64, ids: Sequence[Id], question: Question
-) -> Found:
-    """Store the rows that nothing in the database matches; everything is found by ids.
+    held: database.Database,
+    texts: Texts,
+    order: I64,
+    ids: Sequence[Id] | None,
+    question: Question,
+    run: str | None,
+) -> tuple[Sequence[Id], Found]:
+    """Store the rows that nothing in the database matches; return all ids, and what was found.
 
-    `order`: the rows to compare, those to be preferred first.
+    `order`: the rows to compare, those to be preferred first.  `ids`: None makes them of the texts.
+    `run`: the name of the run; None makes it of the ids.
     """
-    order, repeats, firsts = _repeats(ids, order)
+    names = texts.digests() if ids is None else ids
+    order, repeats, firsts = _repeats(names, order)
     with held.write() as transaction:
-        claims = Claims(transaction, held.sketcher, texts, ids, question)
+        repeat = Repeat(
+            name_of_ids([names[row] for row in order.tolist()]) if run is None else run,
+            question.rule, transaction,
+        )  # fmt: skip
+        claims = Claims(
+            transaction, held.sketcher, texts, names, question, repeat, has_own_ids=ids is not None
+        )
         new = np.concatenate([order[:0], *(claims.see(some) for some in _portions(order))])
         done = len(order) - len(new) + len(repeats)
         if done:
             question.report(done)
-        for some in _portions(new):
+        for some in [*_portions(new)] or [new]:
             claims.claim(some)
             done += len(some)
             question.report(done)
         claims.repeat(repeats, firsts)
         question.check_share(len(claims.matched), len(texts))
+        repeat.store(transaction)
     removed = np.array(sorted(claims.matched), np.int64)
     found = [claims.matched[row] for row in removed.tolist()]
     similarities = np.array([each for _, each in found], np.float32)
-    groups = _grouped(ids, claims, set(repeats.tolist()))
-    return Found(removed, [id for id, _ in found], similarities, groups)
+    groups = _grouped(names, claims, set(repeats.tolist()))
+    return names, Found(removed, [id for id, _ in found], similarities, groups)
 
 
 def _portions(rows: I64) -> Iterator[I64]:

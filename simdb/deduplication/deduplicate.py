@@ -13,9 +13,11 @@ from simdb.checks import instance, one_of
 from simdb.choices import DROP, ERROR, ON_NULL, ErrorsName, NullName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
 from simdb.deduplication.question import Question
+from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found, InMemory
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
+from simdb.engine.clusters.find import STAR
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
@@ -41,6 +43,7 @@ def deduplicate(
     verify: VerifyName = "exact",
     policy: PolicyName = "star",
     db: "database.Database | str | os.PathLike[str] | None" = None,
+    run: str | None = None,
     sketch: Simhash | Minhash | None = None,
     options: Options | None = None,
     on_null: NullName = "keep",
@@ -52,53 +55,43 @@ def deduplicate(
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
     `data`: a list of texts, a DataFrame or Series of pandas or polars, a table or array of Arrow, a
-    `Dataset` or `DatasetDict` of datasets, or an iterable of dicts.  `text`, `id`: the fields with
-    the texts and the ids; `id` can be a list of ids, and without it positions are the ids.
-
-    `data` can also be the path of a file or a folder, a pattern such as "data/*.jsonl.gz", or a
-    list of `os.PathLike`: JSON lines, CSV, TSV or Parquet, compressed or not, or files that are
-    documents, as `simdb dedup` reads them.  Then ids are those of the field "id", or FILE:LINE, and
-    without `db` texts are never all in memory.
+    `Dataset` or `DatasetDict` of datasets, or an iterable of dicts; or the path of a file or
+    folder, a pattern such as "data/*.jsonl.gz", or a list of `os.PathLike`, read as by `simdb
+    dedup`: without `db`, these texts are never all in memory.  `text`, `id`: the fields with texts
+    and ids.  `id` can be a list; without it ids are positions, of files "id" or FILE:LINE.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
-    if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text
-    without words is like nothing.  With policy="star" every removed row is like the row that stays
-    for it, with "connected" a chain of rows joins them.  `recall`: see `Database.find_clusters`.
+    if not given, and texts without words are like nothing.  verify="estimate" lets sketches decide,
+    by `similarity` or `distance`.  `policy`, `recall`: see `Database.find_clusters`.
+    `keep`: which row of a group survives: the "first", "last", "longest" or "shortest" in UTF-8,
+    that with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a function of a
+    row (a dict, or the text) whose greatest result is kept; of equal ones the first.
 
-    `keep`: which row of a group survives: the "first", the "last", the "longest" or "shortest" in
-    UTF-8, that with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a
-    function of a row (a dict, or the text) whose greatest result is kept; of equal ones the first.
-    Texts in a field are compared as numbers if all are numbers.
-
-    `db`: a `Database`, or the path of one, created if missing.  A row is then removed if it matches
-    a document stored in it or a row kept before, whatever `policy` says, or has the id and sketch
-    of a stored one; all others are stored, or, after an error, none.  Estimates decide about
-    stored documents that are not among the rows.  Without `id`, the ids are made from the texts.
+    `db`: a `Database`, or the path of one, created if missing.  A row is removed if it matches a
+    document stored in it or a row kept before, or has the id and sketch of a stored one; others are
+    stored, or, after an error, none.  Estimates decide about stored documents that are not among
+    the rows.  Without `id`, the ids are made from the texts.  `run` names the call: a later call
+    with the same name, or without names with the same ids in any order, keeps and removes the same.
 
     `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
     "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored.
-    `progress(done)` is called with the number of rows read so far.  `errors`: see `Database.query`;
-    `threads`: see `Database.insert_many`.  Raises OptionError for arguments that do not fit and for
-    too large a share, InputError for data, ExistsError if an id in `db` stands for another text.
+    `progress(done)` gets the rows read.  `errors`, `threads`: see `Database.insert_many`.  Raises
+    OptionError for arguments, InputError for data, ExistsError for an id of another text.
     """
-    rule = keeping.parse(keep)
-    one_of("on_null", on_null, ON_NULL)
-    question = Question(
-        similarity, distance, recall, verify, policy, max_share, errors, thread_count(threads),
-        report_of(progress),
-    )  # fmt: skip
-    given = _options_of(sketch, options)
-    paths = files.paths_of(data)
-    if paths is not None and db is None:
-        options = Options() if given is None else given
-        return files.deduplicate_files(paths, text, id, keep, options, question, on_null)
-    if paths is not None:
+    rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
+    count, report, given = thread_count(threads), report_of(progress), _options_of(sketch, options)
+    how = similarity, distance, recall, verify, policy
+    question = Question(*how, max_share, errors, count, report)
+    if (paths := files.paths_of(data)) is not None:
+        if db is None:
+            return files.deduplicate_files(paths, text, id, keep, given, question, on_null)
         data, id = files.records_of(paths, text, id, errors)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
-    is_null = _checked_nulls(texts, on_null)
-    ids, order = _ids_of(rows, id), _order_of(rule, keep, rows, texts)
-    names, found = _found(texts, order[~is_null[order]], ids, db, given, question)
+    order, is_null = _order_of(rule, keep, rows, texts), _checked_nulls(texts, on_null)
+    names, found = _found(
+        texts, order[~is_null[order]], _ids_of(rows, id), db, run, given, question
+    )
     return _result(rows, text, names, found, is_null, on_null)
 
 
@@ -107,19 +100,36 @@ def _found(
     order: I64,
     ids: Sequence[Any] | None,
     db: "database.Database | str | os.PathLike[str] | None",
+    run: str | None,
     given: Options | None,
     question: Question,
 ) -> tuple[Sequence[Any], Found]:
     """Return the id of each row, and what a search has found out, by these ids."""
     if db is not None:
-        names: Sequence[Any] = texts.digests() if ids is None else ids
         with _opened(db, given) as held:
             question.check(held.options.sketch)
-            return names, against.find_new(held, texts, order, names, question)
+            return against.find_new(held, texts, order, ids, question, run)
     options = Options() if given is None else given
     question.check(options.sketch)
     names = range(len(texts)) if ids is None else ids
     return names, within.find_alike(texts, order, options, question).renamed(names)
+
+
+def _checked_rule(
+    keep: keeping.Keep, on_null: str, run: object, policy: str, *, has_database: bool
+) -> keeping.Rule:
+    """Return what `keep` says; OptionError for a wrong word, or with or without a database."""
+    one_of("on_null", on_null, ON_NULL)
+    if has_database and policy != STAR:
+        raise OptionError(
+            f"policy={policy!r} works only without db=, where rows are grouped; with it, a row is"
+            " removed if it matches one that stays"
+        )
+    if run is not None:
+        if not has_database:
+            raise OptionError("run= names a run for db=; give both, or neither")
+        checked_name(run, "run=")
+    return keeping.parse(keep)
 
 
 def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts) -> I64:

@@ -59,11 +59,12 @@ def deduplicate_files(
     text: str,
     id: Any,
     keep: keeping.Keep,
-    options: Options,
+    given: Options | None,
     question: Question,
     on_null: NullName,
 ) -> Deduplicated:
     """Return what `simdb.deduplicate` does of the documents in files and folders."""
+    options = Options() if given is None else given
     rule = keeping.parse(keep)
     if rule.kind == keeping.FUNCTION:
         raise OptionError("keep= is a function, which needs rows in memory; of files give a rule")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,11 @@ class Question:
     def is_plain(self) -> bool:
         """Whether nothing is said about fingerprints: no distance, and no method of search."""
         return self.distance is None and self.search is None
+
+    @property
+    def rule(self) -> list[Any]:
+        """How rows must match, as the note of a run has it."""
+        return [self.similarity, self.distance, self.recall, None, self.verify]
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""

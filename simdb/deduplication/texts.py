@@ -1,7 +1,7 @@
 """Texts of rows: the text of each row, with nulls, whatever holds the texts."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,10 @@ class Texts:
             return self._values.chosen(rows)
         return [self._values[row] for row in rows.tolist()]
 
+    def contents_at(self, rows: I64) -> Iterator[bytes]:
+        """Yield the texts of some rows, none of them null, in UTF-8."""
+        return _encoded(self.at(rows))
+
     def sizes(self) -> I64:
         """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
         if isinstance(self._values, TextColumn):
@@ -74,12 +78,14 @@ class Texts:
     def _contents(self) -> Iterator[bytes]:
         """Yield each text in UTF-8, nothing of a null."""
         if isinstance(self._values, TextColumn):
-            yield from self._values.contents()
-            return
-        for value, has_none in zip(self._values, self.is_null.tolist(), strict=True):
-            if has_none:
-                yield b""
-            elif isinstance(value, str):
-                yield value.encode("utf-8", "surrogatepass")
-            else:
-                yield value
+            return _encoded(self._values)
+        nulls = zip(self._values, self.is_null.tolist(), strict=True)
+        return _encoded(b"" if has_none else value for value, has_none in nulls)
+
+
+def _encoded(texts: Iterable[Any]) -> Iterator[bytes]:
+    if isinstance(texts, TextColumn):
+        yield from texts.contents()
+        return
+    for text in texts:
+        yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text

@@ -85,12 +85,12 @@ def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
     assert found.verification.judged > 0
 
 
-def test_the_same_rows_again_were_all_seen_before(tmp_path):
+def test_the_rows_of_another_run_were_all_seen_before(tmp_path):
     (part,) = parts(1, 4)
-    texts = [*(row["text"] for row in part), "", "", None]
+    texts = [*(row["text"] for row in part), None]
     first = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
 
-    again = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
+    again = simdb.deduplicate(texts, db=tmp_path / "seen.simdb", run="another")
 
     assert again.data == [None]
     assert again.null_count == 1
@@ -110,8 +110,8 @@ def test_texts_decide_again_as_they_did_the_first_time(tmp_path, sketch, id):
     data = {"id": id, "db": tmp_path / "seen.simdb", "recall": 1.0}
     first = simdb.deduplicate(rows, sketch=sketch, **data)
 
-    again = simdb.deduplicate(rows, **data)
-    reverse = simdb.deduplicate(rows[::-1], **data)
+    again = simdb.deduplicate(rows, run="again", **data)
+    reverse = simdb.deduplicate(rows[::-1], run="reverse", **data)
 
     assert len(first) > 25
     assert again.data == reverse.data == []
@@ -176,6 +176,98 @@ def test_other_sketches_than_those_of_the_database_are_refused(tmp_path):
 
     with pytest.raises(simdb.OptionError, match="leave out sketch="):
         simdb.deduplicate(["a text"], db=path, sketch=simdb.Minhash())
-    assert len(simdb.deduplicate(["a text"], db=path, sketch=simdb.Simhash())) == 0
+    assert len(simdb.deduplicate(["a text"], db=path, sketch=simdb.Simhash(), run="b")) == 0
     with simdb.open(path, "r") as db, pytest.raises(simdb.ReadOnlyError):
         simdb.deduplicate(["other"], db=db)
+
+
+def changed_rows(seed):
+    """Return rows with ids, some of them removed, and the same rows in another order."""
+    (rows,) = parts(1, seed)
+    return rows, rows[::-1]
+
+
+@pytest.mark.parametrize("id", ["id", None])
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
+def test_a_call_with_the_same_rows_keeps_and_removes_the_same(tmp_path, id, sketch):
+    rows, reverse = changed_rows(6)
+    data = {"id": id, "db": tmp_path / "seen.simdb"}
+    first = simdb.deduplicate(rows, sketch=sketch, **data)
+    simdb.deduplicate(parts(1, 7)[0] + rows[3:9], id=None, db=data["db"], run="between")
+
+    again = simdb.deduplicate(rows, **data)
+    turned = simdb.deduplicate(reverse, **data)
+
+    assert 0 < len(first) < len(rows)
+    assert again.kept.tolist() == first.kept.tolist()
+    # Of equal texts without ids any can stay.
+    assert sorted(row["text"] for row in turned.data) == sorted(row["text"] for row in first.data)
+    assert again.removed_ids.tolist() == first.removed_ids.tolist()
+    assert again.representatives.tolist() == first.representatives.tolist()
+    assert again.similarities.tolist() == first.similarities.tolist()
+    assert [group.ids for group in again.groups] == [group.ids for group in first.groups]
+
+
+def test_a_run_with_a_name_keeps_what_it_kept_when_its_rows_grow(tmp_path):
+    rows, _ = changed_rows(8)
+    data = {"id": "id", "db": tmp_path / "seen.simdb"}
+    first = simdb.deduplicate(rows[:20], run="a", **data)
+
+    grown = simdb.deduplicate(rows, run="a", **data)
+    other = simdb.deduplicate(rows, run="b", **data)
+
+    assert grown.kept[:20].tolist() == first.kept.tolist()
+    assert grown.kept.tolist() == simdb.deduplicate(rows, id="id").kept.tolist()
+    assert other.data == []
+
+
+def test_a_row_is_decided_again_when_its_match_is_gone(tmp_path):
+    text = " ".join(f"w{at}" for at in range(60))
+    rows = [{"id": "a", "text": text}, {"id": "b", "text": f"{text} end"}]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        simdb.deduplicate(rows, id="id", db=db)
+        db.delete("a")
+
+        again = simdb.deduplicate(rows[1:], id="id", db=db, run="a")
+        db.delete("b")
+        named = simdb.deduplicate(rows, id="id", db=db)
+
+    assert again.kept.tolist() == [True]
+    assert named.kept.tolist() == [True, False]
+
+
+def test_a_run_that_failed_is_not_remembered(tmp_path):
+    rows, _ = changed_rows(9)
+    data = {"id": "id", "db": tmp_path / "seen.simdb", "run": "a"}
+    with pytest.raises(simdb.OptionError, match="max_share"):
+        simdb.deduplicate(rows, max_share=0.0, **data)
+
+    found = simdb.deduplicate(rows, **data)
+
+    assert found.kept.tolist() == simdb.deduplicate(rows, id="id").kept.tolist()
+
+
+def test_texts_without_words_stay_in_every_call_unless_their_ids_say_they_were_seen(tmp_path):
+    rows = [{"id": "a", "text": ""}, {"id": "b", "text": "!?"}, {"id": "c", "text": "!?"}]
+    for run in ("one", "two"):
+        found = simdb.deduplicate(rows, db=tmp_path / "texts.simdb", run=run)
+        assert found.kept.tolist() == [True, True, True]
+
+    first = simdb.deduplicate(rows, id="id", db=tmp_path / "ids.simdb", run="one")
+    other = simdb.deduplicate(rows, id="id", db=tmp_path / "ids.simdb", run="two")
+
+    assert first.kept.tolist() == [True, True, True]
+    assert other.kept.tolist() == [False, False, False]
+
+
+@pytest.mark.parametrize("run", ["", "x" * 495, 7])
+def test_a_run_needs_a_name_that_can_be_stored(run):
+    with pytest.raises(simdb.OptionError, match="run= needs a name of 1 to 494 bytes, got"):
+        simdb.deduplicate(["a text"], db=simdb.open(None), run=run)
+
+
+def test_a_run_needs_a_database_and_groups_need_none():
+    with pytest.raises(simdb.OptionError, match="run= names a run for db=; give both, or neither"):
+        simdb.deduplicate(["a text"], run="a")
+    with pytest.raises(simdb.OptionError, match="policy='connected' works only without db="):
+        simdb.deduplicate(["a text"], db=simdb.open(None), policy="connected")

@@ -79,9 +79,11 @@ def test_splits_go_into_a_database_and_are_seen_again(tmp_path):
     first = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
 
     again = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop")
+    other = simdb.deduplicate(both(), db=tmp_path / "seen.simdb", on_null="drop", run="other")
 
     assert len(first) == 4
-    assert numbers(again.data) == {"train": [], "test": []}
+    assert numbers(again.data) == numbers(first.data)
+    assert numbers(other.data) == {"train": [], "test": []}
     with simdb.open(tmp_path / "seen.simdb") as db:
         assert len(db) == 4
 

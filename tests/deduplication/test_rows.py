@@ -118,10 +118,12 @@ def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
     found = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
 
     again = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
+    other = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop", run="b")
 
     assert found.kept.tolist() == wanted.kept.tolist()
-    assert not again.kept.any()
-    assert len(again.data) == 0
+    assert again.kept.tolist() == found.kept.tolist()
+    assert not other.kept.any()
+    assert len(other.data) == 0
 
 
 @pytest.mark.parametrize("make", TABLES)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import fields
 
 import numpy as np
 
@@ -71,7 +70,8 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
         if texts is not None:
             known = None if older is None else older.texts
             documents = ByOrdinal(texts.texts, transaction.next_ordinal, known)
-        rule = [getattr(matching, each.name) for each in fields(matching)]
+        search = None if matching.search is None else str(matching.search)
+        rule = [matching.similarity, matching.distance, matching.recall, search]
         claim = _claiming(transaction, matching, documents)
         repeat = Repeat(work.run, [*rule, EXACT if is_exact else ESTIMATE], before)
         ids = UniqueIds(work.progress, database.sketcher, before, repeat)
@@ -88,7 +88,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
             if texts is not None:
                 texts.add(stored)
             repeat.add_kept(stored.ids)
-            repeat.add_left(batch, list(rows), list(rows.values()))
+            repeat.add_left(batch, rows)
             every = {**rows, **settled.rows}
             outcome.duplicates += len(every)
             if work.rows is not None:

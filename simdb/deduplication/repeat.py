@@ -1,0 +1,220 @@
+"""Repeats: what a run over a database kept and left out, so that it can be run again.
+
+The database has a note for each run: which documents the run stored, and what each document that it
+left out matched.  It is part of the commit that stores the documents.  If the run is repeated, the
+same documents are kept and left out again, without a search, whatever was stored since.
+
+A document is known by its id, and by its fingerprint where it is stored or else by its text.
+
+    kept        uint64[k], ascending: hashes of the ids of stored documents
+    left        uint64[n], ascending: hashes of id and text of documents that were left out
+    ids         n ids under which these were reported
+    matches     n ids of what they match
+    distances   uint8[n]
+    similarities float32[n], NaN for none
+    rule        how documents had to match
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import OptionError
+from simdb.storage.layout import NOTE_NAME_BYTES_MAX
+from simdb.values import Id, object_array
+
+NOTE = "dedup/"
+HASH_BYTES = 8
+
+Bools = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Objects = npt.NDArray[np.object_]
+
+
+class Before(Protocol):
+    """The database as it is before a run."""
+
+    def note(self, name: str) -> Any:
+        """Return the content of a note; None without one."""
+
+    def bits_many(self, ids: Any) -> tuple[Bools, U64]:
+        """Return whether each id is stored, and the bits of its sketch."""
+
+
+class Noting(Protocol):
+    """A transaction that stores notes."""
+
+    def set_note(self, name: str, content: Any) -> None:
+        """Store the content of a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Documents that were left out: the ids under which they were reported, and their matches.
+
+    `ids` and `matches` object[n], `distances` uint8[n], `similarities` float32[n], NaN for none.
+    """
+
+    ids: Objects
+    matches: Objects
+    distances: npt.NDArray[np.uint8]
+    similarities: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.ids)
+
+    def taken(self, chosen: Any) -> "Left":
+        """Return some of the documents: `chosen` is a slice, positions or flags."""
+        return Left(
+            self.ids[chosen], self.matches[chosen], self.distances[chosen],
+            self.similarities[chosen],
+        )  # fmt: skip
+
+
+NOTHING = Left(
+    object_array([]), object_array([]), np.empty(0, np.uint8), np.empty(0, np.float32)
+)  # fmt: skip
+
+
+class Repeat:
+    """What a run did before, and what it does now."""
+
+    def __init__(self, name: str | None, rule: Sequence[Any], before: Before) -> None:
+        """Read what the run `name` did, if `before` knows it; None for a run without a name.
+
+        `rule`: how documents must match.  What was left out by another rule is decided again.
+        """
+        self._name = name
+        self._rule = list(rule)
+        self._before = before
+        known = None if name is None else before.note(NOTE + name)
+        self.is_known = known is not None
+        self._kept = _hashes(known, "kept")
+        self._new_kept: list[U64] = []
+        if known is not None and known["rule"] != self._rule:
+            known = None
+        self._left_hashes = _hashes(known, "left")
+        self._left = NOTHING if known is None else _left_of(known)
+        self._new_hashes: list[U64] = []
+        self._new_left: list[Left] = []
+
+    def kept(self, ids: Sequence[Id]) -> I64:
+        """Return the place of each id among those that the run stored, -1 for another: int64[n]."""
+        return _places(self._kept, _id_hashes(ids)) if len(self._kept) else _no_places(len(ids))
+
+    def left(self, ids: Sequence[Id], contents: Callable[[], Iterable[bytes]]) -> tuple[I64, Left]:
+        """Return the positions of documents that the run left out, int64[k], and their matches.
+
+        `contents` returns all texts in UTF-8, if they are needed.  A document whose match is not
+        stored any more is decided again.
+        """
+        if not len(self._left_hashes):
+            return _no_places(0), NOTHING
+        places = _places(self._left_hashes, _text_hashes(ids, contents()))
+        positions = np.flatnonzero(places >= 0)
+        found = self._left.taken(places[positions])
+        is_stored, _ = self._before.bits_many(found.matches.tolist())
+        return positions[is_stored], found.taken(is_stored)
+
+    def add_kept(self, ids: Sequence[Id]) -> None:
+        """Remember documents that the run has stored."""
+        if self._name is not None and len(ids):
+            self._new_kept.append(_id_hashes(ids))
+
+    def add_left(self, ids: Sequence[Id], contents: Iterable[bytes], left: Left) -> None:
+        """Remember documents that the run has left out, by their ids as they were read."""
+        if self._name is not None and len(left):
+            self._new_hashes.append(_text_hashes(ids, contents))
+            self._new_left.append(left)
+
+    def store(self, transaction: Noting) -> None:
+        """Stage the note of the run, unless nothing was added."""
+        if self._name is None or not (self._new_kept or self._new_left or not self.is_known):
+            return
+        # The first of equal hashes is kept, and what was found last comes first.
+        hashes, first = np.unique(
+            np.concatenate([*self._new_hashes[::-1], self._left_hashes]), return_index=True
+        )
+        left = _joined([*self._new_left[::-1], self._left]).taken(first)
+        transaction.set_note(
+            NOTE + self._name,
+            {
+                "kept": _stored(np.unique(np.concatenate([self._kept, *self._new_kept]))),
+                "left": _stored(hashes),
+                "ids": left.ids.tolist(),
+                "matches": left.matches.tolist(),
+                "distances": left.distances.tobytes(),
+                "similarities": left.similarities.astype("<f4").tobytes(),
+                "rule": self._rule,
+            },
+        )
+
+
+def checked_name(run: object, argument: str) -> str:
+    """Return the name of a run; OptionError, with the `argument`, for what cannot name a note."""
+    most = NOTE_NAME_BYTES_MAX - len(NOTE)
+    if not isinstance(run, str) or not 0 < len(run.encode("utf-8", "surrogatepass")) <= most:
+        shown = repr(run)[:40]
+        raise OptionError(f"{argument} needs a name of 1 to {most} bytes, got {shown}")
+    return run
+
+
+def name_of_ids(ids: Sequence[Id]) -> str:
+    """Return a name that follows from the ids of all documents of a run, in any order."""
+    return blake2b(_stored(np.unique(_id_hashes(ids))), digest_size=16).hexdigest()
+
+
+def _hashes(known: Any, name: str) -> U64:
+    return np.frombuffer(b"" if known is None else known[name], "<u8").astype(np.uint64)
+
+
+def _stored(hashes: U64) -> bytes:
+    return hashes.astype("<u8").tobytes()
+
+
+def _left_of(known: dict[str, Any]) -> Left:
+    return Left(
+        object_array(known["ids"]),
+        object_array(known["matches"]),
+        np.frombuffer(known["distances"], np.uint8),
+        np.frombuffer(known["similarities"], "<f4").astype(np.float32),
+    )
+
+
+def _joined(parts: Sequence[Left]) -> Left:
+    return Left(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([part.matches for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+    )
+
+
+def _places(known: U64, hashes: U64) -> I64:
+    """Return the place of each hash among the `known` ones, which ascend; -1 for another."""
+    at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    return np.where(known[at] == hashes, at, -1).astype(np.int64, copy=False)
+
+
+def _no_places(count: int) -> I64:
+    return np.full(count, -1, np.int64)
+
+
+def _id_hashes(ids: Sequence[Id]) -> U64:
+    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
+
+
+def _text_hashes(ids: Sequence[Id], contents: Iterable[bytes]) -> U64:
+    """Return hashes of the ids and the texts of documents."""
+    hashes = [
+        blake2b(content, digest_size=HASH_BYTES, salt=own.to_bytes(HASH_BYTES, "little")).digest()
+        for content, own in zip(contents, _id_hashes(ids).tolist(), strict=True)
+    ]
+    return np.frombuffer(b"".join(hashes), "<u8").astype(np.uint64)
