@@ -93,6 +93,7 @@ FOLDERS = {
         "state.state", "state.store", "state.opening", "state.handle",
         "state.documents", "state.incoming",
         "search.rows", "search.couples", "search.remembered", "search.judge", "search.crowds",
+        "search.buckets",
         "search.method", "search.measure",
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
         "search.methods.polytopes", "search.methods.rotation", "search.methods.bands",

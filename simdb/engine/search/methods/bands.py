@@ -8,7 +8,14 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS
-from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
+from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
+from simdb.engine.search.couples import (
+    Couples,
+    joined_couples,
+    measured,
+    sweep_table,
+    whole_table,
+)
 from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
@@ -20,7 +27,7 @@ from simdb.signatures import COUNTED_MAX
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.threads import streamed
+from simdb.threads import mapped, parts_of, streamed
 from simdb.values import Sketches
 
 U32 = npt.NDArray[np.uint32]
@@ -92,6 +99,38 @@ def first_in_band(state: State, criterion: Criterion, band: int, couples: Couple
     return Couples(found.left, found.right, distances, found.similarities)
 
 
+def joining(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
+
+    The documents of each band's buckets are compared until all that match are connected.
+    """
+
+    def buckets(band: int) -> Buckets:
+        return buckets_of(whole_table(state, band))
+
+    bands = range(state.keying.table_count)
+    for band, found in enumerate(mapped(buckets, bands, state.threads)):
+        for left, right in unconnected_pairs(found, forest):
+            yield _compared(state, criterion, band, left, right)
+
+
+def _compared(state: State, criterion: Criterion, band: int, left: U32, right: U32) -> Couples:
+    """Return the pairs of documents with one key of a band that match, and share no earlier band.
+
+    An earlier band has compared the others.
+    """
+
+    def compare(part: slice) -> Couples:
+        one, other = np.minimum(left[part], right[part]), np.maximum(left[part], right[part])
+        unknown = np.zeros(len(one), np.uint8), np.full(len(one), np.nan, np.float32)
+        return first_in_band(state, criterion, band, Couples(one, other, *unknown))
+
+    parts = parts_of(len(left), state.threads, most=COMPARED_PAIRS)
+    return joined_couples(list(mapped(compare, parts, state.threads)))
+
+
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
     """Yield the matching pairs among some documents that share a band, by left position."""
     vectors = state.vectors(ordinals).gather(ordinals)
@@ -143,7 +182,12 @@ def always(plan: Plan) -> bool:
 
 
 BANDING_METHOD: Method = Method(
-    search=search, search_one=search_one, links=links, links_among=links_among, tables=tables
+    search=search,
+    search_one=search_one,
+    links=links,
+    joining=joining,
+    links_among=links_among,
+    tables=tables,
 )
 EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all,
