@@ -16,7 +16,7 @@ from simdb.engine.search.couples import (
     sweep_table,
     whole_table,
 )
-from simdb.engine.search.method import Method, all_compared
+from simdb.engine.search.method import SURE_SHARE, Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -46,7 +46,8 @@ def search(
         sketches.vectors,
         state.known_vectors,
         similarity=criterion.least,
-        first=first == 1,
+        first=first,
+        sure=max(first // SURE_SHARE, 1),
         after=after,
     )
     distances = state.vectors(ordinals).distances(similarities)
@@ -166,7 +167,11 @@ def measure_all(
     """Return the matches of each query by measuring every stored signature; see `Method`."""
     vectors = state.vectors()
     offsets, ordinals, similarities = vectors.scan(
-        sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
+        sketches.vectors,
+        similarity=criterion.least,
+        skip=state.unweighted(),
+        after=after,
+        first=first,
     )
     return Rows(offsets, ordinals, vectors.distances(similarities), similarities)
 
