@@ -1,9 +1,9 @@
 """Buckets: documents with one key, compared until all that match are connected.
 
-A bucket of m near copies has m^2 / 2 pairs, but one of the copies connects all.  So the first
-document of each bucket is compared with the others, then documents that this has left unconnected,
-and so on.  Two documents that are connected already are never compared, and every other pair of a
-bucket is compared once: the components are those of all pairs.
+A bucket of m near copies has m^2 / 2 pairs, but one of the copies connects all.  So one document of
+the largest component in each bucket is compared with the other components, then two, four, and so
+on.  Documents that are connected already are never compared, and every other pair of a bucket is
+compared once: the components are those of all pairs.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def roots_of(forest: kernel.Forest, ordinals: U32) -> U32:
 
 
 class _Ordered(NamedTuple):
-    """Buckets by component, the smallest component of each bucket first.
+    """Buckets by component, the largest component of each bucket first.
 
     Of each document: where its bucket starts, where its component in the bucket ends, and where the
     bucket ends.
@@ -120,13 +120,13 @@ def _divided(buckets: Buckets, forest: kernel.Forest) -> Buckets:
 
 
 def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
-    """Return buckets by component, the smallest component of each bucket first."""
+    """Return buckets by component, the largest component of each bucket first."""
     roots = roots_of(forest, buckets.ordinals)
     order = np.argsort(buckets.numbers.astype(np.uint64) << np.uint64(32) | roots, kind="stable")
     buckets, roots = buckets.chosen(order), roots[order]
     begins = _changes(buckets.numbers)
     firsts, sizes = _bounds(begins | _changes(roots))
-    by_size = np.lexsort((sizes, buckets.numbers[firsts]))
+    by_size = np.lexsort((-sizes, buckets.numbers[firsts]))
     firsts, sizes = firsts[by_size], sizes[by_size]
     ends = np.cumsum(sizes)
     buckets = buckets.chosen(np.arange(len(roots)) + np.repeat(firsts - (ends - sizes), sizes))

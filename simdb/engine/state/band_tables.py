@@ -159,10 +159,15 @@ class BandTables:
                 asking = asking[counts[asking] < first]
             if not len(asking):
                 break
-            found = find(keys[asking], None if after is None else after[asking], first)
-            queries = asking[(found >> np.uint64(32)).astype(np.int64)]
-            counts = np.maximum(counts, np.bincount(queries, minlength=len(keys)))
-            found = queries.astype(np.uint64) << np.uint64(32) | found & LOWER_BITS
+            if len(asking) == len(keys):
+                found = find(keys, after, first)
+            else:
+                found = find(keys[asking], None if after is None else after[asking], first)
+                positions = asking[(found >> np.uint64(32)).astype(np.int64)]
+                found = positions.astype(np.uint64) << np.uint64(32) | found & LOWER_BITS
+            if first:
+                positions = (found >> np.uint64(32)).astype(np.int64)
+                counts = np.maximum(counts, np.bincount(positions, minlength=len(keys)))
             if self._is_part and band is not None:
                 found = _first_in_band(band, found, vectors, measure)
             parts.append(found)

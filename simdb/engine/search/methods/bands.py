@@ -88,10 +88,10 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
 
 def _links_of_band(state: State, criterion: Criterion, band: int) -> Iterator[Couples]:
     swept = sweep_table(whole_table(state, band), [ALL_BITS], 0)
-    return (first_in_band(state, criterion, band, couples) for couples in swept)
+    return (first_in_band(state, criterion, couples, band) for couples in swept)
 
 
-def first_in_band(state: State, criterion: Criterion, band: int, couples: Couples) -> Couples:
+def first_in_band(state: State, criterion: Criterion, couples: Couples, band: int) -> Couples:
     """Return the couples that match and whose first shared band is `band`."""
     found = measured(state, criterion, couples)
     shared = state.vectors().shared_bands(found.left, found.right)
@@ -126,7 +126,11 @@ def _compared(state: State, criterion: Criterion, band: int, left: U32, right: U
     def compare(part: slice) -> Couples:
         one, other = np.minimum(left[part], right[part]), np.maximum(left[part], right[part])
         unknown = np.zeros(len(one), np.uint8), np.full(len(one), np.nan, np.float32)
-        return first_in_band(state, criterion, band, Couples(one, other, *unknown))
+        couples = Couples(one, other, *unknown)
+        # In the first band there is no earlier one to ask for.
+        if band == 0:
+            return measured(state, criterion, couples)
+        return first_in_band(state, criterion, couples, band)
 
     parts = parts_of(len(left), state.threads, most=COMPARED_PAIRS)
     return joined_couples(list(mapped(compare, parts, state.threads)))
