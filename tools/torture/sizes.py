@@ -46,8 +46,8 @@ TINY = {
     "engine.write.claim": {"GROUP_DOCUMENTS": 2},
     "engine.write.stored_matches": {"MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1},
     "engine.write.learning": {
-        "SAMPLED_LEAST": 4, "SAMPLED_MOST": 6, "PROBES_MOST": 50, "BATCH": 2, "MATCHES_MOST": 9,
-        "MATCHES_KEPT": 2,
+        "SAMPLED_LEAST": 4, "SAMPLED_MOST": 6, "PROBES_MOST": 50, "BATCH": 2, "TRIED": 1,
+        "MATCHES_MOST": 9, "MATCHES_KEPT": 2,
     },
     "index.bands": {"KEYED_SIGNATURES": 3},
     "index.rotation": {"PART_ENTRIES": 3},
