@@ -136,7 +136,7 @@ class WriteTransaction(Reading[IdT]):
         """Store a document, unless a stored document matches it.
 
         Returns None if it was stored, otherwise its best match; of a flood of matches, the best of
-        some 255.  See `query` for the criterion.
+        some 64.  See `query` for the criterion.
 
         `on_conflict`: what to do if the id is stored already.  "same" returns a match with the
         stored document if it has the same sketch, so the same claim can be made again; otherwise it

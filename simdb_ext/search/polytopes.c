@@ -7,6 +7,7 @@
 enum {
     GROUP = SEARCH_SIFTING,
     HELD = 512,       /* probes, and keys near enough, that are held back for their memory */
+    WAITING = 96,     /* near keys that are held back where some matches are enough */
     CROWD = 64,       /* keys of the delta that are measured at a time */
     SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
     AHEAD = 8         /* matches between the request for a vector and its use */
@@ -203,12 +204,14 @@ static void sift_stretches(struct searching *searching, size_t count)
 {
     struct scratch *scratch = searching->scratch;
     struct search_stretch *stretches = scratch->stretches;
+    /* Where some matches are enough, most of many candidates would be measured for nothing. */
+    size_t room = searching->request->enough > 0 ? WAITING : HELD;
 
     while (count > 0 && !searching->is_missing) {
         size_t sifted;
         size_t finished = search_kernel->sift(
             stretches, count, scratch->group.tags, searching->request->distance,
-            scratch->sifted + searching->sifted_count, HELD - searching->sifted_count, &sifted);
+            scratch->sifted + searching->sifted_count, room - searching->sifted_count, &sifted);
         searching->sifted_count += sifted;
         stretches += finished;
         count -= finished;

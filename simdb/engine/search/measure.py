@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.search.method import Search
-from simdb.engine.search.rows import Rows, gathered
+from simdb.engine.search.method import SURE_SHARE, Search
+from simdb.engine.search.rows import Rows, best_first, gathered
 from simdb.engine.state.state import State
 from simdb.matches import Match
 from simdb.plan.problem import Criterion
@@ -20,9 +20,6 @@ U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 # Offsets of each query's candidates, their ordinals and distances.
 Candidates = tuple[I64, U32, U8]
-# If so many matches of a query are enough, one in this many of the first candidates must match;
-# otherwise all candidates are looked at.
-SURE_SHARE = 4
 FindCandidates = Callable[[State, Sketches, Plan, int, U32 | None], Candidates]
 
 
@@ -48,7 +45,8 @@ def by_candidates(find: FindCandidates) -> Search:
         if not is_measured:
             return found
         rows = measured_rows(state, sketches, criterion, found)
-        is_unsure = (np.diff(offsets) >= enough) & (np.diff(rows.offsets) < enough // SURE_SHARE)
+        least = max(enough // SURE_SHARE, 1) if enough else 0
+        is_unsure = (np.diff(offsets) >= enough) & (np.diff(rows.offsets) < least)
         unsure = np.flatnonzero(is_unsure)
         if not len(unsure):
             return rows
@@ -64,9 +62,8 @@ def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: 
     """Return the candidates that are similar enough for the criterion, the most similar first."""
     rows.similarities = estimates(state, sketches, rows.offsets, rows.ordinals)
     chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.least))
-    far = -rows.similarities[chosen].astype(np.float64)
-    order = np.lexsort((rows.ordinals[chosen], far, rows.queries[chosen]))
-    return rows.chosen(chosen[order])
+    found = rows.chosen(chosen)
+    return found.chosen(best_first(found.queries, found.similarities, found.ordinals))
 
 
 def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> F32:

@@ -58,6 +58,11 @@ class FindProbe(Protocol):
         """Return the probe; None if no probe reaches the document."""
 
 
+# If so many candidates of a query are enough, one in this many of them must match; otherwise all
+# candidates are looked at.
+SURE_SHARE = 4
+
+
 def no_tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield no table."""
     return iter(())
@@ -83,8 +88,9 @@ class Method:
     """The functions that carry out the plans of one method.
 
     `search(state, sketches, criterion, plan, first, after)` returns the matches of every sketch,
-    best first.  All sketches have features.  `first`: so many matches of each query are enough,
-    any of them, and more may be returned; 0 for all, at most 255.
+    best first.  All sketches have features.  `first`: so many candidates of each query are enough,
+    any of them, if one in `SURE_SHARE` of them matches, and more may be looked at; 1 for any one
+    match, 0 for all, at most 255.
     `after`: only ordinals greater than after[i] for query i.  A method without `search` can only
     find all pairs.
     `search_one` is the fast form for one query with weights.  It takes a limit in place of `after`.

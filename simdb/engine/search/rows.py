@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.values import offsets_of
 
 I64 = npt.NDArray[np.int64]
@@ -14,6 +15,8 @@ F32 = npt.NDArray[np.float32]
 
 # Up to this many matches of one query are made as objects at once, more of them as arrays.
 MANY = 512
+# From so many matches on, the kernel sorts them faster than numpy does.
+SORTED_LEAST = 512
 
 
 class Rows:
@@ -62,6 +65,19 @@ class Rows:
         return Rows(
             offsets, self.ordinals[chosen], self.distances[chosen], self.similarities[chosen]
         )
+
+
+def best_first(queries: I64, similarities: F32, ordinals: U32) -> I64:
+    """Return the order of matches by query, the most similar first, then by ordinal."""
+    if len(queries) < SORTED_LEAST:
+        return np.lexsort((ordinals, -similarities, queries))
+    positions = np.arange(len(queries), dtype=np.uint32)
+    kernel.sort(ordinals.astype(np.uint64), positions)
+    # The bits of floats ascend with their amount, and those of negative ones have the first bit.
+    bits = (similarities[positions] + np.float32(0)).view(np.uint32)  # not -0
+    far = np.where(bits >> np.uint32(31), bits, ~bits & np.uint32(2**31 - 1))
+    kernel.sort(queries[positions].astype(np.uint64) << np.uint64(32) | far, positions)
+    return positions.astype(np.int64)
 
 
 def no_rows(count: int) -> Rows:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.engine.search.buckets import roots_of
 from simdb.engine.search.couples import Batches, Couples, couples_of, estimated, searched
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import search
@@ -81,10 +82,7 @@ def _portions(couples: Couples) -> Iterator[Couples]:
 
 def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:
     """Return the pairs of two components of a forest."""
-    roots = forest.parents[np.stack([couples.left, couples.right])]
-    while (roots != (above := forest.parents[roots])).any():
-        roots = above
-    return couples.chosen(roots[0] != roots[1])
+    return couples.chosen(roots_of(forest, couples.left) != roots_of(forest, couples.right))
 
 
 def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

@@ -4,7 +4,8 @@ Each band has its own tables, in which documents with the same minima in the ban
 A document that several bands find is measured once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,18 @@ from simdb.values import offsets_of
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
+# Where any one match will do, so many documents with one key are tried before all of them are.
+TRIED = 64
+LOWER_BITS = np.uint64(2**32 - 1)
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
+# Returns the documents with the keys uint64[n, bands] of some queries, packed by `_coupled`; only
+# ordinals greater than after[i] for query i; of each query so many are enough, 0 for all.
+Find = Callable[[U64, U32 | None, int], U64]
 # Returns the signatures of at least the given ordinals.
 Measure = Callable[[U32], SignatureVectors]
 
@@ -58,28 +65,34 @@ class BandTables:
         self._asked = 0  # single queries so far
 
     def search(
-        self, vectors: U8, measure: Measure, *, similarity: float, first: bool, after: U32 | None
-    ) -> tuple[I64, U32, F32]:
+        self, vectors: U8, measure: Measure, *, similarity: float, first: int, sure: int,
+        after: U32 | None,
+    ) -> tuple[I64, U32, F32]:  # fmt: skip
         """Return the documents at least that similar that share a band with a query.
 
         The result is offsets, ordinals and similarities; the matches of each query descend in
-        similarity, then ascend in ordinal.  `first`: any one match of each query.  `after`: only
-        ordinals greater than after[i] for query i.
+        similarity, then ascend in ordinal.  `first`: so many candidates of each query are enough if
+        `sure` of them match; 1 for any one match of each query, 0 for all.  `after`: only ordinals
+        greater than after[i] for query i.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
-        if first:
+        if first == 1:
             return self._first(keys, vectors, measure, similarity, after)
-        every = [self._find(keys, band, after) for band in range(len(self._tables))]
-        if self._is_part:
-            every = [
-                _first_in_band(band, found, vectors, measure) for band, found in enumerate(every)
-            ]
-        every.append(self._find_delta(keys, after))
-        queries, ordinals = _distinct(every)
-        similarities = measure(ordinals).of_pairs(vectors, queries, ordinals)
-        chosen = np.flatnonzero(similarities >= np.float32(similarity))
-        queries, ordinals, similarities = queries[chosen], ordinals[chosen], similarities[chosen]
-        order = np.lexsort((-similarities, queries))  # stable, and ordinals ascend
+        every = np.arange(len(keys))
+        found, counts = self._matches(every, keys, vectors, measure, similarity, first, after)
+        if first:
+            matches = np.bincount(found[0], minlength=len(keys))
+            is_unsure = (counts >= first) & (matches < sure)
+            unsure = np.flatnonzero(is_unsure)
+            more, _ = self._matches(unsure, keys, vectors, measure, similarity, 0, after)
+            is_sure = ~is_unsure[found[0]]
+            found = (
+                np.append(found[0][is_sure], more[0]),
+                np.append(found[1][is_sure], more[1]),
+                np.append(found[2][is_sure], more[2]),
+            )
+        queries, ordinals, similarities = found
+        order = np.lexsort((-similarities, queries))  # stable, and the ordinals of a query ascend
         counts = np.bincount(queries, minlength=len(vectors))
         return offsets_of(counts), ordinals[order], similarities[order]
 
@@ -100,12 +113,10 @@ class BandTables:
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
         """Find one document with the same band key for each query and band, if there is any.
 
-        Return the position of the query and the ordinal of each find.  Of the delta, all documents
-        with the same key are found.
+        Return the position of the query and the ordinal of each find.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
-        every = [self._find(keys, band, None, first=True) for band in range(len(self._tables))]
-        return _distinct([*every, self._find_delta(keys, None)])
+        return _distinct([find(keys, None, 1) for _, find in self._finders(len(keys))])
 
     def _first(
         self, keys: U64, vectors: U8, measure: Measure, similarity: float, after: U32 | None
@@ -114,45 +125,70 @@ class BandTables:
         found = np.zeros(len(keys), np.bool_)
         ordinals = np.zeros(len(keys), np.uint32)
         similarities = np.zeros(len(keys), np.float32)
-        for band in range(-1, len(self._tables)):
+        for _, find in self._finders(len(keys)):
             pending = np.flatnonzero(~found)
-            if not len(pending):
-                break
-            later = None if after is None else after[pending]
-            if band < 0:
-                part = self._find_delta(keys[pending], later)
-            else:
-                part = self._find(keys[pending], band, later)
-            positions, candidates = _distinct([part])
-            queries = pending[positions]
-            measured = measure(candidates).of_pairs(vectors, queries, candidates)
-            chosen = np.flatnonzero(measured >= np.float32(similarity))
-            winners, firsts = np.unique(queries[chosen], return_index=True)
-            found[winners] = True
-            ordinals[winners] = candidates[chosen[firsts]]
-            similarities[winners] = measured[chosen[firsts]]
+            for most in (TRIED, 0):
+                if not len(pending):
+                    break
+                part = find(keys[pending], None if after is None else after[pending], most)
+                positions, candidates = _distinct([part])
+                queries = pending[positions]
+                measured = measure(candidates).of_pairs(vectors, queries, candidates)
+                chosen = np.flatnonzero(measured >= np.float32(similarity))
+                winners, firsts = np.unique(queries[chosen], return_index=True)
+                found[winners] = True
+                ordinals[winners] = candidates[chosen[firsts]]
+                similarities[winners] = measured[chosen[firsts]]
+                has_more = np.bincount(positions, minlength=len(pending)) >= TRIED
+                pending = pending[has_more & ~found[pending]]
         return offsets_of(found), ordinals[found], similarities[found]
 
-    def _find(self, keys: U64, band: int, after: U32 | None, *, first: bool = False) -> U64:
-        """Return the sealed documents with these keys in one band, packed by `_coupled`."""
-        found = self._tables[band].lookup(
-            np.ascontiguousarray(keys[:, band]), distance=0, flips=0, first=first, after=after
-        )
-        return _coupled(found[0], found[1])
+    def _matches(
+        self, asking: I64, keys: U64, vectors: U8, measure: Measure, similarity: float,
+        first: int, after: U32 | None,
+    ) -> tuple[tuple[I64, U32, F32], I64]:  # fmt: skip
+        """Return queries, ordinals and similarities, and the candidates of each query in a band.
 
-    def _find_delta(self, keys: U64, after: U32 | None) -> U64:
-        """Return the documents of the delta with one of these keys, packed by `_coupled`."""
-        if not len(self._delta.ordinals):
-            return np.empty(0, np.uint64)
-        if len(keys) < SORTING_QUERIES:
-            return self._compare_delta(keys, after)
-        parts = []
-        for band, table in enumerate(self._sort_delta()):
-            found = table.lookup(
-                np.ascontiguousarray(keys[:, band]), distance=0, flips=0, first=False, after=after
-            )
-            parts.append(_coupled(found[0], found[1]))
-        return np.concatenate(parts)
+        `asking`: the positions of the queries to search for.  `first`: a query that has so many
+        candidates in one band gets no more, 0 for all.  Their greatest number is returned.
+        """
+        counts = np.zeros(len(keys), np.int64)
+        parts = [np.empty(0, np.uint64)]
+        for band, find in self._finders(len(asking)):
+            if first:
+                asking = asking[counts[asking] < first]
+            if not len(asking):
+                break
+            if len(asking) == len(keys):
+                found = find(keys, after, first)
+            else:
+                found = find(keys[asking], None if after is None else after[asking], first)
+                positions = asking[(found >> np.uint64(32)).astype(np.int64)]
+                found = positions.astype(np.uint64) << np.uint64(32) | found & LOWER_BITS
+            if first:
+                positions = (found >> np.uint64(32)).astype(np.int64)
+                counts = np.maximum(counts, np.bincount(positions, minlength=len(keys)))
+            if self._is_part and band is not None:
+                found = _first_in_band(band, found, vectors, measure)
+            parts.append(found)
+        queries, ordinals = _distinct(parts)
+        similarities = measure(ordinals).of_pairs(vectors, queries, ordinals)
+        chosen = np.flatnonzero(similarities >= np.float32(similarity))
+        return (queries[chosen], ordinals[chosen], similarities[chosen]), counts
+
+    def _finders(self, query_count: int) -> Iterator[tuple[int | None, Find]]:
+        """Yield functions that find the documents with a key in some table, and its band.
+
+        The band is None for the delta.
+        """
+        if len(self._delta.ordinals):
+            if query_count < SORTING_QUERIES:
+                yield None, self._compare_delta
+            else:
+                for band, table in enumerate(self._sort_delta()):
+                    yield None, partial(_find, table, band)
+        for band, table in enumerate(self._tables):
+            yield band, partial(_find, table, band)
 
     def _sort_delta(self) -> list[kernel.Tables]:
         """Return the tables of the delta, one for each band."""
@@ -171,10 +207,11 @@ class BandTables:
         if self._sorted is not None or self._asked > SORTING_QUERIES:
             found = kernel.lookup_bands(self._sort_delta(), keys, most)
         if found is None:
-            found = self._compare_delta(keys[None], None).astype(np.uint32)
+            found = self._compare_delta(keys[None], None, 0).astype(np.uint32)
         return found
 
-    def _compare_delta(self, keys: U64, after: U32 | None) -> U64:
+    def _compare_delta(self, keys: U64, after: U32 | None, first: int) -> U64:
+        """Return the documents of the delta with one of these keys, as a `Find`."""
         parts = [np.empty(0, np.uint64)]
         for query, row in enumerate(keys):
             # Few keys are equal, so this is much faster than to reduce each row.
@@ -184,6 +221,8 @@ class BandTables:
                 ordinals = ordinals[~is_set(self._dead, ordinals)]
             if after is not None:
                 ordinals = ordinals[ordinals > after[query]]
+            if first:
+                ordinals = ordinals[:first]
             parts.append(np.uint64(query << 32) | ordinals)
         return np.concatenate(parts)
 
@@ -197,6 +236,14 @@ def prepared(
     """
     rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
     return kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, dead, windows)
+
+
+def _find(table: kernel.Tables, band: int, keys: U64, after: U32 | None, first: int) -> U64:
+    """Return the documents with these keys in the table of a band, as a `Find`."""
+    found = table.lookup(
+        np.ascontiguousarray(keys[:, band]), distance=0, flips=0, first=first, after=after
+    )
+    return _coupled(found[0], found[1])
 
 
 def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:

@@ -64,8 +64,7 @@ class SignatureVectors:
         `query`: a packed signature uint8[1, width].  The ordinals ascend.
         """
         known = self._estimates
-        least = bisect_left(known, float(np.float32(similarity)))
-        rows = self._vectors.agree_one(query, ordinals, self._size, least)
+        rows = self._vectors.agree_one(query, ordinals, self._size, self._least(similarity))
         return [(ordinal, len(known) - 1 - count, known[count]) for ordinal, count in rows]
 
     def of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> F32:
@@ -101,20 +100,41 @@ class SignatureVectors:
         return found
 
     def scan(
-        self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
+        self,
+        queries: U8,
+        *,
+        similarity: float,
+        skip: U8 | None,
+        after: U32 | None,
+        first: int = 0,
     ) -> tuple[I64, U32, F32]:
         """Find all stored signatures with at least that similarity to each query, by comparing all.
 
-        Return offsets, ordinals and similarities in the same order as `kernel.Vectors.scan`.
+        `first`: so many of each segment are enough, 0 for all.  Return offsets, ordinals and
+        similarities in the same order as `kernel.Vectors.scan`.
         """
-        rows = [
-            self._scan_one(query, similarity, skip, None if after is None else int(after[at]))
-            for at, query in enumerate(queries)
-        ]
-        none = np.empty(0, np.uint32), np.empty(0, np.float32)
-        ordinals, similarities = zip(none, *rows, strict=True)
-        offsets = offsets_of([len(each) for each in ordinals[1:]])
-        return offsets, np.concatenate(ordinals), np.concatenate(similarities)
+        minima, least = self._bands.minima_of(queries), self._least(similarity)
+        parts = [(np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16))]
+        for start, vectors in self._segments:
+            stored = self._bands.minima_of(vectors)
+            for query, own in enumerate(minima):
+                begin = (
+                    0 if after is None else min(max(int(after[query]) + 1 - start, 0), len(stored))
+                )
+                agreeing = kernel.agreements(own[None], stored[begin:])
+                (similar,) = (agreeing >= least).nonzero()
+                if not len(similar):
+                    continue
+                found = (similar + (start + begin)).astype(np.uint32)
+                if skip is not None:
+                    remaining = ~is_set(skip, found)
+                    similar, found = similar[remaining], found[remaining]
+                found = found[:first] if first else found
+                parts.append((np.full(len(found), query), found, agreeing[similar[: len(found)]]))
+        which, ordinals, agreements = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.lexsort((ordinals, -agreements.astype(np.int64), which))
+        offsets = offsets_of(np.bincount(which, minlength=len(queries)))
+        return offsets, ordinals[order], estimates(agreements[order], self._bands.sketch)
 
     def nearest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, U8, F32]:
         """Return the `k` stored signatures that agree with each query in most minima.
@@ -146,26 +166,9 @@ class SignatureVectors:
         """Return copies of the signatures: uint8[len(ordinals), width]."""
         return np.asarray(self._vectors.gather(ordinals), np.uint8)
 
-    def _scan_one(
-        self, query: U8, similarity: float, skip: U8 | None, after: int | None
-    ) -> tuple[U32, F32]:
-        ordinals, similarities = [], []
-        for start, vectors in self._segments:
-            first = 0 if after is None else min(max(after + 1 - start, 0), len(vectors))
-            if first == len(vectors):
-                continue
-            measured = estimates(self._agreements(query[None], vectors[first:]), self._bands.sketch)
-            similar = np.flatnonzero(measured >= np.float32(similarity))
-            found = (similar + (start + first)).astype(np.uint32)
-            if skip is not None:
-                remaining = ~is_set(skip, found)
-                similar, found = similar[remaining], found[remaining]
-            ordinals.append(found)
-            similarities.append(measured[similar])
-        every = np.concatenate([np.empty(0, np.uint32), *ordinals])
-        values = np.concatenate([np.empty(0, np.float32), *similarities])
-        order = np.lexsort((every, -values))
-        return every[order], values[order]
+    def _least(self, similarity: float) -> int:
+        """Return in how many minima signatures of at least that similarity agree, at least."""
+        return bisect_left(self._estimates, float(np.float32(similarity)))
 
     def _agreements(self, left: U8, right: U8) -> U16:
         bands = self._bands

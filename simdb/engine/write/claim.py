@@ -1,43 +1,40 @@
 """Claims: store each document that no stored document matches.
 
 Documents are taken in small groups.  A group is looked up among the stored and staged documents,
-and its documents are compared with each other, also with those whose ids are stored already, so
-that a group that is claimed again matches what it matched before.  Then they are decided one by
-one, since a document that is not stored must not keep the next one out.
+and compared with those documents of the group whose ids are stored already, so that a group that is
+claimed again matches what it matched before, and with those that match nothing stored.  Then they
+are decided one by one, since a document that is not stored must not keep the next one out.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.search import lookup, one
-from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
+from simdb.engine.search.rows import Rows, gathered, joined
 from simdb.engine.state.documents import find_ids
 from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
-from simdb.engine.state.view import View
-from simdb.engine.write.conflicts import Conflicts, Own
+from simdb.engine.write.among import matches_among
+from simdb.engine.write.conflicts import Conflicts
 from simdb.engine.write.staging import Staging
+from simdb.engine.write.stored_matches import MATCHES_ENOUGH, stored_matches
 from simdb.matches import Match, Matches
-from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
 from simdb.progress import Progress, report_of
-from simdb.storage.records.batch import Batch, concatenate
-from simdb.storage.records.delta import Delta
+from simdb.storage.records.batch import Batch
 from simdb.values import Sketches, offsets_of
 
 if TYPE_CHECKING:
     from simdb.engine.write.referee import Referee
 
 GROUP_DOCUMENTS = 1024
-# So many candidates of a document, the most similar ones, are judged by their texts.
-CANDIDATES_MOST = 64
-# So many matches of a document are enough: of a flood of copies, not all are looked at.
-MATCHES_ENOUGH = 255
 
+I64 = npt.NDArray[np.int64]
 # How far a match is, for comparing, and its ordinal, distance and similarity.
 Best = tuple[float, tuple[int, int, float]]
 
@@ -59,7 +56,6 @@ def add_new(
     """
     report = report_of(progress)
     found: list[Rows] = []
-    most = 1 if referee is None else CANDIDATES_MOST
     known = dict(metadata)
     conflicts.begin(staging, current())
     for start, stop in conflicts.groups(GROUP_DOCUMENTS):
@@ -70,14 +66,10 @@ def add_new(
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
         state = current()
         state.threads = staging.threads
-        rows = lookup.search(state, sketches, criterion, limit=most, first=MATCHES_ENOUGH)
-        among = _among(current(), part, own, sketches, criterion)
-        if own is not None:
-            rows = _with_own(rows, among, own.rows.ordinals, criterion).limited(most)
-        among = among.chosen(np.flatnonzero(among.ordinals < among.queries))
-        if referee is not None:
-            rows = referee.confirmed(state, rows, places)
-            among = referee.confirmed(state, among, places, is_inside=True)
+        confirm = None if referee is None else partial(referee.confirmed, state, places)
+        rows = stored_matches(state, sketches, own, criterion, confirm)
+        undecided = np.flatnonzero(np.diff(rows.offsets) == 0)
+        among = matches_among(state, part, undecided, criterion, confirm)
         new, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(new):
             chosen = part if len(new) == len(part) else chosen_batch(part, new)
@@ -117,39 +109,6 @@ def add_one(
     else:
         staging.see(find_ids(state, [found.id]).astype(np.uint32))
     return found
-
-
-def _among(
-    state: State, part: Batch, own: Own | None, sketches: Sketches, criterion: Criterion
-) -> Rows:
-    """Return the matches of the new documents of a group in the group, as positions in it.
-
-    The documents whose ids are stored, `own`, have the positions after those of the new ones.
-    """
-    whole = part if own is None else concatenate([part, own.stored])
-    if len(part) == 0 or len(whole) == 1:
-        return no_rows(len(part))
-    delta = Delta(0, state.width, state.keying)
-    delta.append(whole)
-    among = state.over(View([], delta.view(), None, state.kind, None))
-    exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
-    return lookup.search(among, sketches, exhaustive)
-
-
-def _with_own(
-    rows: Rows, among: Rows, ordinals: npt.NDArray[np.uint32], criterion: Criterion
-) -> Rows:
-    """Return `rows` and the matches in the group that are stored, at `ordinals`, best first.
-
-    Tables alone can miss a match that was found by comparing when both documents were new.
-    """
-    count = len(rows.offsets) - 1
-    found = among.chosen(np.flatnonzero(among.ordinals >= count))
-    if not len(found.ordinals):
-        return rows
-    found.ordinals = ordinals[found.ordinals - np.uint32(count)]
-    parts = [(np.arange(count), each) for each in (rows, found)]
-    return merged(count, parts, by_similarity=criterion.similarity is not None)
 
 
 def _decide(

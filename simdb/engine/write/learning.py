@@ -40,6 +40,8 @@ SAMPLED_MOST = 16384
 PROBES_MOST = 2_000_000
 # Documents that are looked up at a time, and the matches after which no more are.
 BATCH = 64
+# The matches of so many documents tell how many are looked up at a time.
+TRIED = 4
 MATCHES_MOST = 1 << 20
 # Of the matches of one document so many are kept, spread over all of its similarities.
 MATCHES_KEPT = 16
@@ -130,8 +132,13 @@ def sample_of(
     if probes_most < math.inf:
         probes = options.polytopes * probe_count(threshold[0], width)
         asked = asked[: max(int(probes_most / probes), BATCH)]
-    found, total = [nothing], 0
-    batches = (asked[start : start + BATCH] for start in range(0, len(asked), BATCH))
+    first, total = _rows(lookup, asked[:TRIED])
+    found = [nothing, first]
+    if total > MATCHES_MOST:
+        return first
+    # Documents that match a flood are looked up one at a time: they soon have enough matches.
+    size = min(BATCH, max(MATCHES_MOST * TRIED // BATCH // max(total, 1), 1))
+    batches = (asked[start : start + size] for start in range(TRIED, len(asked), size))
     for rows, count in mapped(partial(_rows, lookup), batches, threads):
         found.append(rows)
         total += count

@@ -42,8 +42,8 @@ class Referee:
     def confirmed(
         self,
         state: State,
-        rows: Rows,
         places: npt.NDArray[np.int64],
+        rows: Rows,
         *,
         is_inside: bool = False,
     ) -> Rows:

@@ -8,8 +8,15 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS
-from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
-from simdb.engine.search.method import Method, all_compared
+from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
+from simdb.engine.search.couples import (
+    Couples,
+    joined_couples,
+    measured,
+    sweep_table,
+    whole_table,
+)
+from simdb.engine.search.method import SURE_SHARE, Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -20,7 +27,7 @@ from simdb.signatures import COUNTED_MAX
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.threads import streamed
+from simdb.threads import mapped, parts_of, streamed
 from simdb.values import Sketches
 
 U32 = npt.NDArray[np.uint32]
@@ -39,7 +46,8 @@ def search(
         sketches.vectors,
         state.known_vectors,
         similarity=criterion.least,
-        first=first == 1,
+        first=first,
+        sure=max(first // SURE_SHARE, 1),
         after=after,
     )
     distances = state.vectors(ordinals).distances(similarities)
@@ -80,16 +88,52 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
 
 def _links_of_band(state: State, criterion: Criterion, band: int) -> Iterator[Couples]:
     swept = sweep_table(whole_table(state, band), [ALL_BITS], 0)
-    return (first_in_band(state, criterion, band, couples) for couples in swept)
+    return (first_in_band(state, criterion, couples, band) for couples in swept)
 
 
-def first_in_band(state: State, criterion: Criterion, band: int, couples: Couples) -> Couples:
+def first_in_band(state: State, criterion: Criterion, couples: Couples, band: int) -> Couples:
     """Return the couples that match and whose first shared band is `band`."""
     found = measured(state, criterion, couples)
     shared = state.vectors().shared_bands(found.left, found.right)
     found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
     distances = state.vectors().distances(found.similarities)
     return Couples(found.left, found.right, distances, found.similarities)
+
+
+def joining(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples]:
+    """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
+
+    The documents of each band's buckets are compared until all that match are connected.
+    """
+
+    def buckets(band: int) -> Buckets:
+        return buckets_of(whole_table(state, band))
+
+    bands = range(state.keying.table_count)
+    for band, found in enumerate(mapped(buckets, bands, state.threads)):
+        for left, right in unconnected_pairs(found, forest):
+            yield _compared(state, criterion, band, left, right)
+
+
+def _compared(state: State, criterion: Criterion, band: int, left: U32, right: U32) -> Couples:
+    """Return the pairs of documents with one key of a band that match, and share no earlier band.
+
+    An earlier band has compared the others.
+    """
+
+    def compare(part: slice) -> Couples:
+        one, other = np.minimum(left[part], right[part]), np.maximum(left[part], right[part])
+        unknown = np.zeros(len(one), np.uint8), np.full(len(one), np.nan, np.float32)
+        couples = Couples(one, other, *unknown)
+        # In the first band there is no earlier one to ask for.
+        if band == 0:
+            return measured(state, criterion, couples)
+        return first_in_band(state, criterion, couples, band)
+
+    parts = parts_of(len(left), state.threads, most=COMPARED_PAIRS)
+    return joined_couples(list(mapped(compare, parts, state.threads)))
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
@@ -127,7 +171,11 @@ def measure_all(
     """Return the matches of each query by measuring every stored signature; see `Method`."""
     vectors = state.vectors()
     offsets, ordinals, similarities = vectors.scan(
-        sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
+        sketches.vectors,
+        similarity=criterion.least,
+        skip=state.unweighted(),
+        after=after,
+        first=first,
     )
     return Rows(offsets, ordinals, vectors.distances(similarities), similarities)
 
@@ -143,7 +191,12 @@ def always(plan: Plan) -> bool:
 
 
 BANDING_METHOD: Method = Method(
-    search=search, search_one=search_one, links=links, links_among=links_among, tables=tables
+    search=search,
+    search_one=search_one,
+    links=links,
+    joining=joining,
+    links_among=links_among,
+    tables=tables,
 )
 EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all,

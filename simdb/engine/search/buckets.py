@@ -1,0 +1,150 @@
+"""Buckets: documents with one key, compared until all that match are connected.
+
+A bucket of m near copies has m^2 / 2 pairs, but one of the copies connects all.  So one document of
+the largest component in each bucket is compared with the other components, then two, four, and so
+on.  Documents that are connected already are never compared, and every other pair of a bucket is
+compared once: the components are those of all pairs.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.storage.runs.table import Table
+
+# So many pairs of buckets are compared before those that are connected by then are left out; the
+# pairs of one document are not divided.
+COMPARED_PAIRS = 1 << 16
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+Bools = npt.NDArray[np.bool_]
+
+
+class Buckets(NamedTuple):
+    """Documents in buckets of two or more: their ordinals, and the ascending number of each bucket.
+
+    Both are uint32[n].
+    """
+
+    ordinals: U32
+    numbers: U32
+
+    def chosen(self, which: Bools | I64) -> "Buckets":
+        """Return the documents for which `which` is true, or those at the positions `which`."""
+        return Buckets(self.ordinals[which], self.numbers[which])
+
+
+def buckets_of(table: Table) -> Buckets:
+    """Return the buckets of the keys of a sorted table."""
+    is_equal = table.keys[1:] == table.keys[:-1]
+    begins = np.append(True, ~is_equal)[: len(table.keys)]
+    is_alone = begins & np.append(begins[1:], True)[: len(begins)]
+    numbers = np.cumsum(begins[~is_alone], dtype=np.uint32)
+    return Buckets(table.ordinals[~is_alone], numbers)
+
+
+def unconnected_pairs(buckets: Buckets, forest: kernel.Forest) -> Iterator[tuple[U32, U32]]:
+    """Yield pairs of documents of one bucket, until all pairs were yielded or are connected.
+
+    The caller joins in `forest` the pairs that match, before it takes the next ones.
+    """
+    most = 1
+    while True:
+        buckets = _divided(buckets, forest)
+        if not len(buckets.ordinals):
+            return
+        ordered = _by_component(buckets, forest)
+        is_pivot = ordered.pivots(most)
+        yield from ordered.pairs(np.flatnonzero(is_pivot), forest)
+        buckets, most = ordered.buckets.chosen(~is_pivot), 2 * most
+
+
+def roots_of(forest: kernel.Forest, ordinals: U32) -> U32:
+    """Return the smallest member of the component of each of `ordinals`."""
+    parents: U32 = forest.parents
+    roots = parents[ordinals]
+    while (roots != (above := parents[roots])).any():
+        roots = above
+    return roots
+
+
+class _Ordered(NamedTuple):
+    """Buckets by component, the largest component of each bucket first.
+
+    Of each document: where its bucket starts, where its component in the bucket ends, and where the
+    bucket ends.
+    """
+
+    buckets: Buckets
+    starts: I64
+    component_stops: I64
+    stops: I64
+
+    def pivots(self, most: int) -> Bools:
+        """Return the first `most` documents of each bucket that are not in its last component."""
+        places = np.arange(len(self.starts)) - self.starts
+        return np.asarray((places < most) & (self.component_stops < self.stops))
+
+    def pairs(self, pivots: I64, forest: kernel.Forest) -> Iterator[tuple[U32, U32]]:
+        """Yield pivots with the documents of later components that are unconnected with them."""
+        counts = (self.stops - self.component_stops)[pivots]
+        ends = np.cumsum(counts)
+        start = 0
+        while start < len(pivots):
+            before = ends[start] - counts[start]
+            stop = max(int(np.searchsorted(ends, before + COMPARED_PAIRS, side="right")), start + 1)
+            some, many = pivots[start:stop], counts[start:stop]
+            shifts = self.component_stops[some] - (ends[start:stop] - many - before)
+            others = np.arange(many.sum()) + np.repeat(shifts, many)
+            ordinals = self.buckets.ordinals
+            left, right = np.repeat(ordinals[some], many), ordinals[others]
+            if start:  # what was found before can have connected some
+                apart = roots_of(forest, left) != roots_of(forest, right)
+                left, right = left[apart], right[apart]
+            yield left, right
+            start = stop
+
+
+def _divided(buckets: Buckets, forest: kernel.Forest) -> Buckets:
+    """Return the buckets with documents of several components."""
+    if not len(buckets.ordinals):
+        return buckets
+    roots = roots_of(forest, buckets.ordinals)
+    bounds, sizes = _bounds(_changes(buckets.numbers))
+    is_whole = np.minimum.reduceat(roots, bounds) == np.maximum.reduceat(roots, bounds)
+    return buckets.chosen(np.repeat(~is_whole, sizes))
+
+
+def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
+    """Return buckets by component, the largest component of each bucket first."""
+    roots = roots_of(forest, buckets.ordinals)
+    order = np.argsort(buckets.numbers.astype(np.uint64) << np.uint64(32) | roots, kind="stable")
+    buckets, roots = buckets.chosen(order), roots[order]
+    begins = _changes(buckets.numbers)
+    firsts, sizes = _bounds(begins | _changes(roots))
+    by_size = np.lexsort((-sizes, buckets.numbers[firsts]))
+    firsts, sizes = firsts[by_size], sizes[by_size]
+    ends = np.cumsum(sizes)
+    buckets = buckets.chosen(np.arange(len(roots)) + np.repeat(firsts - (ends - sizes), sizes))
+    starts, lengths = _bounds(begins)
+    return _Ordered(
+        buckets,
+        np.repeat(starts, lengths),
+        np.repeat(ends, sizes),
+        np.repeat(starts + lengths, lengths),
+    )
+
+
+def _changes(values: U32) -> Bools:
+    """Return where a value differs from the value before it; the first one does."""
+    return np.append(True, values[1:] != values[:-1])[: len(values)]
+
+
+def _bounds(begins: Bools) -> tuple[I64, I64]:
+    """Return where the parts that begin at the true places begin, and their lengths."""
+    firsts = np.flatnonzero(begins)
+    return firsts, np.diff(firsts, append=len(begins))

@@ -1,0 +1,188 @@
+"""Claims against many near copies: few are looked at, and nothing that has a match is stored."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.search import lookup
+from simdb.engine.state import band_tables
+from simdb.engine.write import among, claim, stored_matches
+
+# One minimum is a band, so unlike documents share bands, too.
+SHARING = simdb.Options(
+    sketch=simdb.Minhash(permutations=32, shingle=1), bands=32, rows=1, delta_documents=16
+)
+FINGERPRINTS = simdb.Options(delta_documents=16)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Let few documents be a flood."""
+    monkeypatch.setattr(among, "MATCHES_FIRST", 4)
+    monkeypatch.setattr(among, "COMPARED_FIRST", 3)
+    monkeypatch.setattr(among, "GROWTH", 2)
+    monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 40)
+    monkeypatch.setattr(stored_matches, "MATCHES_ENOUGH", 4)
+    monkeypatch.setattr(stored_matches, "JUDGED_FIRST", 2)
+    monkeypatch.setattr(band_tables, "TRIED", 2)
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """Return a list that gets the number of matches of each search of a batch."""
+    found = []
+    method_of = lookup.method_of
+
+    def noted(state, plan):
+        method = method_of(state, plan)
+
+        def search(*given):
+            rows = method.search(*given)
+            found.append(len(rows.ordinals))
+            return rows
+
+        return replace(method, search=search)
+
+    monkeypatch.setattr(lookup, "method_of", noted)
+    return found
+
+
+def pages(count, copies, seed=1):
+    """Return texts in random order: copies of some pages, each with up to 8 other words of 40."""
+    generator = np.random.default_rng(seed)
+    texts = []
+    for page in range(count):
+        for _ in range(copies):
+            words = [f"p{page}w{place}" for place in range(40)]
+            for place in generator.integers(0, 40, generator.integers(0, 9)):
+                words[place] = f"n{generator.integers(10**6)}"
+            texts.append(" ".join(words))
+    return generator.permutation(texts).tolist()
+
+
+def jaccard(left, right):
+    one, other = set(left.split()), set(right.split())
+    return len(one & other) / len(one | other)
+
+
+def stored_one_by_one(texts, is_match):
+    """Return the positions of the texts that are new, one after the other."""
+    stored = []
+    for at, text in enumerate(texts):
+        if not any(is_match(text, texts[other]) for other in stored):
+            stored.append(at)
+    return stored
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3])
+def test_a_flood_of_fingerprints_is_decided_as_one_by_one(open_database, tiny, distance):
+    generator = np.random.default_rng(2)
+    centres = generator.integers(0, 2**64, 4, dtype=np.uint64)
+    flips = np.uint64(1) << generator.integers(0, 6, (300, 2), dtype=np.uint64)
+    bits = centres[generator.integers(0, 4, 300)] ^ flips[:, 0] ^ flips[:, 1]
+    database = open_database(options=FINGERPRINTS)
+
+    database.add_many_if_new(range(300), bits, distance=distance)
+
+    expected = stored_one_by_one(
+        bits.tolist(), lambda one, other: (one ^ other).bit_count() <= distance
+    )
+    assert list(database) == expected
+
+
+@pytest.mark.parametrize("search", [None, "exhaustive"])
+@pytest.mark.parametrize("least", [0.7, 0.85])
+def test_texts_decide_a_flood_of_signatures_as_one_by_one(open_database, tiny, least, search):
+    """Every two copies share some of 32 minima: the chance that they do not is below 1e-12."""
+    texts = pages(4, 40)
+    database = open_database(options=SHARING)
+
+    database.add_many_if_new(
+        range(len(texts)), texts, similarity=least, texts=dict(enumerate(texts)), search=search
+    )
+
+    expected = stored_one_by_one(texts, lambda one, other: jaccard(one, other) >= least)
+    assert list(database) == expected
+    assert len(expected) < len(texts)
+
+
+def test_estimates_decide_a_flood_of_signatures_as_one_by_one(open_database, tiny):
+    texts = pages(4, 40)
+    database = open_database(options=SHARING)
+    with simdb.open(None, options=SHARING) as every:
+        every.insert_many(range(len(texts)), texts)
+        pairs = every.find_all(similarity=0.75, search="exhaustive")
+        matching = set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+
+    database.add_many_if_new(range(len(texts)), texts, similarity=0.75)
+
+    expected = stored_one_by_one(range(len(texts)), lambda one, other: (other, one) in matching)
+    assert list(database) == expected
+
+
+@pytest.mark.parametrize("options", [FINGERPRINTS, SHARING], ids=["fingerprints", "signatures"])
+@pytest.mark.parametrize("verify", ["estimate", "exact"])
+def test_what_a_call_refuses_the_same_call_refuses_again(open_database, tiny, options, verify):
+    texts = pages(4, 40)
+    database = open_database(options=options)
+    given = {"similarity": 0.75, "verify": verify, "texts": dict(enumerate(texts))}
+    first = database.add_many_if_new(range(len(texts)), texts, recall=0.99, **given)
+    stored = list(database)
+
+    again = database.add_many_if_new(range(len(texts)), texts, recall=0.99, **given)
+
+    assert list(database) == stored
+    assert 0 < len(first) - sum(map(len, first)) == len(stored)
+    assert all(map(len, again))
+
+
+def test_a_match_behind_a_flood_of_candidates_that_are_none_is_found(open_database, tiny):
+    """The texts differ in more than the sketches show, so only the last candidate is a match."""
+    others = [f"alpha beta gamma delta epsilon zeta x{at} y{at} z{at}" for at in range(60)]
+    claimed = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+    texts = dict(enumerate([*others, claimed + " lambda", claimed]))
+    database = open_database(options=SHARING)
+    database.insert_many(range(61), [texts[at] for at in range(61)])
+
+    matches = database.add_many_if_new([61], [claimed], similarity=0.9, texts=texts)
+
+    assert [[match.id for match in row] for row in matches] == [[60]]
+    assert len(database) == 61
+
+
+def test_a_similar_document_behind_many_with_its_key_is_found(open_database, tiny):
+    others = [f"alpha beta gamma delta epsilon zeta x{at} y{at} z{at}" for at in range(60)]
+    claimed = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+    database = open_database(options=SHARING)
+    database.insert_many(range(61), [*others, claimed])
+
+    refused = database.add_many_if_new(["new"], [claimed], similarity=0.99)
+    first = database.query_many([claimed] * 3, similarity=0.99, match="first")
+
+    assert [[match.id for match in row] for row in refused] == [[60]]
+    assert [[match.id for match in row] for row in first] == [[60]] * 3
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
+def test_a_flood_in_one_call_costs_few_comparisons_for_each_document(open_database, counts, sketch):
+    words = " ".join(f"word{at}" for at in range(200))
+    database = open_database(options=simdb.Options(sketch=sketch))
+
+    database.add_many_if_new(range(3000), [f"{words} {at}" for at in range(3000)])
+
+    assert len(database) == 1
+    assert sum(counts) < 150 * 3000
+
+
+def test_claims_against_stored_signatures_look_at_few_of_a_flood(open_database, counts):
+    words = " ".join(f"word{at}" for at in range(200))
+    database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
+    database.insert_many(range(5000), [f"{words} {at}" for at in range(5000)])
+
+    database.add_many_if_new(["a", "b"], [f"{words} a", f"{words} b"])
+    assert database.add_if_new("c", f"{words} c") is not None
+
+    assert len(database) == 5000
+    assert 2 <= max(counts) <= 2 * 2 * stored_matches.MATCHES_ENOUGH
