@@ -61,37 +61,35 @@ def deduplicate(
     and ids.  `id` can be a list; without it ids are positions, of files "id" or FILE:LINE.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
-    if not given, and texts without words are like nothing.  verify="estimate" lets sketches decide,
-    by `similarity` or `distance`.  `policy`, `recall`: see `Database.find_clusters`.
-    `keep`: which row of a group survives: the "first", "last", "longest" or "shortest" in UTF-8,
-    that with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a function of a
-    row (a dict, or the text) whose greatest result is kept; of equal ones the first.
+    if not given; texts without words are like nothing.  verify="estimate" lets sketches decide, by
+    `similarity` or `distance`.  `policy`, `recall`: see `Database.find_clusters`.  `keep`: which
+    row of a group survives: the "first", "last", "longest" or "shortest", that with the greatest or
+    least value of a field ("max:FIELD", "min:FIELD") or, of a row, of a function.
 
     `db`: a `Database`, or the path of one, created if missing.  A row is removed if it matches a
     document stored in it or a row kept before, or has the id and sketch of a stored one; others are
     stored, or, after an error, none.  Estimates decide about stored documents that are not among
     the rows.  Without `id`, the ids are made from the texts.  `run` names the call: a later call
     with the same name, or without names with the same ids in any order, keeps and removes the same.
-
     `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
     "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored.
-    `progress(done)` gets the rows read.  `errors`, `threads`: see `Database.insert_many`.  Raises
-    OptionError for arguments, InputError for data, ExistsError for an id of another text.
+    `progress`, `errors`, `threads`: see `Database.insert_many`.  Raises InputError for data,
+    OptionError for arguments, ExistsError if an id in `db` stands for another text.
     """
     rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
     count, report, given = thread_count(threads), report_of(progress), _options_of(sketch, options)
-    how = similarity, distance, recall, verify, policy
-    question = Question(*how, max_share, errors, count, report)
+    question = Question(
+        similarity, distance, recall, verify, policy, max_share, errors, count, report
+    )
     if (paths := files.paths_of(data)) is not None:
         if db is None:
             return files.deduplicate_files(paths, text, id, keep, given, question, on_null)
         data, id = files.records_of(paths, text, id, errors)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
-    order, is_null = _order_of(rule, keep, rows, texts), _checked_nulls(texts, on_null)
-    names, found = _found(
-        texts, order[~is_null[order]], _ids_of(rows, id), db, run, given, question
-    )
+    is_null, ids = _checked_nulls(texts, on_null), _ids_of(rows, id)
+    order = _order_of(rule, keep, rows, texts)
+    names, found = _found(texts, order[~is_null[order]], ids, db, run, given, question)
     return _result(rows, text, names, found, is_null, on_null)
 
 
