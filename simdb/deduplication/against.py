@@ -15,7 +15,7 @@ import numpy.typing as npt
 from simdb import database, engine
 from simdb.clusters import Clusters
 from simdb.deduplication.question import Question
-from simdb.deduplication.repeat import Left, Repeat, name_of_ids
+from simdb.deduplication.repeat import U64, Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import Found
 from simdb.deduplication.texts import Texts
 from simdb.engine.search.judge import ByOrdinal
@@ -33,8 +33,8 @@ I64 = npt.NDArray[np.int64]
 class Claims:
     """The claims of one call, in one transaction: all new rows are stored or, after an error, none.
 
-    `ids`: the id of each row; with `has_own_ids` false they were made of the texts.  `repeat`: what
-    this run did before.
+    `ids` and `hashes`: the id of each row and its hash; with `has_own_ids` false the ids were made
+    of the texts.  `repeat`: what this run did before.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Claims:
         sketcher: Any,
         texts: Texts,
         ids: Sequence[Id],
+        hashes: U64,
         question: Question,
         repeat: Repeat,
         *,
@@ -53,6 +54,7 @@ class Claims:
         self._sketcher = sketcher
         self._texts = texts
         self._ids = ids
+        self._hashes = hashes
         self._question = question
         self._repeat = repeat
         self._has_own_ids = has_own_ids
@@ -67,13 +69,12 @@ class Claims:
 
         Raises ExistsError if the database holds another text with the id of a row.
         """
-        ids = self._ids_of(rows)
-        is_stored, stored_bits = self._transaction.bits_many(ids)
-        is_again = is_stored & (self._repeat.kept(ids) >= 0)
+        is_stored, stored_bits = self._transaction.bits_many(self._ids_of(rows))
+        is_again = is_stored & (self._repeat.kept(self._hashes[rows]) >= 0)
         is_left = np.zeros(len(rows), np.bool_)
         others = np.flatnonzero(~is_again)
         places, left = self._repeat.left(
-            self._ids_of(rows[others]), lambda: self._texts.contents_at(rows[others])
+            self._hashes[rows[others]], lambda: self._texts.contents_at(rows[others])
         )
         is_left[others[places]] = True
         self._leave(rows[is_left], left)
@@ -100,10 +101,9 @@ class Claims:
     def claim(self, rows: I64) -> None:
         """Store the rows that match nothing, and note what each of the others matches."""
         question = self._question
-        ids = self._ids_of(rows)
         try:
             matches = self._transaction.add_many_if_new(
-                ids, self._texts.at(rows),
+                self._ids_of(rows), self._texts.at(rows),
                 similarity=question.similarity, distance=question.distance, recall=question.recall,
                 verify=question.verify, texts=self._known if question.is_exact else None,
                 errors=question.errors, threads=question.threads,
@@ -113,13 +113,11 @@ class Claims:
         is_match = np.diff(matches.offsets) > 0
         new, left = rows[~is_match], rows[is_match]
         self._stored += new.tolist()
-        self._repeat.add_kept(self._ids_of(new))
-        left_ids = self._ids_of(left)
-        found = Left(
-            object_array(left_ids), matches.ids, matches.distances, matches.similarities
-        )  # fmt: skip
+        self._repeat.add_kept(self._hashes[new])
+        left_ids = object_array(self._ids_of(left))
+        found = Left(left_ids, matches.ids, matches.distances, matches.similarities)
         self._leave(left, found)
-        self._repeat.add_left(left_ids, self._texts.contents_at(left), found)
+        self._repeat.add_left(self._hashes[left], self._texts.contents_at(left), found)
         self._count(matches.verification)
 
     def repeat(self, rows: I64, firsts: I64) -> None:
@@ -191,14 +189,15 @@ def find_new(
     """
     names = texts.digests() if ids is None else ids
     order, repeats, firsts = _repeats(names, order)
+    hashes = np.zeros(len(names), np.uint64)
+    hashes[order] = hashes_of([names[row] for row in order.tolist()])
+    name = name_of(hashes[order]) if run is None else run
     with held.write() as transaction:
-        repeat = Repeat(
-            name_of_ids([names[row] for row in order.tolist()]) if run is None else run,
-            question.rule, transaction,
-        )  # fmt: skip
+        repeat = Repeat(name, question.rule, transaction)
         claims = Claims(
-            transaction, held.sketcher, texts, names, question, repeat, has_own_ids=ids is not None
-        )
+            transaction, held.sketcher, texts, names, hashes, question, repeat,
+            has_own_ids=ids is not None,
+        )  # fmt: skip
         new = np.concatenate([order[:0], *(claims.see(some) for some in _portions(order))])
         done = len(order) - len(new) + len(repeats)
         if done:

@@ -84,7 +84,10 @@ NOTHING = Left(
 
 
 class Repeat:
-    """What a run did before, and what it does now."""
+    """What a run did before, and what it does now.
+
+    Documents are given by the hashes of their ids, see `hashes_of`.
+    """
 
     def __init__(self, name: str | None, rule: Sequence[Any], before: Before) -> None:
         """Read what the run `name` did, if `before` knows it; None for a run without a name.
@@ -105,49 +108,49 @@ class Repeat:
         self._new_hashes: list[U64] = []
         self._new_left: list[Left] = []
 
-    def kept(self, ids: Sequence[Id]) -> I64:
+    def kept(self, hashes: U64) -> I64:
         """Return the place of each id among those that the run stored, -1 for another: int64[n]."""
-        return _places(self._kept, _id_hashes(ids)) if len(self._kept) else _no_places(len(ids))
+        return _places(self._kept, hashes)
 
-    def left(self, ids: Sequence[Id], contents: Callable[[], Iterable[bytes]]) -> tuple[I64, Left]:
+    def left(self, hashes: U64, contents: Callable[[], Iterable[bytes]]) -> tuple[I64, Left]:
         """Return the positions of documents that the run left out, int64[k], and their matches.
 
         `contents` returns all texts in UTF-8, if they are needed.  A document whose match is not
         stored any more is decided again.
         """
         if not len(self._left_hashes):
-            return _no_places(0), NOTHING
-        places = _places(self._left_hashes, _text_hashes(ids, contents()))
+            return np.empty(0, np.int64), NOTHING
+        places = _places(self._left_hashes, _text_hashes(hashes, contents()))
         positions = np.flatnonzero(places >= 0)
         found = self._left.taken(places[positions])
         is_stored, _ = self._before.bits_many(found.matches.tolist())
         return positions[is_stored], found.taken(is_stored)
 
-    def add_kept(self, ids: Sequence[Id]) -> None:
+    def add_kept(self, hashes: U64) -> None:
         """Remember documents that the run has stored."""
-        if self._name is not None and len(ids):
-            self._new_kept.append(_id_hashes(ids))
+        if self._name is not None and len(hashes):
+            self._new_kept.append(hashes)
 
-    def add_left(self, ids: Sequence[Id], contents: Iterable[bytes], left: Left) -> None:
+    def add_left(self, hashes: U64, contents: Iterable[bytes], left: Left) -> None:
         """Remember documents that the run has left out, by their ids as they were read."""
         if self._name is not None and len(left):
-            self._new_hashes.append(_text_hashes(ids, contents))
+            self._new_hashes.append(_text_hashes(hashes, contents))
             self._new_left.append(left)
 
     def store(self, transaction: Noting) -> None:
         """Stage the note of the run, unless nothing was added."""
         if self._name is None or not (self._new_kept or self._new_left or not self.is_known):
             return
-        # The first of equal hashes is kept, and what was found last comes first.
-        hashes, first = np.unique(
-            np.concatenate([*self._new_hashes[::-1], self._left_hashes]), return_index=True
-        )
-        left = _joined([*self._new_left[::-1], self._left]).taken(first)
+        # The first of equal hashes counts, and what was found last comes first.
+        hashes = np.concatenate([*self._new_hashes[::-1], self._left_hashes])
+        order = np.argsort(hashes, kind="stable")
+        order = order[_is_first(hashes[order])]
+        left = _joined([*self._new_left[::-1], self._left]).taken(order)
         transaction.set_note(
             NOTE + self._name,
             {
-                "kept": _stored(np.unique(np.concatenate([self._kept, *self._new_kept]))),
-                "left": _stored(hashes),
+                "kept": _stored(_ascending([self._kept, *self._new_kept])),
+                "left": _stored(hashes[order]),
                 "ids": left.ids.tolist(),
                 "matches": left.matches.tolist(),
                 "distances": left.distances.tobytes(),
@@ -166,13 +169,31 @@ def checked_name(run: object, argument: str) -> str:
     return run
 
 
-def name_of_ids(ids: Sequence[Id]) -> str:
+def name_of(hashes: U64) -> str:
     """Return a name that follows from the ids of all documents of a run, in any order."""
-    return blake2b(_stored(np.unique(_id_hashes(ids))), digest_size=16).hexdigest()
+    return blake2b(_stored(_ascending([hashes])), digest_size=16).hexdigest()
+
+
+def hashes_of(ids: Sequence[Id]) -> U64:
+    """Return the hashes of ids: uint64[n]; InputError for what cannot be an id."""
+    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
 
 
 def _hashes(known: Any, name: str) -> U64:
     return np.frombuffer(b"" if known is None else known[name], "<u8").astype(np.uint64)
+
+
+def _ascending(parts: Sequence[U64]) -> U64:
+    """Return the distinct hashes of all parts in order, many times faster than `np.unique`."""
+    ordered = np.sort(np.concatenate(parts))
+    return ordered[_is_first(ordered)]
+
+
+def _is_first(ordered: U64) -> Bools:
+    """Tell which of some ordered hashes differ from the one before them."""
+    is_first = np.ones(len(ordered), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return is_first
 
 
 def _stored(hashes: U64) -> bytes:
@@ -199,22 +220,16 @@ def _joined(parts: Sequence[Left]) -> Left:
 
 def _places(known: U64, hashes: U64) -> I64:
     """Return the place of each hash among the `known` ones, which ascend; -1 for another."""
+    if not len(known):
+        return np.full(len(hashes), -1, np.int64)
     at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
     return np.where(known[at] == hashes, at, -1).astype(np.int64, copy=False)
 
 
-def _no_places(count: int) -> I64:
-    return np.full(count, -1, np.int64)
-
-
-def _id_hashes(ids: Sequence[Id]) -> U64:
-    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
-
-
-def _text_hashes(ids: Sequence[Id], contents: Iterable[bytes]) -> U64:
+def _text_hashes(hashes: U64, contents: Iterable[bytes]) -> U64:
     """Return hashes of the ids and the texts of documents."""
-    hashes = [
+    digests = [
         blake2b(content, digest_size=HASH_BYTES, salt=own.to_bytes(HASH_BYTES, "little")).digest()
-        for content, own in zip(contents, _id_hashes(ids).tolist(), strict=True)
+        for content, own in zip(contents, hashes.tolist(), strict=True)
     ]
-    return np.frombuffer(b"".join(hashes), "<u8").astype(np.uint64)
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)

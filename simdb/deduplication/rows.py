@@ -104,7 +104,9 @@ class Values:
         return _text_values(self.data)
 
     def column(self, name: str) -> list[Any]:
-        """Raise OptionError."""
+        """Raise OptionError, unless there are no texts: then these can be rows without fields."""
+        if not len(self.data):
+            return []
         raise OptionError(
             f"there is no field {name!r}, because data is a list of texts; give rows with fields,"
             " such as a DataFrame or dicts (or ids as a list: id=[...])"

@@ -266,3 +266,11 @@ def test_a_list_loads_none_of_the_packages():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("data", [[], (), iter([]), RECORDS[:0]])
+def test_no_rows_can_be_rows_with_any_fields(data, tmp_path):
+    found = simdb.deduplicate(data, id="name", keep="max:number", db=tmp_path / "seen")
+
+    assert len(found.data) == 0
+    assert simdb.deduplicate([], id="name", keep="min:number").data == []

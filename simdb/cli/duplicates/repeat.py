@@ -65,18 +65,20 @@ class Repeat:
 
     def left_rows(self, batch: Batch) -> dict[int, Row]:
         """Return the row of each document that the run left out, by its position in the batch."""
-        self._places = dict(zip(batch.ids, self._run.kept(batch.ids).tolist(), strict=True))
-        positions, left = self._run.left(batch.ids, batch.contents)
+        hashes = repeat.hashes_of(batch.ids)
+        self._places = dict(zip(batch.ids, self._run.kept(hashes).tolist(), strict=True))
+        positions, left = self._run.left(hashes, batch.contents)
         return dict(zip(positions.tolist(), _rows(left), strict=True))
 
     def add_kept(self, ids: Sequence[Id]) -> None:
         """Remember documents that the run has stored."""
-        self._run.add_kept(ids)
+        self._run.add_kept(repeat.hashes_of(ids))
 
     def add_left(self, batch: Batch, rows: dict[int, Row]) -> None:
         """Remember documents that the run has left out, reported by `rows`, by position."""
         chosen = batch.chosen(list(rows))
-        self._run.add_left(chosen.ids, chosen.contents(), _left_of(list(rows.values())))
+        hashes = repeat.hashes_of(chosen.ids)
+        self._run.add_left(hashes, chosen.contents(), _left_of(list(rows.values())))
 
     def store(self, transaction: simdb.WriteTransaction) -> None:
         """Stage the note of the run."""
@@ -84,7 +86,7 @@ class Repeat:
 
     def _place(self, id: Id) -> int:
         place = self._places.get(id)
-        return int(self._run.kept([id])[0]) if place is None else place
+        return int(self._run.kept(repeat.hashes_of([id]))[0]) if place is None else place
 
 
 def _rows(left: repeat.Left) -> list[Row]:
