@@ -70,7 +70,7 @@ class Names(Temporary):
         again = np.sort(order[1:][ascending[1:] == ascending[:-1]])
         taken: set[int] = set()
         for at, own in zip(again.tolist(), self.of(again), strict=True):
-            for id in self._candidates(at, own):
+            for id in other_ids(own, *self._place(at)):
                 hash = int(_hashes_of([id])[0])
                 known = int(np.searchsorted(ascending, np.uint64(hash)))
                 is_free = known == len(ascending) or int(ascending[known]) != hash
@@ -109,19 +109,19 @@ class Names(Temporary):
         source = sources if isinstance(sources, str) else sources[inside]
         return source, int(self._positions[number][inside])
 
-    def _candidates(self, at: int, own: InputId) -> Iterator[InputId]:
-        """Yield other ids for a document, without end."""
-        source, position = self._place(at)
-        base = f"{own}"
-        if position:
-            base = f"{source}:{position}:{own}"
-            short = f"{source}:{own}"
-            if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
-                base = short = f"{source}:{position}"
-            yield short
-            yield base
-        for number in count(2):
-            yield f"{base}#{number}"
+
+def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
+    """Yield ids for a document whose own id is taken, without end."""
+    base = f"{own}"
+    if position:
+        base = f"{source}:{position}:{own}"
+        short = f"{source}:{own}"
+        if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
+            base = short = f"{source}:{position}"
+        yield short
+        yield base
+    for number in count(2):
+        yield f"{base}#{number}"
 
 
 def _hashes_of(ids: Sequence[Any]) -> U64:

@@ -8,6 +8,7 @@ import io
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from simdb.errors import InputError
 from simdb.outputs.rows import as_line
@@ -21,6 +22,7 @@ from simdb.sources.content import (
     settled_encoding,
 )
 from simdb.sources.content import read_text as read_content
+from simdb.sources.encoding_guess import GUESS
 from simdb.sources.json_records import read_json, read_json_lines
 from simdb.sources.parquet_records import read_parquet
 from simdb.sources.records import (
@@ -43,8 +45,10 @@ from simdb.sources.source_names import (
     unpacked,
 )
 from simdb.sources.table_records import read_header, read_table
-from simdb.threads import read_ahead, thread_count
+from simdb.threads import mapped, read_ahead, thread_count
 
+# So many files of a folder are read by one thread at a time.
+FOLDER_FILES = 64
 FOLDER, FILE, OTHER = "folder", "file", "other"
 
 
@@ -119,17 +123,24 @@ def read_lines(path: str, name: str, reading: Reading) -> Iterator[Record | Prob
 def read_folder(
     folder: str, reading: Reading, passed: Collection[str] = (), *, ending: str = ""
 ) -> Iterator[Record | Problem]:
-    """Yield a document for each file under `folder` with this `ending` that is not in `passed`."""
-    for found in walk(folder, passed):
-        if not isinstance(found, Problem):
-            if not found.endswith(ending):
-                continue
-            read = read_document(found, reading)
-            if isinstance(read, Record):
-                yield read
-                continue
-            found = read
-        yield replace(found, source=valid_name(folder))
+    """Yield a document for each file under `folder` with this `ending` that is not in `passed`.
+
+    Several threads read some files each, unless encodings are guessed, which counts the guesses.
+    """
+
+    def read(found: list[str | Problem]) -> list[Record | Problem]:
+        return [
+            each if isinstance(each, Problem) else read_document(each, reading) for each in found
+        ]
+
+    threads = 1 if reading.encoding == GUESS else thread_count()
+    wanted = (
+        each for each in walk(folder, passed) if isinstance(each, Problem) or each.endswith(ending)
+    )
+    for some in mapped(read, iter(lambda: list(islice(wanted, FOLDER_FILES)), []), threads):
+        for each in some:
+            is_record = isinstance(each, Record)
+            yield each if is_record else replace(each, source=valid_name(folder))
 
 
 def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:

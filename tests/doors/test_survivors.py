@@ -32,7 +32,8 @@ KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 NULLS = st.sampled_from(["keep", "drop"])
 PORTIONS = (
     "simdb.deduplication.against.CLAIMED_ROWS",
-    "simdb.deduplication.within.STORED_ROWS",
+    "simdb.deduplication.within.TAKEN_ROWS",
+    "simdb.deduplication.by_database.STORED_DOCUMENTS",
     "simdb.cli.reading.intake.BATCH_DOCUMENTS",
     "simdb.cli.duplicates.arrangement.BATCH_DOCUMENTS",
 )

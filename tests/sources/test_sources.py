@@ -596,3 +596,19 @@ def test_guess_without_its_library_is_refused(monkeypatch):
 
     with pytest.raises(simdb.OptionError, match="pip install charset-normalizer"):
         known_encoding("guess")
+
+
+@pytest.mark.parametrize("size", [1, 3, 64])
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_files_of_a_folder_come_in_their_order_however_many_are_read_at_once(
+    tmp_path, monkeypatch, size, threads
+):
+    monkeypatch.setattr("simdb.sources.reading.FOLDER_FILES", size)
+    monkeypatch.setenv("SIMDB_THREADS", threads)
+    for at in range(10):
+        (tmp_path / f"{at}.txt").write_bytes(b"\xff" if at == 4 else b"text %d" % at)
+
+    records, problems = read(str(tmp_path))
+
+    assert [record.text for record in records] == [f"text {at}" for at in range(10) if at != 4]
+    assert [problem.where for problem in problems] == [str(tmp_path / "4.txt")]

@@ -7,7 +7,7 @@ was this run, on an earlier occasion, the document is kept again.
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import compress, count, repeat
+from itertools import compress, repeat
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import simdb
@@ -15,11 +15,10 @@ from simdb.cli.output.progress import Progress
 from simdb.engine.state.incoming import sketch_all
 from simdb.sketch.kinds import AnySketcher
 from simdb.sources.batch import Batch
-from simdb.sources.records import ID_BYTES_MAX, InputId
+from simdb.sources.names import REPORTED_NAMES, other_ids
+from simdb.sources.records import InputId
 from simdb.threads import thread_count
 from simdb.values import Id
-
-REPORTED_NAMES = 10
 
 Answer = TypeVar("Answer")
 
@@ -146,16 +145,7 @@ class UniqueIds:
 
 
 def _candidates(batch: Batch, at: int) -> Iterator[InputId]:
-    """Yield the id of a document and then, without end, alternatives for when it is taken."""
-    id, source, position = batch.ids[at], batch.sources[at], batch.positions[at]
-    yield id
-    base = f"{id}"
-    if position:
-        base = f"{source}:{position}:{id}"
-        short = f"{source}:{id}"
-        if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
-            base = short = f"{source}:{position}"
-        yield short
-        yield base
-    for number in count(2):
-        yield f"{base}#{number}"
+    """Yield the id of a document and then, without end, others for when it is taken."""
+    own = batch.ids[at]
+    yield own
+    yield from other_ids(own, batch.sources[at], int(batch.positions[at]))
