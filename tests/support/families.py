@@ -28,11 +28,16 @@ def texts(draw, most=40):
 def near_copies(draw):
     """Draw a text of one family, with a few changed words and perhaps others at its end."""
     family = draw(st.integers(0, len(SIZES) - 1))
-    words = [f"f{family}w{at}" for at in range(SIZES[family])]
     changes = st.tuples(st.integers(0, SIZES[family] - 1), st.integers(0, NEW_WORDS - 1))
-    for at, number in draw(st.lists(changes, max_size=4)):
+    return text_of(family, draw(st.lists(changes, max_size=4)), draw(st.integers(0, 3)))
+
+
+def text_of(family, changes, ends):
+    """Return the first text of a family with changes (place, number) and `ends` words more."""
+    words = [f"f{family}w{at}" for at in range(SIZES[family])]
+    for at, number in changes:
         words[at] = f"new{number}"
-    return " ".join([*words, *["end"] * draw(st.integers(0, 3))])
+    return " ".join([*words, *["end"] * ends])
 
 
 def survivors(texts, order, on_null="keep"):
