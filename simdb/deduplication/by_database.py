@@ -14,6 +14,7 @@ from simdb.choices import ErrorsName
 from simdb.clusters import Clusters
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.question import Question
+from simdb.engine.clusters.order import Places
 from simdb.engine.search.judge import ByOrdinal
 from simdb.engine.search.remembered import Remembered
 from simdb.options import Options
@@ -92,11 +93,12 @@ class ByDatabase:
             documents = ByOrdinal(
                 lambda places: texts(places.astype(np.int64)), remembered=Remembered()
             )
-        places: Any = "first"
+        keep: Any = "first"
         if order is not None:
             places = np.empty(len(order), np.uint32)
             places[order] = np.arange(len(order), dtype=np.uint32)
-        groups = self._find(places, documents)
+            keep = Places(places)
+        groups = self._find(keep, documents)
         leaders, others = _split(groups)
         similarities, distances = self._compared(leaders, others, documents)
         by_position = np.argsort(others)

@@ -4,6 +4,7 @@ The first member of a cluster in that order is the one that is kept; see `simdb.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,9 +25,16 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """An order that is known already, in place of a rule: the place of each ordinal, uint32[n]."""
+
+    of_each: U32
+
+
 def check_keep(keep: object, *, has_texts: bool) -> None:
     """Raise OptionError unless `keep` is a rule, and one that needs no texts where none are."""
-    if isinstance(keep, np.ndarray):
+    if isinstance(keep, Places):
         return
     rule = keeping.parse(keep)
     if rule.kind in keeping.BY_SIZE and not has_texts:
@@ -36,15 +44,15 @@ def check_keep(keep: object, *, has_texts: bool) -> None:
         )
 
 
-def places_by(state: State, keep: keeping.Keep | U32, judge: Judge | None) -> U32 | None:
+def places_by(state: State, keep: "keeping.Keep | Places", judge: Judge | None) -> U32 | None:
     """Return the place of every ordinal in the order by `keep`: uint32[next ordinal].
 
-    None for the order of insertion.  `keep` can be these places.  `judge` has the texts.  Raises
+    None for the order of insertion.  `keep` can be `Places`.  `judge` has the texts.  Raises
     OptionError if no live document has the field of a rule, InputError for values that cannot be
     compared with each other.
     """
-    if isinstance(keep, np.ndarray):
-        return keep
+    if isinstance(keep, Places):
+        return keep.of_each
     rule, count = keeping.parse(keep), state.next_ordinal
     if rule.kind == keeping.FIRST:
         return None
