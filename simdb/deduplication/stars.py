@@ -174,7 +174,11 @@ class _Rounds:
 
 def _pairs(left: U32, right: U32) -> U64:
     """Return each pair once, in ascending order, as one word."""
-    return np.unique(left.astype(np.uint64) << np.uint64(32) | right)
+    pairs = left.astype(np.uint64) << np.uint64(32) | right
+    pairs.sort()
+    is_first = np.ones(len(pairs), np.bool_)
+    np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
+    return pairs[is_first]
 
 
 def _among(members: U32, sizes: I64) -> U64:

@@ -18,6 +18,8 @@ from simdb.errors import InputError
 BLOCK_BYTES = 1 << 20
 # Reading and dropping so much takes as long as another call of the system.
 GAP_BYTES = 1 << 15
+# More than that is never read at once.
+SPARSE_BYTES = 1 << 24
 LINE_FEED = b"\n"
 
 I64 = npt.NDArray[np.int64]
@@ -79,6 +81,9 @@ def contents(lines: Lines) -> Iterator[bytes]:
 
     Raises InputError if the file is too short or cannot be read.
     """
+    if is_sparse(lines):
+        yield _each_read(lines)
+        return
     buffer = memoryview(bytearray(BLOCK_BYTES))
     for starts, stops in _blocks(lines.starts, lines.stops):
         first, size = starts[0], stops[-1] - starts[0]
@@ -92,6 +97,30 @@ def contents(lines: Lines) -> Iterator[bytes]:
             raise changed(lines.path)
         ranges = zip(starts, stops, strict=True)
         yield b"".join([buffer[start - first : stop - first] for start, stop in ranges])
+
+
+def is_sparse(lines: Lines) -> bool:
+    """Return whether the ranges are few and short, and far apart: then each is read alone."""
+    size = int((lines.stops - lines.starts).sum())
+    count = len(lines.starts)
+    spread = int(lines.stops[-1] - lines.starts[0]) if count else 0
+    return 0 < size <= SPARSE_BYTES and spread - size > GAP_BYTES * count
+
+
+def _each_read(lines: Lines) -> bytes:
+    """Return the lines, of which each range is read by one call."""
+    read, descriptor = os.pread, lines.descriptor
+    ranges = zip(lines.starts.tolist(), (lines.stops - lines.starts).tolist(), strict=True)
+    try:
+        parts = [read(descriptor, size, start) for start, size in ranges]
+    except OSError as error:
+        raise unreadable(lines.path, error) from error
+    missing = int((lines.stops - lines.starts).sum()) - sum(map(len, parts))
+    if missing == 1 and not parts[-1].endswith(LINE_FEED):
+        parts.append(LINE_FEED)
+    elif missing:
+        raise changed(lines.path)
+    return b"".join(parts)
 
 
 def _blocks(starts: I64, stops: I64) -> Iterator[tuple[list[int], list[int]]]:

@@ -101,6 +101,11 @@ def may_wait(stream: io.BufferedReader) -> bool:
     return isinstance(raw, io.FileIO) and not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
 
 
+def is_plain(stream: io.BufferedReader) -> bool:
+    """Return whether a stream has the bytes of a local file as they are."""
+    return isinstance(stream.raw, io.FileIO) and not may_wait(stream)
+
+
 def _opened_whole(path: str) -> io.BufferedReader:
     """Open a local or remote file; what is read of a local one is counted."""
     if is_remote(path):

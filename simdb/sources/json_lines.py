@@ -14,7 +14,14 @@ import numpy as np
 
 from simdb.errors import InputError
 from simdb.sources.batch import Found, batched
-from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained, is_wide, may_wait
+from simdb.sources.content import (
+    CONTENT_ERRORS,
+    DOCUMENT_BYTES_MAX,
+    explained,
+    is_plain,
+    is_wide,
+    may_wait,
+)
 from simdb.sources.id_column import with_ids
 from simdb.sources.json_columns import ColumnParser, Columns
 from simdb.sources.origins import NOWHERE, Origins
@@ -27,6 +34,8 @@ BLOCK_BYTES = 1 << 22
 WAITED_BYTES = 1 << 20
 # Lines of so many bytes are not tried again when they were refused together.
 REFUSED_BYTES = 1 << 14
+# A block of a plain file is read in so many pieces.
+PIECES = 4
 # After an error in the middle of a compressed file, no more than one piece before it is lost.
 PIECE_BYTES = 1 << 16
 
@@ -54,15 +63,19 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
     is_slow = may_wait(stream)
     # What a program writes is taken as it comes, and not some blocks ahead.
     size, threads = (WAITED_BYTES, 1) if is_slow else (BLOCK_BYTES, thread_count())
-    for block in mapped(lambda block: parsed(*block, parser), blocks(pieces, size), threads):
+    piece = size // PIECES if is_plain(stream) else PIECE_BYTES
+    every = blocks(pieces, size, piece)
+    for block in mapped(lambda block: parsed(*block, parser), every, threads):
         yield from lines.found(block)
 
 
-def blocks(source: Pieces, size_least: int) -> Iterator[tuple[int, bytes]]:
+def blocks(
+    source: Pieces, size_least: int, piece_bytes: int | None = None
+) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
 
-    A block has at least `size_least` bytes, but for the last.  Each line ends with a line feed,
-    which is added to the last line if it has none.
+    A block has at least `size_least` bytes, but for the last, and is read in pieces (None: of
+    PIECE_BYTES).  Each line ends with a line feed, which is added to the last line if it has none.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
@@ -73,7 +86,7 @@ def blocks(source: Pieces, size_least: int) -> Iterator[tuple[int, bytes]]:
     failure: Exception | None = None
     while True:
         try:
-            piece = source.read1(PIECE_BYTES)
+            piece = source.read1(piece_bytes or PIECE_BYTES)
         except CONTENT_ERRORS as error:
             piece, failure = b"", error
         if not piece:
