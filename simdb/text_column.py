@@ -61,6 +61,17 @@ class TextColumn(Sequence[str | bytes | None]):
         for address, length in zip(self.addresses.tolist(), self.lengths.tolist(), strict=True):
             yield ctypes.string_at(address, length) if length > 0 else b""
 
+    def memory(self) -> Iterator[Any]:
+        """Yield the UTF-8 of all texts, one after the other, where it is: buffers to be read."""
+        known = np.flatnonzero(self.lengths > 0)
+        starts, sizes = self.addresses[known], self.lengths[known]
+        stops = starts + sizes.astype(np.uint64)
+        # Texts that touch each other, as those of one Arrow array do, are one buffer.
+        firsts = np.flatnonzero(np.append(True, starts[1:] != stops[:-1])) if len(known) else known
+        lasts = np.append(firsts[1:], len(known)) - 1 if len(known) else known
+        for start, stop in zip(starts[firsts].tolist(), stops[lasts].tolist(), strict=True):
+            yield (ctypes.c_char * (stop - start)).from_address(start)
+
     def filled(self) -> "TextColumn":
         """Return the column with an empty text in place of each null."""
         return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners, self.is_binary)

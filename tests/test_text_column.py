@@ -1,9 +1,11 @@
 """Text columns: sequences of texts in memory of others."""
 
 import numpy as np
+import pyarrow
 import pytest
 
 import simdb
+from simdb.arrow_texts import text_column
 from simdb.text_column import TextColumn, joined
 
 MEMORY = np.frombuffer("red\u660egreen\xff".encode(), np.uint8)
@@ -44,3 +46,15 @@ def test_a_null_is_refused_with_its_position():
 
     with pytest.raises(simdb.InputError, match="document 12 is NoneType"):
         COLUMN[2:].check_known(10)
+
+
+@pytest.mark.parametrize("chosen", [slice(None), slice(1, 4), [4, 0, 1], [2], []])
+def test_memory_has_the_texts_one_after_the_other(chosen):
+    texts = ["one", "", "zwei \u00e4", None, "three"]
+    column = text_column(pyarrow.array(texts))
+    part = column[chosen] if isinstance(chosen, slice) else column.chosen(chosen)
+
+    found = b"".join(map(bytes, part.memory()))
+
+    assert found == b"".join((text or "").encode() for text in part)
+    assert len(list(column[:3].memory())) == 1

@@ -36,11 +36,13 @@ class TextSpool(Temporary):
     def add(self, texts: Sequence[str] | TextColumn) -> None:
         """Append texts, none of them a null."""
         if isinstance(texts, TextColumn):
-            contents = list(texts.contents())
+            lengths = np.maximum(texts.lengths, 0)
+            for part in texts.memory():
+                self._file.write(part)
         else:
             contents = [text.encode("utf-8", "surrogatepass") for text in texts]
-        lengths = np.fromiter(map(len, contents), np.int64, len(contents))
-        self._file.write(b"".join(contents))
+            lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+            self._file.write(b"".join(contents))
         ends = self._size + np.cumsum(lengths)
         self._ends.write(ends.tobytes())
         self._size = int(ends[-1]) if len(ends) else self._size

@@ -32,7 +32,7 @@ from simdb.sources.records import (
 )
 from simdb.text_column import TextColumn
 
-READ_ROWS = 1024
+READ_ROWS = 4096
 READ_BYTES = 1 << 20  # of each column at a time
 
 
@@ -54,6 +54,8 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
             columns = None if reading.has_fields else chosen
             position, counted = 1, 0
             for rows in file.iter_batches(READ_ROWS, columns=columns):
+                done = position - 1 + rows.num_rows
+                counted += _count_rows(path, done, file.metadata.num_rows, counted)
                 texts = None if reading.has_fields else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
                     yield from batched(_records(rows, reading, name, position))
@@ -67,7 +69,6 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                         sizes=texts.lengths,
                     )
                 position += rows.num_rows
-                counted += _count_rows(path, position - 1, file.metadata.num_rows, counted)
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
         yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")

@@ -82,24 +82,15 @@ class Intake:
         count = size = 0
         for each in self._found_some():
             self._look_at(each, sketch)
-            if not held and len(each) >= BATCH_DOCUMENTS // 4:
-                # Large batches are passed on as they are.
-                for start in range(0, len(each), BATCH_DOCUMENTS):
-                    yield self._counted(each.part(start, start + BATCH_DOCUMENTS))
-                continue
             held.append(each)
             count += len(each)
             size += int(each.sizes.sum())
-            if count < BATCH_DOCUMENTS and size < BATCH_BYTES:
-                continue
-            whole = joined(held)
-            full = count - count % BATCH_DOCUMENTS if size < BATCH_BYTES else count
-            for start in range(0, full, BATCH_DOCUMENTS):
-                yield self._counted(whole.part(start, min(start + BATCH_DOCUMENTS, full)))
-            held = [whole.part(full, count)]
-            count, size = len(held[0]), int(held[0].sizes.sum())
-        if count:
-            yield self._counted(joined(held))
+            if count >= BATCH_DOCUMENTS // 2 or size >= BATCH_BYTES:
+                # Nothing stays behind: what is left of a batch would keep the texts of all of it.
+                yield from self._cut(held)
+                held, count, size = [], 0, 0
+        if held:
+            yield from self._cut(held)
         for (source, _), alike in self._problems.items():
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
@@ -132,6 +123,12 @@ class Intake:
             raise InputError(
                 f"{what} had to be skipped, as reported above, so nothing was done or written"
             )
+
+    def _cut(self, held: list[Batch]) -> Iterator[Batch]:
+        """Yield batches as one, in parts of at most `BATCH_DOCUMENTS` documents."""
+        whole = joined(held)
+        for start in range(0, len(whole), BATCH_DOCUMENTS):
+            yield self._counted(whole.part(start, start + BATCH_DOCUMENTS))
 
     def _counted(self, batch: Batch) -> Batch:
         self.documents += len(batch)
