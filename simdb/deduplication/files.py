@@ -27,7 +27,7 @@ from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, header_of, read_sources
-from simdb.sources.records import NO_TEXT, Problem, Reading, valid_name
+from simdb.sources.records import Problem, Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 from simdb.values import object_array
 
@@ -80,7 +80,9 @@ def deduplicate_files(
         origins = held.enter_context(Origins())
         reading = Reading(
             id_field=USUAL_ID if id is None else id, text_field=text, errors=question.errors,
-            has_fields=bool(rule.field), has_lines=True, on_null=on_null, has_absent=True,
+            has_fields=bool(rule.field), has_lines=True, has_absent=True,
+            # What is dropped is read as what is kept: it matches nothing, and has its place.
+            on_null=KEEP if on_null == DROP else on_null,
             origins=origins,
         )  # fmt: skip
         files = _Files(sources, reading)
@@ -108,9 +110,11 @@ def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict
     check_sources(sources, text)
     records = []
     for batch in _Files(sources, reading).batches():
-        columns = batch.ids, batch.texts, batch.fields or [None] * len(batch)
-        for own, content, fields in zip(*columns, strict=True):
-            records.append({**(fields or {}), reading.id_field: own, text: content})
+        nulls = [False] * len(batch) if batch.nulls is None else batch.nulls.tolist()
+        columns = batch.ids, batch.texts, nulls, batch.fields or [None] * len(batch)
+        for own, content, is_null, fields in zip(*columns, strict=True):
+            found = None if is_null else content
+            records.append({**(fields or {}), reading.id_field: own, text: found})
     return records, reading.id_field
 
 
@@ -119,22 +123,27 @@ class _Files:
 
     def __init__(self, sources: Paths, reading: Reading) -> None:
         self.sources, self.reading = sources, reading
-        self.count = self.null_count = 0
+        self.count = 0
+        self._nulls: list[npt.NDArray[np.bool_]] = []
+
+    @property
+    def nulls(self) -> npt.NDArray[np.bool_]:
+        """Which of the documents so far have no text: bool[n]."""
+        return np.concatenate([np.empty(0, np.bool_), *self._nulls])
 
     def batches(self) -> Iterator[Batch]:
         """Yield all documents; InputError for the first that is none."""
         AMOUNT.begin()
-        for each in read_sources(self.sources, self.reading):
-            if isinstance(each, Problem):
-                if each.reason.startswith(NO_TEXT) and self.reading.on_null == DROP:
-                    self.null_count += 1
-                    continue
-                reason = each.reason
-                for word, own in IN_PYTHON.items():
-                    reason = reason.replace(word, own)
-                raise InputError(f"{each.where}: {reason}")
-            self.count += len(each)
-            yield each
+        try:
+            for each in read_sources(self.sources, self.reading):
+                if isinstance(each, Problem):
+                    raise InputError(f"{each.where}: {each.reason}")
+                self.count += len(each)
+                none = np.zeros(len(each), np.bool_)
+                self._nulls.append(none if each.nulls is None else each.nulls)
+                yield each
+        except InputError as error:
+            raise InputError(_in_python(str(error))) from error
 
     def survivors(self, target: Any) -> Survivors:
         """Return what fills a target with documents."""
@@ -146,6 +155,13 @@ class _Files:
         for source in sources:
             columns.update(dict.fromkeys(header_of(source, self.reading)))
         return list(columns) or [self.reading.id_field, self.reading.text_field]
+
+
+def _in_python(message: str) -> str:
+    """Return a message of a reader with the words of Python."""
+    for word, own in IN_PYTHON.items():
+        message = message.replace(word, own)
+    return message
 
 
 class Kept:
@@ -186,13 +202,15 @@ def _result(
 ) -> Deduplicated:
     kept = np.ones(files.count, np.bool_)
     kept[decided.removed] = False
+    if on_null == DROP:
+        kept &= ~files.nulls
     offsets, members, _ = decided.groups(run.order)
     name = run.names.of
     survivors = Kept(files, run, kept, held)
     return Deduplicated(
         survivors=survivors, kept=kept,
         groups=Clusters(offsets, object_array(name(members)), decided.verification),
-        null_count=files.null_count, on_null=on_null,
+        null_count=int(np.count_nonzero(files.nulls)), on_null=on_null,
         removed_ids=object_array(name(decided.removed)),
         representatives=object_array(name(decided.leaders)), similarities=decided.similarities,
         verification=decided.verification,

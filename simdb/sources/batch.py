@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from simdb.errors import InputError
 from simdb.sources.origins import NOWHERE
-from simdb.sources.records import InputId, Problem, Record, place
+from simdb.sources.records import ABSENT, NO_TEXT, InputId, Problem, Record, place
 from simdb.text_column import TextColumn
 from simdb.text_column import joined as joined_columns
 
@@ -21,6 +22,7 @@ from simdb.text_column import joined as joined_columns
 COLLECTED_RECORDS = 1024
 COLLECTED_BYTES = 1 << 22
 
+Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 Value = TypeVar("Value")
 # A column is valid UTF-8 without nulls.
@@ -34,6 +36,8 @@ class Batch:
     `lines` and `fields` are None if `Reading` did not ask for them.  `origins`: where the lines of
     the documents can be read again, see `Origins`; None if none of them can.  A document with an
     origin needs no line.  A row of a Parquet file has none: its position says which row it is.
+    `nulls` bool[n]: which documents have no text; None if all have one.  `lack`: the reason, if no
+    document has the field with the text; otherwise empty.
     """
 
     ids: list[InputId]
@@ -44,6 +48,8 @@ class Batch:
     lines: list[bytes | None] | list[bytes] | None = None
     fields: list[dict[str, Any] | None] | None = None
     origins: I64 | None = None
+    nulls: Bools | None = None
+    lack: str = ""
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -86,6 +92,8 @@ class Batch:
             lines=None if self.lines is None else change(self.lines),
             fields=None if self.fields is None else change(self.fields),
             origins=None if self.origins is None else change(self.origins),
+            nulls=None if self.nulls is None else change(self.nulls),
+            lack=self.lack,
         )
 
 
@@ -102,6 +110,8 @@ def batch_of(records: Sequence[Record]) -> Batch:
         sizes=np.array([record.size_bytes for record in records], np.int64),
         lines=_known([record.line for record in records]),
         fields=_known([record.fields for record in records]),
+        nulls=_some(np.array([record.is_null for record in records], np.bool_)),
+        lack=records[0].lack if all(record.lack for record in records) else "",
     )
 
 
@@ -148,7 +158,29 @@ def joined(batches: Sequence[Batch]) -> Batch:
         lines=_known(_chained(each.lines or [None] * len(each) for each in batches)),
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
         origins=_joined_origins(batches),
+        nulls=_joined_nulls(batches),
+        lack=batches[0].lack if all(each.lack for each in batches) else "",
     )
+
+
+def checked(found: Found) -> Found:
+    """Yield what readers found; InputError at the end if no record at all has a text field.
+
+    Then the name of the field is wrong, and its records are no records without a text.
+    """
+    lack, has_field = "", False
+    for each in found:
+        if isinstance(each, Batch):
+            has_field = has_field or (len(each) > 0 and not each.lack)
+            if each.lack and not lack:
+                lack = f"{each.where(0)}: {each.lack}"
+        elif each.reason.startswith(ABSENT):
+            lack = lack or f"{each.where}: {each.reason.removeprefix(ABSENT)}"
+        else:
+            has_field = has_field or each.reason.startswith(NO_TEXT)
+        yield each
+    if lack and not has_field:
+        raise InputError(lack)
 
 
 def _joined_texts(parts: list[Texts]) -> Texts:
@@ -158,6 +190,19 @@ def _joined_texts(parts: list[Texts]) -> Texts:
     if not columns:
         return list(chain.from_iterable(part for part in parts if isinstance(part, list)))
     return [text for part in parts for text in part if isinstance(text, str)]
+
+
+def _joined_nulls(batches: Sequence[Batch]) -> Bools | None:
+    """Return the nulls of all batches, None if there are none."""
+    if all(each.nulls is None for each in batches):
+        return None
+    return np.concatenate(
+        [np.zeros(len(each), np.bool_) if each.nulls is None else each.nulls for each in batches]
+    )
+
+
+def _some(nulls: Bools) -> Bools | None:
+    return nulls if nulls.any() else None
 
 
 def _joined_origins(batches: Sequence[Batch]) -> I64 | None:

@@ -6,7 +6,7 @@ The usual ids, all of one type and short, need no check one by one.
 from typing import Any
 
 from simdb.errors import InputError
-from simdb.sources.batch import I64, Batch, Found, Texts
+from simdb.sources.batch import I64, Batch, Bools, Found, Texts
 from simdb.sources.records import ID_BYTES_MAX, InputId, Problem, Reading, make_id, place
 
 # Shorter ids are not too long, however many bytes a character takes.
@@ -24,6 +24,7 @@ def with_ids(
     sizes: I64,
     lines: list[bytes] | None = None,
     origins: I64 | None = None,
+    nulls: Bools | None = None,
 ) -> Found:
     """Yield records of the source `name`, at least one, with a problem for each bad id.
 
@@ -41,6 +42,7 @@ def with_ids(
         sizes=sizes,
         lines=lines,
         origins=origins,
+        nulls=nulls,
     )
     start = 0
     for at, reason in problems:

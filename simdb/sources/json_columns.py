@@ -22,6 +22,7 @@ from simdb.text_column import TextColumn
 LINE_FEED, RETURN, OPENING, CLOSING = b"\n\r{}"
 PURPOSE = "reading JSON lines"
 
+Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
 
@@ -31,6 +32,7 @@ class Columns(NamedTuple):
     ids: list[Any]
     texts: TextColumn
     sizes: I64  # with the line feed
+    nulls: Bools | None  # which lines have no text, None if all have one
 
 
 class ColumnParser:
@@ -48,7 +50,7 @@ class ColumnParser:
     def parse(self, block: bytes) -> Columns | None:
         """Return the columns of a block; None if it must be read record by record.
 
-        Each line has a text, or a null that is kept, and ends with a line feed.
+        Each line ends with a line feed, and has a text or a null that is kept; one has a text.
         """
         sizes = _sizes(block)
         if sizes is None or not kernel.is_utf8(block) or has_number(block):
@@ -58,13 +60,14 @@ class ColumnParser:
             return None
         texts = text_column(table.column(self._text))
         assert texts is not None, "the schema says so"
-        is_null = texts.lengths < 0
-        if is_null.any():
-            # pyarrow does not tell a null from a field that is not there.
-            if not self._keeps_nulls:
-                return None
-            texts = texts.filled()
-        return Columns(listed(table.column(self._id)) or [], texts, sizes)
+        nulls = texts.lengths < 0
+        has_nulls = bool(nulls.any())
+        # pyarrow does not tell a null from a field that is not there.
+        if has_nulls and (not self._keeps_nulls or nulls.all()):
+            return None
+        texts = texts.filled() if has_nulls else texts
+        ids = listed(table.column(self._id)) or []
+        return Columns(ids, texts, sizes, nulls if has_nulls else None)
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` lines with line feeds; None unless each line has one."""

@@ -211,6 +211,7 @@ class _Lines:
             positions=np.arange(self._first, self._first + count),
             texts=columns.texts,
             sizes=columns.sizes,
+            nulls=columns.nulls,
             lines=content.split(b"\n")[:-1] if has_lines else None,
             origins=origin + np.cumsum(columns.sizes) - columns.sizes if is_again else None,
         )

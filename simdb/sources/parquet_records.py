@@ -65,8 +65,9 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                         reading,
                         name=name,
                         positions=np.arange(position, position + len(texts)),
-                        texts=texts,
-                        sizes=texts.lengths,
+                        texts=texts.filled(),
+                        sizes=np.maximum(texts.lengths, 0),
+                        nulls=texts.lengths < 0 if (texts.lengths < 0).any() else None,
                     )
                 position += rows.num_rows
     except arrow.ArrowException as error:
@@ -84,7 +85,7 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
 
 
 def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
-    """Return the column with the texts; None if rows must be looked at one by one."""
+    """Return the column with the texts and nulls; None if rows must be looked at one by one."""
     if len(set(rows.schema.names)) < rows.num_columns:
         return None
     array = rows.column(reading.text_field)
@@ -97,7 +98,7 @@ def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
         array.validate(full=True)
     except arrow.ArrowException:
         return None
-    return column.filled()
+    return column
 
 
 def _ids(rows: Any, reading: Reading) -> list[Any]:

@@ -13,7 +13,7 @@ from itertools import islice
 from simdb.errors import InputError
 from simdb.outputs.rows import as_line
 from simdb.sources.amount import AMOUNT
-from simdb.sources.batch import Found, batched
+from simdb.sources.batch import Found, batched, checked
 from simdb.sources.content import (
     CONTENT_ERRORS,
     STANDARD_INPUT,
@@ -64,8 +64,14 @@ def read_sources(
     """Yield all records of all sources in order, each file once.
 
     A source can be a pattern.  Files and folders in `excluded` are left out when a folder is read.
-    If there are several threads, one reads a little ahead.
+    If there are several threads, one reads a little ahead.  Raises InputError at the end if records
+    without the field with the text were taken for nulls, and no record has the field.
     """
+    return checked(_all_sources(sources, reading, excluded))
+
+
+def _all_sources(sources: Collection[str], reading: Reading, excluded: Collection[str]) -> Found:
+    """Yield what `read_sources` does."""
     every = expanded(sources)
     AMOUNT.expect(every)
     threads = thread_count()

@@ -18,6 +18,7 @@ ID_BYTES_MAX = 1023
 NAMED_FIELDS = 8
 NO_FIELD = "no field"
 NO_TEXT = "null instead of a text"
+ABSENT = f"{NO_TEXT}: "  # before the reason of a record without the field, where that is a null
 # What becomes of records without a text; without one of these words they are problems.
 SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -64,7 +65,8 @@ class Record:
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
     `line`: its line for -o, see `Reading`: the record as it was read, without a line feed.
     `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
-    ask for them.
+    ask for them.  `is_null`: the record has no text, and the empty one is in its place; `lack` then
+    says that the field is not there.
     """
 
     id: InputId
@@ -74,6 +76,8 @@ class Record:
     size_bytes: int
     line: bytes | None = None
     fields: dict[str, Any] | None = None
+    is_null: bool = False
+    lack: str = ""
 
     @property
     def where(self) -> str:
@@ -108,7 +112,14 @@ def make_record(
     """
     if not isinstance(value, dict):
         raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
-    text = _text(value, reading)
+    content = value.get(reading.text_field)
+    lack = "" if reading.text_field in value else _lack(value, reading)
+    is_null = content is None and bool(reading.on_null) and (reading.has_absent or not lack)
+    if is_null and reading.on_null != KEEP:
+        raise _null_error(reading, lack)
+    if lack and not is_null:
+        raise InputError(lack)
+    text = "" if is_null else _text(content, reading)
     id = make_id(value.get(reading.id_field), reading, place(source, position))
     written = None
     if reading.has_lines:
@@ -123,6 +134,8 @@ def make_record(
         size_bytes=size_bytes,
         line=written,
         fields=fields if reading.has_fields else None,
+        is_null=is_null,
+        lack=lack,
     )
 
 
@@ -163,22 +176,21 @@ def check_id(id: InputId) -> None:
         raise InputError(f"the id {id[:40]!r}... is longer than {ID_BYTES_MAX} bytes; shorten it")
 
 
-def _text(value: dict[str, Any], reading: Reading) -> str:
+def _lack(value: dict[str, Any], reading: Reading) -> str:
+    return (
+        f"{NO_FIELD} {reading.text_field!r}; use --text-field to name the field with the text"
+        f" (found: {_names(value)})"
+    )
+
+
+def _null_error(reading: Reading, lack: str) -> InputError:
+    """Return the error for a record without a text; `lack`: why there is no field, if so."""
+    what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {reading.text_field!r}"
+    return InputError(f"{what}; --on-null keep keeps such records, --on-null drop leaves them out")
+
+
+def _text(text: Any, reading: Reading) -> str:
     name = reading.text_field
-    is_null = value.get(name) is None and (name in value or reading.has_absent)
-    if reading.on_null and is_null:
-        if reading.on_null == KEEP:
-            return ""
-        raise InputError(
-            f"{NO_TEXT} in the field {name!r}; --on-null keep keeps such records, --on-null"
-            " drop leaves them out"
-        )
-    if name not in value:
-        raise InputError(
-            f"{NO_FIELD} {name!r}; use --text-field to name the field with the text"
-            f" (found: {_names(value)})"
-        )
-    text = value[name]
     if isinstance(text, bytes):
         text = text.decode(reading.encoding, reading.errors)
     if not isinstance(text, str):

@@ -70,3 +70,28 @@ def test_the_nulls_of_parquet_are_kept_in_their_rows(simdb_run):
 
     assert ran.code == 0, ran.notes
     assert parquet.read_table("k.parquet").to_pylist() == table.to_pylist()[:2]
+
+
+@pytest.mark.parametrize("word", ["keep", "drop"])
+@pytest.mark.parametrize("options", [[], ["--db", "d"]])
+def test_a_field_that_no_record_has_is_an_error_and_nothing_is_written(
+    simdb_run, write_lines, word, options
+):
+    write_lines("a.jsonl", *RECORDS)
+
+    ran = simdb_run(
+        "dedup", "a.jsonl", "-o", "k.jsonl", "--text-field", "body", "--on-null", word, *options
+    )
+
+    assert ran.code == 2
+    assert "a.jsonl:1: no field 'body'; use --text-field to name" in ran.notes
+    assert not Path("k.jsonl").exists()
+
+
+def test_records_without_any_text_are_kept(simdb_run, write_lines):
+    write_lines("a.jsonl", *RECORDS[1:3] * 3)
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", "--on-null", "keep")
+
+    assert ran.code == 0, ran.notes
+    assert kept_ids() == ["b", "c"] * 3

@@ -199,6 +199,27 @@ def test_the_command_line_keeps_what_a_double_loop_keeps(
     assert stays - removed == set(wanted)
 
 
+@given(given=texts(), keep=KEEPS, on_null=NULLS, ending=st.sampled_from(sorted(FILES)))
+@example(given=[*chain(), None, "", None], keep="first", on_null="drop", ending="jsonl")
+@example(given=[None, None], keep="first", on_null="drop", ending="jsonl")
+@SOME
+def test_files_keep_what_a_double_loop_keeps(new_folder, given, keep, on_null, ending):
+    given = ["" if text is None and ending == "csv" else text for text in given]
+    wanted = survivors(given, order_of(given, keep), on_null)
+    folder = new_folder()
+    FILES[ending](folder / f"a.{ending}", given)
+
+    found = [
+        simdb.deduplicate(
+            folder / f"a.{ending}", keep=keep, on_null=on_null, recall=1.0, db=db, threads=threads
+        )
+        for db, threads in [(None, 1), (None, 3), (folder / "db", 3), (folder / "db", 1)]
+    ]
+
+    assert [each.kept.tolist() for each in found] == [wanted] * 4
+    assert [each.null_count for each in found] == [given.count(None)] * 4
+
+
 @given(given=texts())
 @SOME
 def test_crawls_and_claims_keep_what_estimates_keep(given):
