@@ -152,7 +152,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "pairs": ("find_all", {"search": BY_PLAN, "where": BY_ROWS}),
     "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
     "drop_duplicates": ("deduplicate", {
-        "data": "df", "db": "one job sees all rows", "run": "names a run for db=",
+        "data": "df", "db": "one job sees all rows", "run": "there is no database",
         "options": "nothing is stored", "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {
