@@ -32,7 +32,7 @@ class Referee:
         self._first = next_ordinal
         self._texts_before = judge.texts
         self._places = np.empty(0, np.int64)
-        self._judge = judge.over(self._texts)
+        self._judge = judge
 
     @property
     def counts(self) -> Verification:
@@ -56,7 +56,13 @@ class Referee:
         queries, undecided = rows.queries, self._first + len(self.stored)
         left = (queries + undecided).astype(np.uint32)
         right = rows.ordinals + np.uint32(undecided if is_inside else 0)
-        known = self._judge.measured(state, Couples(left, right, rows.distances, rows.similarities))
+        couples = Couples(left, right, rows.distances, rows.similarities)
+        try:
+            known = self._judge.over(self._texts).measured(state, couples)
+        finally:
+            # Else both would keep each other, and the texts of the call, until Python looks for
+            # such circles.
+            self._judge.over(self._texts_before)
         rows = Rows(rows.offsets, rows.ordinals, rows.distances, known.similarities)
         chosen = np.flatnonzero(known.similarities >= np.float32(self._judge.least))
         far = -known.similarities[chosen]
