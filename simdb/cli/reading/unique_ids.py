@@ -5,9 +5,9 @@ earlier run stored with the same id and fingerprint counts as seen, and is not s
 was this run, on an earlier occasion, the document is kept again.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from itertools import compress, repeat
+from itertools import compress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import simdb
@@ -58,17 +58,17 @@ class UniqueIds:
         self,
         progress: Progress,
         sketcher: AnySketcher,
-        before: simdb.Snapshot | None = None,
-        earlier: Earlier | None = None,
+        before: simdb.Snapshot,
+        earlier: Earlier,
     ) -> None:
-        """`before`: the documents of earlier runs, made by `sketcher`; None without --db.
+        """`before`: the documents of earlier runs, made by `sketcher`.
 
         `earlier`: what this run did before.
         """
         self._progress = progress
         self._sketcher = sketcher
         self._before = before
-        self._earlier = earlier if earlier is not None and earlier.is_known else None
+        self._earlier = earlier if earlier.is_known else None
         self.renamed = 0
         self.seen = 0
 
@@ -96,19 +96,16 @@ class UniqueIds:
         rows: dict[int, dict[str, Any]] = {}
         kept: list[int] = []
         given: set[InputId] = set()
-        bits: Iterable[int] = repeat(0)
-        stored: dict[InputId, int] = {}
-        if self._before is not None:
-            bits = sketch_all(
-                self._sketcher, batch.texts, len(batch), errors="strict", threads=thread_count(),
-                progress=None,
-            ).bits.tolist()  # fmt: skip
-            stored = self._stored_bits(batch.ids)
+        bits = sketch_all(
+            self._sketcher, batch.texts, len(batch), errors="strict", threads=thread_count(),
+            progress=None,
+        ).bits.tolist()  # fmt: skip
+        stored = self._stored_bits(batch.ids)
         taken: dict[InputId, int] = {}  # the position of the document that has the id
-        for at, own in zip(range(len(batch)), bits, strict=False):
+        for at, own in enumerate(bits):
             for id in _candidates(batch, at):
                 found = stored.get(id) if id == batch.ids[at] else self._stored_bits([id]).get(id)
-                is_stored = self._before is not None and found == own
+                is_stored = found == own
                 if is_stored and earlier is not None and earlier.take(id):
                     kept.append(at)
                     break
@@ -129,8 +126,6 @@ class UniqueIds:
 
     def _stored_bits(self, ids: Sequence[InputId]) -> dict[InputId, int]:
         """Return the fingerprint of each document with one of `ids` that an earlier run stored."""
-        if self._before is None:
-            return {}
         is_stored, bits = self._before.bits_many(ids)
         return dict(zip(compress(ids, is_stored), bits[is_stored].tolist(), strict=True))
 
