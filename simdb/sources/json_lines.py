@@ -62,7 +62,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
     lines = _Lines(name, reading, encoding, origins)
     is_slow = may_wait(stream)
     # What a program writes is taken as it comes, and not some blocks ahead.
-    size, threads = (WAITED_BYTES, 1) if is_slow else (BLOCK_BYTES, thread_count())
+    size, threads = (WAITED_BYTES, 1) if is_slow else (BLOCK_BYTES, thread_count(reading.threads))
     piece = size // PIECES if is_plain(stream) else PIECE_BYTES
     every = blocks(pieces, size, piece)
     for block in mapped(lambda block: parsed(*block, parser), every, threads):

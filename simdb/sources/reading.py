@@ -74,7 +74,7 @@ def _all_sources(sources: Collection[str], reading: Reading, excluded: Collectio
     """Yield what `read_sources` does."""
     every = expanded(sources)
     AMOUNT.expect(every)
-    threads = thread_count()
+    threads = thread_count(reading.threads)
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
     for source in every:
@@ -139,7 +139,7 @@ def read_folder(
             each if isinstance(each, Problem) else read_document(each, reading) for each in found
         ]
 
-    threads = 1 if reading.encoding == GUESS else thread_count()
+    threads = 1 if reading.encoding == GUESS else thread_count(reading.threads)
     wanted = (
         each for each in walk(folder, passed) if isinstance(each, Problem) or each.endswith(ending)
     )

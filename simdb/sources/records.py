@@ -34,7 +34,7 @@ class Reading:
     file never has a line.  `has_fields`: records have their other fields.  `on_null`: one of
     `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
     `NO_TEXT`.  `has_absent`: records without the field count as nulls, too.  `origins` takes the
-    lines that can be read again; None if none will be.
+    lines that can be read again; None if none will be.  `threads`: see `thread_count`.
     """
 
     encoding: str = "utf-8-sig"
@@ -48,6 +48,7 @@ class Reading:
     on_null: str = ""
     has_absent: bool = False
     origins: Origins | None = None
+    threads: int | None = None
 
     @property
     def stream_errors(self) -> str:

@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 from pathlib import Path
+from threading import Thread
 
 import pyarrow
 import pyarrow.csv
@@ -153,3 +154,22 @@ def test_a_file_that_changed_is_not_written(tmp_path):
     with pytest.raises(simdb.InputError, match="was changed while it was read"):
         found.write(tmp_path / "k.jsonl")
     assert not (tmp_path / "k.jsonl").exists()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, monkeypatch, threads):
+    monkeypatch.setattr("simdb.sources.json_lines.BLOCK_BYTES", 1000)
+    begun = []
+
+    class Counted(Thread):
+        def start(self):
+            begun.append(self)
+            super().start()
+
+    monkeypatch.setattr("simdb.threads.Thread", Counted)
+    write(tmp_path / "a.jsonl", RECORDS)
+
+    found = simdb.deduplicate(tmp_path / "a.jsonl", threads=threads)
+
+    assert bool(begun) == (threads > 1)
+    assert found.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
