@@ -136,8 +136,8 @@ FOLDERS = {
         "parquet_records", "table_records", "reading", "read_again", "names", "preference",
     ],
     "deduplication": [
-        "minima", "stars", "comparing", "decided", "alike", "texts", "rows", "result", "question",
-        "by_database", "within", "run", "files",
+        "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
+        "question", "alike", "by_database", "within", "run", "files",
         "repeat", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],

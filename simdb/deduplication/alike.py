@@ -1,7 +1,8 @@
-"""Alike: which documents of one run stay, where texts decide, without a database.
+"""Alike: which documents of one run stay, without a database.
 
-Minima in bands say which documents may be alike, and their texts decide.  Documents are kept as
-arrays: their minima, and what becomes of each; the texts are asked for where they are.
+Minima in bands say which documents may be alike, and their texts, or sketches of them, decide.
+Documents are kept as arrays: their minima, and what becomes of each; the texts are asked for where
+they are.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import share
 from simdb.choices import ErrorsName
 from simdb.deduplication.comparing import Comparing
 from simdb.deduplication.decided import I64, Decided, Texts
+from simdb.deduplication.measures import ByEstimates, ByTexts, Measure
 from simdb.deduplication.minima import (
     SAMPLED_MINIMA,
     Minima,
@@ -22,37 +23,28 @@ from simdb.deduplication.minima import (
     banding_for,
     signer_of,
 )
+from simdb.deduplication.question import Question
 from simdb.deduplication.stars import find_stars
-from simdb.index.banding import Banding
+from simdb.index.banding import Background, Banding
 from simdb.options import Options
 from simdb.sketch.exact_similarity import JACCARD, ExactSimilarity
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.packages import take_resources
 from simdb.threads import mapped
-from simdb.verification import Verification
 
 Bools = npt.NDArray[np.bool_]
 
 
 class Alike:
-    """The documents of one run, in the order in which they are added; `with` frees them.
+    """The documents of one run, in the order in which they are added; `with` frees them."""
 
-    `least`: the exact similarity of documents that are alike.
-    """
-
-    def __init__(
-        self, options: Options, similarity: float | None, recall: float | None, threads: int
-    ) -> None:
-        """Take features as `options` says; a `similarity` of None means its threshold."""
-        for name, value in (("similarity", similarity), ("recall", recall)):
-            if value is not None:
-                share(name, value)
-        self._sketch = options.sketch
+    def __init__(self, options: Options, question: Question) -> None:
+        """Take features as `options` says, and decide by `question`."""
+        self._options, self._question, self._threads = options, question, question.threads
         self._resources = take_resources(options.sketch)
         self._allowed = tuple(filter(None, [options.sketch.tokeniser]))
         self._exact = ExactSimilarity(options.sketch, self._resources, self._allowed)
-        self.least = self._exact.least(options.similarity) if similarity is None else similarity
-        self._recall, self._threads = recall, threads
+        self._measure = self._measure_of(question)
         self._minima: Minima | None = None
 
     def __enter__(self) -> "Alike":
@@ -67,12 +59,17 @@ class Alike:
     @property
     def sketcher(self) -> AnySketcher:
         """What makes sketches of the same features."""
-        return sketcher_of(self._sketch, self._resources, self._allowed)
+        return sketcher_of(self._options.sketch, self._resources, self._allowed)
 
     @property
     def is_possible(self) -> bool:
-        """Whether minima find the candidates: if the similarity is that of Jaccard, and not low."""
+        """Whether minima find the candidates: if the similarity is that of sets, and not low."""
         return self._exact.measure == JACCARD and self._banding(1.0) is not None
+
+    @property
+    def needs_texts(self) -> bool:
+        """True: `decide` asks for the texts of candidates."""
+        return True
 
     @property
     def way(self) -> str:
@@ -99,8 +96,9 @@ class Alike:
             # The bands are chosen by the first part, so it waits for nobody.
             if self._minima is None:
                 self._minima = Minima(
-                    self._sketch, self._chosen(first, count()), self._resources, self._allowed
-                )
+                    self._options.sketch, self._chosen(first, count()), self._resources,
+                    self._allowed,
+                )  # fmt: skip
             yield self._added(self._minima.sign(first, errors=errors))
             break
         minima = self._minima
@@ -115,36 +113,45 @@ class Alike:
         `order` int64[k]: their positions, those to be preferred first; None for the order in which
         they were added.  `texts` returns the texts at some positions.
         """
-        minima = self._minima
+        minima, measure = self._minima, self._measure
         if minima is None:
             nothing = np.empty(0, np.int64)
-            counts = Verification(self._exact.measure, self.least)
-            return Decided(nothing, nothing, np.empty(0, np.float32), None, counts)
+            return Decided(nothing, nothing, np.empty(0, np.float32), None, measure.counts)
         buckets = minima.buckets(order, self._threads)
-        compare = Comparing(self._exact, self.least, minima.rows(), texts, order, self._threads)
+        measure.begin(len(minima), texts, self._threads)
+        compare = Comparing(measure, minima.rows(), order, self._threads)
         count = len(minima) if order is None else len(order)
-        stars = find_stars(buckets, count, self.least, compare)
+        stars = find_stars(buckets, count, measure.least, compare)
         removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
-        if order is None:
-            return Decided(removed, leaders, stars.similarities, None, compare.counts)
-        removed, leaders = order[removed], order[leaders]
-        by_position = np.argsort(removed)
-        return Decided(
-            removed[by_position], leaders[by_position], stars.similarities[by_position], None,
-            compare.counts,
-        )  # fmt: skip
+        similarities = stars.similarities
+        if order is not None:
+            removed, leaders = order[removed], order[leaders]
+            by_position = np.argsort(removed)
+            removed, leaders = removed[by_position], leaders[by_position]
+            similarities = similarities[by_position]
+        distances = measure.distances(removed, leaders)
+        return Decided(removed, leaders, similarities, distances, measure.counts)
 
     def _added(self, signed: Signed) -> int:
         assert self._minima is not None, "the first part has made it"
         self._minima.add(signed)
         return len(self._minima)
 
+    def _measure_of(self, question: Question) -> Measure:
+        """Return how pairs are measured."""
+        similarity, recall = question.similarity, question.recall
+        if not question.is_exact:
+            return ByEstimates(self._options, self.sketcher, similarity, recall)
+        least = self._exact.least(self._options.similarity) if similarity is None else similarity
+        return ByTexts(self._exact, least, recall)
+
     def _chosen(self, texts: Any, count: float) -> Banding:
         """Return the bands for some documents that begin with `texts`."""
-        signer = signer_of(self._sketch, SAMPLED_MINIMA, self._resources, self._allowed)
-        found = banding_for(self.least, count, self._recall, background_in(texts, signer))
+        sketch = self._options.sketch
+        signer = signer_of(sketch, SAMPLED_MINIMA, self._resources, self._allowed)
+        found = self._banding(count, background_in(texts, signer))
         assert found is not None, "it is possible"
         return found
 
-    def _banding(self, count: float) -> Banding | None:
-        return banding_for(self.least, count, self._recall)
+    def _banding(self, count: float, background: Background | None = None) -> Banding | None:
+        return banding_for(self._measure.alike, count, self._measure.recall, background)

@@ -1,6 +1,6 @@
 """By database: which documents of one run stay, by a search in a temporary database.
 
-It finds what minima do not: estimates decide, chains of documents are groups, features weigh.
+It finds what minima do not: chains of documents are groups, features weigh, distances decide.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,6 +52,11 @@ class ByDatabase:
     def sketcher(self) -> AnySketcher:
         """What makes the sketches."""
         return self._database.sketcher
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether `decide` asks for texts."""
+        return self._question.is_exact
 
     @property
     def way(self) -> str:

@@ -1,24 +1,19 @@
-"""Comparing: decides by their texts which candidates match.
+"""Comparing: measures candidates, after their minima have told most that share a band by chance.
 
-Most candidates that share a band by chance are told from matches by their minima, so that only the
-texts of those that may match are read.
+Only the texts of those that may match are read.
 """
 
-from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.deduplication.measures import Measure
 from simdb.deduplication.minima import COMPARED_MINIMA
-from simdb.sketch.exact_pairs import ExactPairs
-from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.threads import mapped
-from simdb.verification import Verification
 
-# A pair that matches agrees in fewer minima than this many standard deviations below the mean once
+# A pair that is alike agrees in fewer minima than this many standard deviations below the mean once
 # in a million times.
 DEVIATIONS = 4.8
 CHANCE = 1 / 256  # that two minima of 8 bits are equal though those of 32 bits differ
@@ -32,27 +27,16 @@ F32 = npt.NDArray[np.float32]
 
 
 class Comparing:
-    """Compares documents, given by their places in an order; `counts` says what was decided."""
+    """Compares documents, given by their places in an order."""
 
-    def __init__(
-        self,
-        exact: ExactSimilarity,
-        least: float,
-        minima: U8,
-        texts: Callable[[I64], Sequence[Any]],
-        order: I64 | None,
-        threads: int,
-    ) -> None:
-        """Documents match from the similarity `least` on.
+    def __init__(self, measure: Measure, minima: U8, order: I64 | None, threads: int) -> None:
+        """`minima` uint8[n, m], in the order in which documents were added.
 
-        `minima` uint8[n, m] and `texts`, a function of positions, are in the order in which
-        documents were added; `order`: the position of each place, None for the same.
+        `order`: the position of each place, None for the same.
         """
-        self.counts = Verification(exact.measure, least)
-        self._pairs = ExactPairs(exact, is_read_anywhere=True)
-        self._least_agreeing = _least_agreeing(least)
-        self._minima, self._texts, self._order = minima, texts, order
-        self._threads = threads
+        self._measure, self._minima, self._threads = measure, minima, threads
+        self._order = None if order is None else order.astype(np.uint32)
+        self._least_agreeing = _least_agreeing(measure.alike)
 
     def __call__(self, left: U32, right: U32) -> F32:
         """Return the similarity of documents left[i] and right[i], 0 if they surely do not match.
@@ -60,31 +44,26 @@ class Comparing:
         Pairs are in ascending order.
         """
         found = np.zeros(len(left), np.float32)
-        may_match = np.flatnonzero(self._may_match(left, right))
-        for chosen, values in self._pairs.parts(
-            lambda places: self._texts(self._positions(places)), left, right, may_match,
-            self._threads,
-        ):  # fmt: skip
-            found[chosen] = values
-        self.counts.judged += len(may_match)
+        one, other = self._positions(left), self._positions(right)
+        may = np.flatnonzero(self._may_match(one, other))
+        found[may] = self._measure.similarities(one[may], other[may])
         return found
 
-    def _may_match(self, left: U32, right: U32) -> npt.NDArray[np.bool_]:
+    def _may_match(self, one: U32, other: U32) -> npt.NDArray[np.bool_]:
         """Tell which pairs agree in enough minima."""
-        may = np.empty(len(left), np.bool_)
+        may = np.empty(len(one), np.bool_)
 
         def compare(start: int) -> None:
             part = slice(start, start + PART_PAIRS)
-            one, other = self._positions(left[part]), self._positions(right[part])
-            agreeing = kernel.agreements(self._minima[one], self._minima[other])
+            agreeing = kernel.agreements(self._minima[one[part]], self._minima[other[part]])
             may[part] = agreeing >= self._least_agreeing
 
-        for _ in mapped(compare, range(0, len(left), PART_PAIRS), self._threads):
+        for _ in mapped(compare, range(0, len(one), PART_PAIRS), self._threads):
             pass
         return may
 
-    def _positions(self, places: U32) -> I64:
-        return places.astype(np.int64) if self._order is None else self._order[places]
+    def _positions(self, places: U32) -> U32:
+        return places if self._order is None else self._order[places]
 
 
 def _least_agreeing(similarity: float) -> float:

@@ -31,9 +31,8 @@ from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.text_column import TextColumn
 from simdb.threads import mapped
 
-# Texts decide which candidates match, so nearly all matches should be candidates.  No number of
-# bands makes it all of them.
-USUAL_RECALL, RECALL_MOST = 0.9999, 0.999999
+# No number of bands makes all pairs candidates.
+RECALL_MOST = 0.999999
 # What a document costs, in nanoseconds: a minimum of a text of 1 kB, a table, and a candidate.
 MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 20.0, 150.0
 # The similarity of unrelated documents is learnt from the pairs of so many.
@@ -69,7 +68,7 @@ class Buckets:
 def banding_for(
     similarity: float,
     documents: float,
-    recall: float | None = None,
+    recall: float,
     background: Background | None = None,
 ) -> Banding | None:
     """Return the bands of least cost that make documents of `similarity` candidates.
@@ -78,8 +77,7 @@ def banding_for(
     `background`: the similarities of unrelated documents; None for those of an unknown collection.
     Returns None if there are none for a signature of the usual size.
     """
-    wanted = USUAL_RECALL if recall is None else max(recall, USUAL_RECALL)
-    wanted = min(wanted, RECALL_MOST)
+    wanted = min(recall, RECALL_MOST)
     every = [
         banding
         for rows in range(1, PERMUTATIONS_MOST + 1)

@@ -51,13 +51,14 @@ class Run:
         self._held = ExitStack()
         self.names = Names()
         self._preference = Preference(rule)
-        self._numbers, self._has_texts = numbers, has_texts or question.is_exact
+        self._numbers = numbers
         self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, folder)
         self.order: I64 | None = None
         for each in (self.names, self._texts, self._lines):
             self._held.push(each)
         try:
             self._documents = within(options, question)
+            self._has_texts = has_texts or self._documents.needs_texts
             self._held.push(self._documents)
         except BaseException:
             self._held.close()

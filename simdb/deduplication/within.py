@@ -1,7 +1,7 @@
 """Within: finds the documents of one run that are alike.
 
-Where texts decide by Jaccard's similarity, and each document that goes matches the one that stays,
-candidates come from minima, and there is no database; otherwise they come from a temporary one.
+Where features count once, and each document that goes matches the one that stays, candidates come
+from minima, and there is no database; otherwise they come from a temporary one.
 """
 
 from typing import TypeAlias
@@ -27,11 +27,21 @@ Within: TypeAlias = Alike | ByDatabase
 def within(options: Options, question: Question) -> Within:
     """Return what decides the documents of one run; OptionError for what cannot be decided."""
     question.check(options.sketch)
-    if question.is_exact and question.is_star and question.is_plain:
-        alike = Alike(options, question.similarity, question.recall, question.threads)
+    if question.is_star and question.is_plain and _is_measured(options, question):
+        alike = Alike(options, question)
         if alike.is_possible:
             return alike
     return ByDatabase(options, question)
+
+
+def _is_measured(options: Options, question: Question) -> bool:
+    """Return whether candidates can be measured by what is known of them."""
+    if question.is_exact:
+        return True
+    # Certain is only a search that compares all sketches.
+    recall = options.recall if question.recall is None else question.recall
+    has_weights = options.sketch.vector_bytes > 0
+    return has_weights and recall < 1 and options.sketch.unit != "moz"
 
 
 def find_alike(texts: Texts, order: I64, options: Options, question: Question) -> Found:

@@ -6,6 +6,7 @@ import pytest
 import simdb
 from simdb.deduplication import comparing
 from simdb.deduplication.comparing import Comparing
+from simdb.deduplication.measures import ByTexts
 from simdb.deduplication.minima import Minima
 from simdb.index.banding import Banding
 from simdb.resources import Resources
@@ -45,7 +46,9 @@ def test_pairs_have_their_exact_similarity_unless_they_surely_do_not_match(
         rows = kept.rows()
     order = np.arange(len(TEXTS))[::-1] if is_reversed else None
     exact = ExactSimilarity(SKETCH, Resources(), ())
-    compare = Comparing(exact, 0.8, rows, texts, order, threads)
+    measure = ByTexts(exact, 0.8, None)
+    measure.begin(len(TEXTS), texts, threads)
+    compare = Comparing(measure, rows, order, threads)
     left, right = np.triu_indices(len(TEXTS), 1)
 
     found = compare(left.astype(np.uint32), right.astype(np.uint32))
@@ -56,5 +59,5 @@ def test_pairs_have_their_exact_similarity_unless_they_surely_do_not_match(
     )
     np.testing.assert_allclose(found[truth >= 0.8], truth[truth >= 0.8], rtol=1e-6)
     assert (found[truth < 0.8] < 0.8).all()
-    assert compare.counts.judged < len(left)
+    assert measure.counts.judged < len(left)
     assert len(TEXTS) - 1 not in asked

@@ -76,12 +76,11 @@ def test_no_documents_share_nothing():
 
 
 @pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.9, 1.0])
-@pytest.mark.parametrize("recall", [None, 0.5, 0.99999, 1.0])
+@pytest.mark.parametrize("recall", [0.5, 0.99999, 1.0])
 def test_the_bands_make_candidates_of_what_is_alike(similarity, recall):
     banding = banding_for(similarity, 1e6, recall)
 
-    wanted = max(recall or 0, minima.USUAL_RECALL)
-    assert candidate_probability(similarity, banding) >= min(wanted, minima.RECALL_MOST)
+    assert candidate_probability(similarity, banding) >= min(recall, minima.RECALL_MOST)
     assert banding.bands * banding.rows <= 1024
 
 
@@ -91,8 +90,8 @@ def test_texts_that_share_much_need_longer_bands():
              for at in range(600)]  # fmt: skip
     signer = signer_of(SKETCH, 128, Resources(), ())
 
-    few = banding_for(0.8, 1e6, None, background_in(unlike, signer))
-    many = banding_for(0.8, 1e6, None, background_in(alike, signer))
+    few = banding_for(0.8, 1e6, 0.9999, background_in(unlike, signer))
+    many = banding_for(0.8, 1e6, 0.9999, background_in(alike, signer))
 
     assert few.rows < many.rows
     assert background_in(unlike[:100], signer) is None

@@ -189,7 +189,7 @@ def candidate_similarities(options: Options, estimated: float) -> tuple[float, f
     `estimated`: what the sketch estimates, at least, for documents that match.  Both are as the
     kernel compares them.
     """
-    deviation = _deviation(options, estimated)
+    deviation = estimate_deviation(options, estimated)
     searched, floor = (
         options.compared(max(estimated - deviations * deviation, 0.01))
         for deviations in (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
@@ -197,7 +197,7 @@ def candidate_similarities(options: Options, estimated: float) -> tuple[float, f
     return searched, floor
 
 
-def _deviation(options: Options, similarity: float) -> float:
+def estimate_deviation(options: Options, similarity: float) -> float:
     """Return the standard deviation of an estimate of a similarity.
 
     Each of d weights is a normal variable, so the cosine of d pairs of them varies by
