@@ -36,7 +36,9 @@ entry_sum = _arrange.entry_sum
 first_descent = _arrange.first_descent
 keep = _arrange.keep
 merge = _arrange.merge
+object_sizes = _arrange.object_sizes
 permute = _arrange.permute
+read_ranges = _arrange.read_ranges
 restore = _arrange.restore
 sort = _arrange.sort
 

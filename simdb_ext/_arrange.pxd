@@ -19,10 +19,21 @@ cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char *content, Py_ssize_t size, const char *errors)
     const char *PyBytes_AS_STRING(object content)
     Py_ssize_t PyBytes_GET_SIZE(object content)
+    object PyErr_SetFromErrno(object kind)
     object PyBytes_FromStringAndSize(const char *content, Py_ssize_t size)
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
     object PyLong_FromLongLong(long long number)
     object PyLong_FromUnsignedLongLong(unsigned long long number)
+
+cdef extern from "lines.h" nogil:
+    enum:
+        ARRANGE_GAP
+
+    int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes)
+    int64_t arrange_read_ranges(
+        int descriptor, const int64_t *starts, const int64_t *stops, int64_t count, uint8_t *out,
+        uint8_t *gap
+    )
 
 cdef extern from "permute.h" nogil:
     struct arrange_rotations:

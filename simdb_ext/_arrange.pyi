@@ -117,3 +117,17 @@ class Identifiers:
         """Return the id of one ordinal; faster than `decode`."""
     def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
         """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
+
+def object_sizes(content: bytes) -> I64 | None:
+    """Return the size of each line with its line feed: int64[lines].
+
+    Returns None unless the last line has one, and each line begins with `{` and ends with `}`,
+    which a carriage return may follow.
+    """
+
+def read_ranges(descriptor: int, starts: I64, stops: I64) -> bytes:
+    """Return the bytes from starts[i] to stops[i] of an open file, one range after the other.
+
+    The ranges ascend, and none is empty; ValueError otherwise.  Returns what is before the end of
+    the file if it ends in a range.  Raises OSError if it cannot be read.
+    """

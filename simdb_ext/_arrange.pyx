@@ -218,3 +218,4 @@ cdef int check_room(Py_ssize_t room, Py_ssize_t wanted, str what) except -1:
 
 
 include "arrange/identifiers.pxi"
+include "arrange/lines.pxi"

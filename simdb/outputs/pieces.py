@@ -1,25 +1,22 @@
 """Pieces: where the documents to write lie, as the largest ranges between those that are left out.
 
-A piece is a number of lines of one file, or of rows of one Parquet file.  Lines are read in large
-blocks, and what was left out between them is dropped in memory: that is faster than one call of the
-system for each range, and as fast as copying inside the system if the ranges are long.
+A piece is a number of lines of one file, or of rows of one Parquet file.  One call of the system
+reads many ranges of lines, and what was left out between them into a place that nobody looks at:
+that is faster than one call for each range, and as fast as copying inside the system if the ranges
+are long.
 """
 
 import io
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.errors import InputError
 
 BLOCK_BYTES = 1 << 20
-# Reading and dropping so much takes as long as another call of the system.
-GAP_BYTES = 1 << 15
-# More than that is never read at once.
-SPARSE_BYTES = 1 << 24
 LINE_FEED = b"\n"
 
 I64 = npt.NDArray[np.int64]
@@ -81,69 +78,37 @@ def contents(lines: Lines) -> Iterator[bytes]:
 
     Raises InputError if the file is too short or cannot be read.
     """
-    if is_sparse(lines):
-        yield _each_read(lines)
-        return
-    buffer = memoryview(bytearray(BLOCK_BYTES))
-    for starts, stops in _blocks(lines.starts, lines.stops):
-        first, size = starts[0], stops[-1] - starts[0]
-        try:
-            read = os.preadv(lines.descriptor, [buffer[:size]], first)
-        except OSError as error:
-            raise unreadable(lines.path, error) from error
-        if read == size - 1 and stops[-1] == lines.stops[-1]:
-            buffer[read : read + 1] = LINE_FEED
-        elif read < size:
-            raise changed(lines.path)
-        ranges = zip(starts, stops, strict=True)
-        yield b"".join([buffer[start - first : stop - first] for start, stop in ranges])
+    starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
+    ends = np.cumsum(stops - starts)
+    whole = int(ends[-1]) if len(ends) else 0
+    for done in range(0, whole, BLOCK_BYTES):
+        until = min(done + BLOCK_BYTES, whole)
+        first, last = int(np.searchsorted(ends, done, "right")), int(np.searchsorted(ends, until))
+        some = slice(first, last + 1)
+        begins, finishes = starts[some].copy(), stops[some].copy()
+        begins[0] = stops[first] - (ends[first] - done)
+        finishes[-1] = stops[last] - (ends[last] - until)
+        yield _read(lines, begins, finishes, is_end=until == whole)
 
 
-def is_sparse(lines: Lines) -> bool:
-    """Return whether the ranges are few and short, and far apart: then each is read alone."""
-    size = int((lines.stops - lines.starts).sum())
-    count = len(lines.starts)
-    spread = int(lines.stops[-1] - lines.starts[0]) if count else 0
-    return 0 < size <= SPARSE_BYTES and spread - size > GAP_BYTES * count
+def content(lines: Lines) -> bytes:
+    """Return the lines with their line feeds at once; InputError like `contents`."""
+    starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
+    return _read(lines, starts, stops, is_end=True)
 
 
-def _each_read(lines: Lines) -> bytes:
-    """Return the lines, of which each range is read by one call."""
-    read, descriptor = os.pread, lines.descriptor
-    ranges = zip(lines.starts.tolist(), (lines.stops - lines.starts).tolist(), strict=True)
+def _read(lines: Lines, starts: I64, stops: I64, *, is_end: bool) -> bytes:
+    """Return the bytes of ranges; `is_end`: the last line may lack its line feed."""
     try:
-        parts = [read(descriptor, size, start) for start, size in ranges]
+        found: bytes = kernel.read_ranges(lines.descriptor, starts, stops)
     except OSError as error:
         raise unreadable(lines.path, error) from error
-    missing = int((lines.stops - lines.starts).sum()) - sum(map(len, parts))
-    if missing == 1 and not parts[-1].endswith(LINE_FEED):
-        parts.append(LINE_FEED)
-    elif missing:
+    missing = int((stops - starts).sum()) - len(found)
+    if missing == 1 and is_end and not found.endswith(LINE_FEED):
+        return found + LINE_FEED
+    if missing:
         raise changed(lines.path)
-    return b"".join(parts)
-
-
-def _blocks(starts: I64, stops: I64) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the ranges that are read together; a long range comes in parts.
-
-    They begin and end within `BLOCK_BYTES`, and no gap between them is longer than `GAP_BYTES`.
-    """
-    if not len(starts):
-        return
-    wide = np.append(np.flatnonzero(starts[1:] - stops[:-1] > GAP_BYTES) + 1, len(starts))
-    at, start, gap = 0, int(starts[0]), 0
-    while at < len(starts):
-        while wide[gap] <= at:
-            gap += 1
-        # Of the ranges from `at` on, the first begins at `start`: what is before it was yielded.
-        end = min(int(np.searchsorted(stops, start + BLOCK_BYTES, "right")), int(wide[gap]))
-        if end > at:
-            yield [start, *starts[at + 1 : end].tolist()], stops[at:end].tolist()
-            at = end
-            start = int(starts[at]) if at < len(starts) else 0
-        else:
-            yield [start], [start + BLOCK_BYTES]
-            start += BLOCK_BYTES
+    return found
 
 
 def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -19,7 +19,6 @@ from simdb.sources.digits import has_number
 from simdb.sources.records import Reading
 from simdb.text_column import TextColumn
 
-LINE_FEED, RETURN, OPENING, CLOSING = b"\n\r{}"
 PURPOSE = "reading JSON lines"
 
 Bools = npt.NDArray[np.bool_]
@@ -52,7 +51,7 @@ class ColumnParser:
 
         Each line ends with a line feed, and has a text or a null that is kept; one has a text.
         """
-        sizes = _sizes(block)
+        sizes = kernel.object_sizes(block)
         if sizes is None or not kernel.is_utf8(block) or has_number(block):
             return None
         table = self._table(block)
@@ -106,16 +105,3 @@ class ColumnParser:
                 unexpected_field_behavior="ignore",
             ),
         )
-
-
-def _sizes(block: bytes) -> I64 | None:
-    """Return the size of each line with its line feed; None unless each holds objects."""
-    content = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(content == LINE_FEED)
-    sizes = np.diff(ends, prepend=-1)
-    if not len(sizes) or int(sizes.min()) < len("{}\n"):
-        return None
-    last = content[ends - 1]
-    last = np.where(last == RETURN, content[ends - 2], last)
-    is_whole = (last == CLOSING).all() and (content[ends + 1 - sizes] == OPENING).all()
-    return sizes if is_whole else None

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.outputs.pieces import Lines, changed, contents, merged, unreadable
+from simdb.outputs.pieces import Lines, changed, content, merged, unreadable
 from simdb.storage.codec import checksum_of
 from simdb.text_column import TextColumn, joined
 
@@ -116,7 +116,7 @@ class Origins:
         """Return the texts of ascending lines; InputError if one was changed since it was read."""
         found = []
         for lines in self.spans(starts, sizes):
-            values = self._files[lines.number].parse(b"".join(contents(lines)), lines.count)
+            values = self._files[lines.number].parse(content(lines), lines.count)
             if values is None:
                 raise changed(lines.path)
             found.append(values)

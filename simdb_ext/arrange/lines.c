@@ -1,0 +1,98 @@
+#include "lines.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { PARTS = 1024 }; /* of one call: every system allows so many */
+
+int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes)
+{
+    const uint8_t *end = content + size;
+    int is_whole = 1;
+
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *feed = memchr(content, '\n', (size_t)(end - content));
+        const uint8_t *last = feed - 1;
+
+        sizes[i] = feed + 1 - content;
+        if (sizes[i] > 2 && *last == '\r')
+            last--;
+        is_whole &= sizes[i] > 2 && last > content && *content == '{' && *last == '}';
+        content = feed + 1;
+    }
+    return is_whole;
+}
+
+/* Read one range; return how many bytes there are, or -1. */
+static int64_t read_range(int descriptor, int64_t start, int64_t stop, uint8_t *out)
+{
+    int64_t done = 0;
+
+    while (start + done < stop) {
+        ssize_t got = pread(descriptor, out + done, (size_t)(stop - start - done), start + done);
+
+        if (got < 0 && errno != EINTR)
+            return -1;
+        if (got == 0)
+            break;
+        done += got > 0 ? got : 0;
+    }
+    return done;
+}
+
+/* Gather the ranges that one call reads, from the first on; return their number. */
+static int64_t gathered(const int64_t *starts, const int64_t *stops, int64_t count, uint8_t *out,
+                        uint8_t *gap, struct iovec *parts, int *part_count)
+{
+    int64_t taken = 0;
+
+    *part_count = 0;
+    while (taken < count && *part_count + 2 <= PARTS) {
+        int64_t between = taken ? starts[taken] - stops[taken - 1] : 0;
+
+        if (between > ARRANGE_GAP)
+            break;
+        if (between)
+            parts[(*part_count)++] = (struct iovec){gap, (size_t)between};
+        parts[(*part_count)++] = (struct iovec){out, (size_t)(stops[taken] - starts[taken])};
+        out += stops[taken] - starts[taken];
+        taken++;
+    }
+    return taken;
+}
+
+int64_t arrange_read_ranges(int descriptor, const int64_t *starts, const int64_t *stops,
+                            int64_t count, uint8_t *out, uint8_t *gap)
+{
+    struct iovec parts[PARTS];
+    const uint8_t *begin = out;
+
+    for (int64_t first = 0, next; first < count; first = next) {
+        int part_count;
+        int64_t taken = gathered(starts + first, stops + first, count - first, out, gap, parts,
+                                 &part_count);
+        ssize_t got = preadv(descriptor, parts, part_count, starts[first]);
+
+        next = first + taken;
+        if (got < 0 && errno != EINTR)
+            return -1;
+        if (got == stops[next - 1] - starts[first]) {
+            for (int64_t i = first; i < next; i++)
+                out += stops[i] - starts[i];
+            continue;
+        }
+        /* The file ends here, or the call was interrupted. */
+        for (int64_t i = first; i < next; i++) {
+            int64_t own = read_range(descriptor, starts[i], stops[i], out);
+
+            if (own < 0)
+                return -1;
+            out += own;
+            if (own < stops[i] - starts[i])
+                return out - begin;
+        }
+    }
+    return out - begin;
+}

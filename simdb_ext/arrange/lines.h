@@ -1,0 +1,23 @@
+/* Lines of files: where they end, and ranges of them read again. */
+
+#ifndef SIMDB_LINES_H
+#define SIMDB_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Write the size of each of `count` lines, with its line feed.  Return whether each line holds
+   what begins and ends with braces; a carriage return may follow.  `content` ends with the last of
+   exactly `count` line feeds. */
+int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes);
+
+/* Ranges that are no further apart are read by one call of the system, with what is between. */
+#define ARRANGE_GAP 32768
+
+/* Read ranges of an open file, which ascend, into `out`, one after the other.  Return how many
+   bytes there are; fewer than asked if the file ends in a range; -1 for an error, see errno.
+   `gap` has room for ARRANGE_GAP bytes that nobody needs. */
+int64_t arrange_read_ranges(int descriptor, const int64_t *starts, const int64_t *stops,
+                            int64_t count, uint8_t *out, uint8_t *gap);
+
+#endif

@@ -1,0 +1,101 @@
+"""Lines have the sizes that splitting gives; ranges of a file are read as slices of its bytes."""
+
+import os
+import random
+
+import arrange_oracle as oracle
+import numpy as np
+import pytest
+from over import over
+
+GAP = 1 << 15
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """A file of random bytes; returns its descriptor and the bytes."""
+    content = random.Random(7).randbytes(9 * GAP)
+    (tmp_path / "a").write_bytes(content)
+    descriptor = os.open(tmp_path / "a", os.O_RDONLY)
+    yield descriptor, content
+    os.close(descriptor)
+
+
+def ranges(*pairs):
+    return tuple(np.array(column, np.int64) for column in zip(*pairs, strict=True))
+
+
+@over(
+    "content, sizes",
+    [
+        (b"{}\n", [3]),
+        (b"{}\r\n", [4]),
+        (b'{"a": 1}\n{}\r\n{ }\n', [9, 4, 4]),
+        (b"{" + b"x" * 5000 + b"}\n" + b"{}\n" * 3, [5003, 3, 3, 3]),
+        (b"", None),
+        (b"{}", None),  # the last line has no line feed
+        (b"{}\n\n", None),
+        (b"{}\n{\n", None),
+        (b"{}\n}\n", None),
+        (b"{\r\n", None),
+        (b"\r\n", None),
+        (b" {}\n", None),
+        (b"{} \n", None),
+        (b"{}\r\r\n", None),
+    ],
+)
+def test_lines_of_objects_have_the_sizes_that_splitting_gives(arrange, content, sizes):
+    found = arrange.object_sizes(content)
+
+    assert sizes == (None if found is None else found.tolist())
+    if found is not None:
+        assert sizes == oracle.line_sizes(content)
+
+
+@over("seed", range(6))
+def test_ranges_are_slices(arrange, opened, seed):
+    descriptor, content = opened
+    generator = random.Random(seed)
+    # Many near each other, or few with gaps around those that are still read.
+    count = [3000, 40, 12, 7, 2, 1][seed]
+    cuts = sorted(generator.sample(range(len(content) + 1), 2 * count))
+    pairs = list(zip(cuts[::2], cuts[1::2], strict=True))
+
+    found = arrange.read_ranges(descriptor, *ranges(*pairs))
+
+    assert found == b"".join(content[start:stop] for start, stop in pairs)
+
+
+@over("gap", [0, 1, GAP - 1, GAP, GAP + 1])
+def test_what_is_between_two_ranges_is_left_out(arrange, opened, gap):
+    descriptor, content = opened
+
+    found = arrange.read_ranges(descriptor, *ranges((5, 9), (9 + gap, 20 + gap)))
+
+    assert found == content[5:9] + content[9 + gap : 20 + gap]
+
+
+@over("beyond", [1, 100])
+def test_a_range_beyond_the_end_of_the_file_is_cut(arrange, opened, beyond):
+    descriptor, content = opened
+    end = len(content)
+    pairs = ranges((3, 8), (end - 4, end + beyond), (end + 200, end + 300))
+
+    assert arrange.read_ranges(descriptor, *pairs) == content[3:8] + content[-4:]
+
+
+def test_no_ranges_are_no_bytes(arrange, opened):
+    nothing = np.empty(0, np.int64)
+
+    assert arrange.read_ranges(opened[0], nothing, nothing) == b""
+
+
+@over("pairs", [[(4, 4)], [(-1, 3)], [(0, 5), (4, 6)], [(5, 3)]])
+def test_ranges_that_do_not_ascend_are_refused(arrange, opened, pairs):
+    with pytest.raises(ValueError, match="is empty, or begins before the one before it ends"):
+        arrange.read_ranges(opened[0], *ranges(*pairs))
+
+
+def test_a_file_that_cannot_be_read_is_an_error_of_the_system(arrange):
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        arrange.read_ranges(1 << 20, *ranges((0, 1)))
