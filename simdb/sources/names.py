@@ -5,10 +5,9 @@ wait in a temporary file; in memory there are some numbers of each.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import count
 from mmap import ACCESS_READ, mmap
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +33,13 @@ class Names(Temporary):
         """Begin without documents."""
         # __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
-        self._sizes: list[I64] = []  # in bytes
+        self._sizes: list[I64] = []  # of stored ids, in bytes
         self._starts: I64 | None = None  # in the file
         self._hashes: list[U64] = []
         self._positions: list[I64] = []  # within their sources
         self._sources: list[list[str] | str] = []
         self._firsts: list[int] = []
         self._count = 0
-        self._is_whole = False  # ids are whole numbers
         self._renamed: dict[int, InputId] = {}
 
     @property
@@ -51,16 +49,15 @@ class Names(Temporary):
 
     def add(self, batch: Batch) -> None:
         """Take the documents of a batch."""
-        self._is_whole = self._is_whole or isinstance(batch.ids[0], int)
-        self._hashes.append(_hashes_of(batch.ids))
+        offsets, content, hashes = kernel.encode_ids(batch.ids)
+        self._sizes.append(np.diff(offsets))
+        self._hashes.append(hashes)
+        self._file.write(content.data)
         self._positions.append(batch.positions)
         is_one = batch.sources.count(batch.sources[0]) == len(batch)
         self._sources.append(batch.sources[0] if is_one else batch.sources)
         self._firsts.append(self._count)
         self._count += len(batch)
-        contents = [f"{id}".encode() for id in batch.ids]
-        self._sizes.append(np.fromiter(map(len, contents), np.int64, len(contents)))
-        self._file.write(b"".join(contents))
 
     def settle(self, note: Callable[[str], None]) -> None:
         """Give each document an id of its own; `note` takes a line about each of the first."""
@@ -71,7 +68,7 @@ class Names(Temporary):
         taken: set[int] = set()
         for at, own in zip(again.tolist(), self.of(again), strict=True):
             for id in other_ids(own, *self._place(at)):
-                hash = int(_hashes_of([id])[0])
+                hash = int(kernel.encode_ids([id])[2][0])
                 known = int(np.searchsorted(ascending, np.uint64(hash)))
                 is_free = known == len(ascending) or int(ascending[known]) != hash
                 if is_free and hash not in taken:
@@ -89,11 +86,13 @@ class Names(Temporary):
         if self._starts is None:
             self._file.flush()
             self._starts = offsets_of(np.concatenate(self._sizes))
-        starts, stops = self._starts[positions].tolist(), self._starts[positions + 1].tolist()
+        starts, stops = self._starts[positions], self._starts[positions + 1]
         # An id is at most some bytes, and most are asked for, so they are mapped.
-        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as content:
-            texts = [content[start:stop] for start, stop in zip(starts, stops, strict=True)]
-        found: list[InputId] = [int(text) if self._is_whole else text.decode() for text in texts]
+        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as mapped:
+            ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+            content = b"".join([mapped[start:stop] for start, stop in ranges])
+        stored = np.frombuffer(content, np.uint8)
+        found: list[InputId] = kernel.decode_ids(offsets_of(stops - starts), stored)
         if self._renamed:
             for place_in, at in enumerate(positions.tolist()):
                 found[place_in] = self._renamed.get(at, found[place_in])
@@ -122,8 +121,3 @@ def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
         yield base
     for number in count(2):
         yield f"{base}#{number}"
-
-
-def _hashes_of(ids: Sequence[Any]) -> U64:
-    """Return the hashes by which a database finds ids."""
-    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
