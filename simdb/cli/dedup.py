@@ -198,7 +198,8 @@ def _run(job: Job) -> tuple[Outcome, int]:
 
 def _reads_again(job: Job) -> bool:
     """Return whether texts or lines of the sources can be needed a second time."""
-    return job.results.output is not None or job.duplicates.verify != ESTIMATE
+    has_estimates = job.db is not None and job.duplicates.verify == ESTIMATE
+    return job.results.output is not None or not has_estimates
 
 
 def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
