@@ -1,6 +1,6 @@
 """Against: keeps the rows that a database has nothing like yet, and stores them in it.
 
-Rows are claimed one after the other, so a row is also compared with those that were kept before it.
+A row that matches no stored document is also compared with the other new rows, see `arrivals.py`.
 A row with the id of a stored document was seen before, and needs no search.  Its text is that of
 the document, so it also decides about the other rows.  What this run kept or left out before is
 kept or left out again, see `repeat.py`.
@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from simdb import database, engine
 from simdb.clusters import Clusters
+from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import U64, Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import Found
 from simdb.deduplication.texts import Texts
-from simdb.engine.search.judge import ByOrdinal
 from simdb.engine.state.incoming import sketch_all
 from simdb.errors import ExistsError, InputError
 from simdb.values import EMPTY, Id, Sketches, object_array, offsets_of
@@ -39,8 +39,8 @@ class Claims:
 
     def __init__(
         self,
+        held: database.Database,
         transaction: "engine.transaction.WriteTransaction",
-        sketcher: Any,
         texts: Texts,
         ids: Sequence[Id],
         hashes: U64,
@@ -50,17 +50,15 @@ class Claims:
         has_own_ids: bool,
     ) -> None:
         """Begin without claims."""
+        self._held = held
         self._transaction = transaction
-        self._sketcher = sketcher
         self._texts = texts
         self._ids = ids
         self._hashes = hashes
         self._question = question
         self._repeat = repeat
         self._has_own_ids = has_own_ids
-        self._stored: list[int] = []  # the rows stored by now, in the order of their ordinals
         self._seen: dict[Id, int] = {}  # the rows stored by earlier calls
-        self._known = ByOrdinal(self._texts_of, transaction.next_ordinal, self._seen_texts)
         self.matched: dict[int, tuple[Id, float]] = {}  # by row
         self.verification: Verification | None = None
 
@@ -100,25 +98,30 @@ class Claims:
 
     def claim(self, rows: I64) -> None:
         """Store the rows that match nothing, and note what each of the others matches."""
-        question = self._question
-        try:
-            matches = self._transaction.add_many_if_new(
-                self._ids_of(rows), self._texts.at(rows),
-                similarity=question.similarity, distance=question.distance, recall=question.recall,
-                verify=question.verify, texts=self._known if question.is_exact else None,
-                errors=question.errors, threads=question.threads,
+        question, done = self._question, 0
+        arrivals = Arrivals(self._held, self._transaction, question, self._seen_texts)
+        with arrivals:
+            try:
+                for done in arrivals.add_all(
+                    map(self._texts.at, _portions(rows)), lambda: len(rows), errors=question.errors
+                ):
+                    question.report(len(self._ids) - len(rows) + done)
+            except InputError as error:
+                question.refuse(error, self._held.sketcher, self._texts, rows[done:])
+            refused = arrivals.decide(
+                None, lambda places: self._texts.at(rows[places]),
+                lambda places: self._ids_of(rows[places]),
             )  # fmt: skip
-        except InputError as error:
-            question.refuse(error, self._sketcher, self._texts, rows)
-        is_match = np.diff(matches.offsets) > 0
-        new, left = rows[~is_match], rows[is_match]
-        self._stored += new.tolist()
+            new = rows[arrivals.store(lambda places: self._ids_of(rows[places]))]
+        left = rows[refused.positions]
         self._repeat.add_kept(self._hashes[new])
-        left_ids = object_array(self._ids_of(left))
-        found = Left(left_ids, matches.ids, matches.distances, matches.similarities)
+        found = Left(
+            object_array(self._ids_of(left)), refused.matches, refused.distances,
+            refused.similarities,
+        )  # fmt: skip
         self._leave(left, found)
         self._repeat.add_left(self._hashes[left], self._texts.contents_at(left), found)
-        self._count(matches.verification)
+        self.verification = refused.verification
 
     def repeat(self, rows: I64, firsts: I64) -> None:
         """Note what rows match whose ids other rows have, the `firsts`, which were claimed.
@@ -146,32 +149,20 @@ class Claims:
         question = self._question
         try:
             return sketch_all(
-                self._sketcher, self._texts.at(rows), len(rows), errors=question.errors,
+                self._held.sketcher, self._texts.at(rows), len(rows), errors=question.errors,
                 threads=question.threads, progress=None,
             )  # fmt: skip
         except InputError as error:
-            question.refuse(error, self._sketcher, self._texts, rows)
+            question.refuse(error, self._held.sketcher, self._texts, rows)
 
     def _ids_of(self, rows: I64) -> list[Id]:
         return [self._ids[row] for row in rows.tolist()]
-
-    def _texts_of(self, places: npt.NDArray[np.uint32]) -> Any:
-        return self._texts.at(np.array(self._stored, np.int64)[places])
 
     def _seen_texts(self, ids: list[Id]) -> list[Any]:
         """Return the texts of documents of earlier calls, None if no row has the id."""
         rows = [self._seen.get(id, -1) for id in ids]
         found = iter(self._texts.at(np.array([row for row in rows if row >= 0], np.int64)))
         return [next(found) if row >= 0 else None for row in rows]
-
-    def _count(self, verification: Verification | None) -> None:
-        """Add what texts have decided in one step."""
-        if verification is None or self.verification is None:
-            self.verification = verification
-            return
-        self.verification.judged += verification.judged
-        self.verification.overruled += verification.overruled
-        self.verification.unknown += verification.unknown
 
 
 def find_new(
@@ -195,17 +186,13 @@ def find_new(
     with held.write() as transaction:
         repeat = Repeat(name, question.rule, transaction)
         claims = Claims(
-            transaction, held.sketcher, texts, names, hashes, question, repeat,
-            has_own_ids=ids is not None,
+            held, transaction, texts, names, hashes, question, repeat, has_own_ids=ids is not None
         )  # fmt: skip
         new = np.concatenate([order[:0], *(claims.see(some) for some in _portions(order))])
         done = len(order) - len(new) + len(repeats)
         if done:
             question.report(done)
-        for some in [*_portions(new)] or [new]:
-            claims.claim(some)
-            done += len(some)
-            question.report(done)
+        claims.claim(new)
         claims.repeat(repeats, firsts)
         question.check_share(len(claims.matched), len(texts))
         repeat.store(transaction)

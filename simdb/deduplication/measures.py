@@ -22,6 +22,7 @@ from simdb.signatures import differing, estimates
 from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.sketch.kinds import AnySketcher
+from simdb.text_sketch import TextSketch
 from simdb.threads import mapped
 from simdb.values import Sketches
 from simdb.vector_form import unpack_minima
@@ -38,7 +39,9 @@ COMPARED_PAIRS = 1 << 14
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 
 
 class Measure(Protocol):
@@ -146,11 +149,7 @@ class ByEstimates:
 
     def distances(self, left: I64, right: I64) -> I64 | None:
         """Return the differing bits, or minima, of documents that were compared; see `Measure`."""
-        sketch = self._sketch
-        if isinstance(sketch, Minhash):
-            similarities = self._compared(left.astype(np.uint32), right.astype(np.uint32))
-            return differing(similarities, sketch).astype(np.int64)
-        return bit_counts(self._bits[left] ^ self._bits[right]).astype(np.int64)
+        return apart(self._sketch, self._bits, self._vectors, left, right).astype(np.int64)
 
     def _make(self, positions: I64) -> None:
         """Sketch some documents."""
@@ -173,6 +172,22 @@ class ByEstimates:
             return estimates(kernel.agreements(*both), sketch)
         every = kernel.Vectors(self._vectors.shape[1], [(0, self._vectors)])
         return corrected(every.between(left, right))
+
+
+def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> U8:
+    """Return the distances of documents, as a database measures them: uint8[n].
+
+    `bits` and `vectors`: the sketches of all documents; `left` and `right`: positions of some.
+    """
+    if isinstance(sketch, Minhash):
+        return differing(_agreeing(sketch, vectors, left, right), sketch)
+    return bit_counts(bits[left] ^ bits[right])
+
+
+def _agreeing(sketch: Minhash, vectors: U8, left: I64 | U32, right: I64 | U32) -> F32:
+    """Return the similarities that signatures estimate."""
+    one, other = (unpack_minima(vectors[each], sketch.stored_bits) for each in (left, right))
+    return estimates(kernel.agreements(one, other), sketch)
 
 
 def _check(similarity: float | None, recall: float | None) -> None:

@@ -6,8 +6,6 @@ band of r minima with probability s^r, and at least one of b bands with 1 - (1 -
 each, and each table of them is sorted once.
 """
 
-import os
-import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.deduplication.blocks import Blocks
 from simdb.index.banding import (
     Background,
     Banding,
@@ -41,8 +40,6 @@ SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 256
 UNRELATED_BELOW = 0.5
 # Candidates are compared by so many minima of 8 bits, before their texts are.
 COMPARED_MINIMA = 64
-# More bytes wait in a temporary file.
-HELD_BYTES = 1 << 26
 KEY_BITS = 32
 
 U8 = npt.NDArray[np.uint8]
@@ -118,7 +115,7 @@ class Minima:
         """Take features as `sketch` does; see `Sketcher` for the other arguments."""
         self.banding = banding
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
-        self._keys, self._minima = _Blocks(), _Blocks()
+        self._keys, self._minima = Blocks(), Blocks()
         self._empty: list[npt.NDArray[np.bool_]] = []
 
     def __enter__(self) -> "Minima":
@@ -185,59 +182,6 @@ class Minima:
         members = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
         bands = np.cumsum([0, *map(len, sizes)], dtype=np.int64)
         return Buckets(offsets, members, bands)
-
-
-class _Blocks:
-    """Arrays, one after the other, in memory or, if they are large, in a temporary file."""
-
-    def __init__(self) -> None:
-        self._held: list[npt.NDArray[Any]] = []
-        self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
-        self._size = 0
-        self._file: Any = None
-
-    def add(self, block: npt.NDArray[Any]) -> None:
-        """Append an array."""
-        self._held.append(block)
-        self._size += block.nbytes
-        if self._size > HELD_BYTES:
-            self._spill()
-
-    def row(self, number: int) -> npt.NDArray[Any]:
-        """Return one row of each array, one after the other; several threads may call this."""
-        parts = [np.empty(0, np.uint32)]
-        for place, (_, count) in self._waiting:
-            size = count * self._dtype.itemsize
-            content = os.pread(self._file.fileno(), size, place + number * size)
-            parts.append(np.frombuffer(content, self._dtype))
-        return np.concatenate([*parts, *(block[number] for block in self._held)])
-
-    def whole(self) -> npt.NDArray[Any]:
-        """Return the arrays, of rows of one width, as one."""
-        if self._waiting:
-            self._spill()
-            every: npt.NDArray[Any] = np.memmap(self._file, self._dtype, "r")
-            return every.reshape(-1, *self._waiting[0][1][1:])
-        if len(self._held) > 1:
-            self._held = [np.concatenate(self._held)]
-        return self._held[0]
-
-    def close(self) -> None:
-        """Remove the file."""
-        if self._file is not None:
-            self._file.close()
-
-    def _spill(self) -> None:
-        """Move what is in memory into the file."""
-        if self._file is None:
-            # `close` closes it.
-            self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
-        for block in self._held:
-            self._dtype = block.dtype
-            self._waiting.append((self._file.tell(), block.shape))
-            self._file.write(block.data)
-        self._file.flush()
-        self._held, self._size = [], 0
 
 
 def _shared(keys: U32, places: U32, takes_part: npt.NDArray[np.bool_]) -> tuple[I64, U32]:

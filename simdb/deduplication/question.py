@@ -11,6 +11,7 @@ from simdb.checks import most_removed, one_of, share
 from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR, check_policy
+from simdb.engine.search import question as searching
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import InputError, OptionError
 from simdb.progress import Report
@@ -57,6 +58,11 @@ class Question:
     def is_plain(self) -> bool:
         """Whether nothing is said about fingerprints: no distance, and no method of search."""
         return self.distance is None and self.search is None
+
+    @property
+    def asked(self) -> searching.Question:
+        """What a search of a database is asked."""
+        return searching.Question(self.similarity, self.distance, self.recall, self.search)
 
     @property
     def rule(self) -> list[Any]:

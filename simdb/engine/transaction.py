@@ -33,11 +33,13 @@ from simdb.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import NO_METADATA
 from simdb.threads import thread_count
-from simdb.values import check_many
+from simdb.values import Sketches, check_many
 
 if TYPE_CHECKING:
     from simdb.document_like import DocumentLike
     from simdb.engine.search.judge import Texts
+    from simdb.engine.write.referee import Referee
+    from simdb.plan.problem import Criterion
 
 
 class WriteTransaction(Reading[IdT]):
@@ -429,17 +431,22 @@ class WriteTransaction(Reading[IdT]):
             self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
             progress=None,
         )  # fmt: skip
-        criterion = criterion_of(self._store.options, sketches, question)
-        referee = None
-        if texts is not None:
-            criterion, judge = self._judging(criterion, question, texts)
-            next_ordinal = self._writing.staging.next_ordinal
-            referee = write.referee.Referee(judge, documents, next_ordinal)
+        criterion, referee = self._refereed(sketches, documents, question, texts)
         return claim.add_new(
             self._writing.staging, self._writing.current,
             incoming.make_batch(given.ids, sketches), given.metadata, criterion, progress,
             conflicts.Conflicts(given, rule), referee,
         )  # fmt: skip
+
+    def _refereed(
+        self, sketches: Sketches, documents: Any, question: Question, texts: "Texts[IdT] | None"
+    ) -> "tuple[Criterion, Referee | None]":
+        """Return by what matches of documents are found, and who confirms them."""
+        criterion = criterion_of(self._store.options, sketches, question)
+        if texts is None:
+            return criterion, None
+        criterion, judge = self._judging(criterion, question, texts)
+        return criterion, write.referee.Referee(judge, documents, self.next_ordinal)
 
     def _state(self) -> State:
         return self._writing.state()
@@ -456,6 +463,25 @@ class WriteTransaction(Reading[IdT]):
         ordinals = np.unique(found[found >= 0]).astype(np.uint32)
         conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
         return len(ordinals)
+
+
+def find_stored(
+    transaction: WriteTransaction[IdT],
+    documents: Any,
+    sketches: Sketches,
+    question: Question,
+    texts: "Texts[IdT] | None",
+    threads: int,
+) -> Matches[IdT]:
+    """Return a match of each of many documents that a stored one matches.
+
+    `sketches`: those of the `documents`, which are a list or a column.  `texts`: those of stored
+    documents, None if the sketches decide; see `WriteTransaction.add_many_if_new`.
+    """
+    criterion, referee = transaction._refereed(sketches, documents, question, texts)
+    with transaction._state() as state:
+        state.threads = threads
+        return claim.find_stored(state, sketches, criterion, referee)
 
 
 def _seconds_of(before: Any) -> int:

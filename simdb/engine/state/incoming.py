@@ -112,7 +112,13 @@ def sketch_all(
     threads: int,
     progress: Progress | None,
 ) -> Sketches:
-    """Return sketches of exactly `count` documents; an iterable is read in parts."""
+    """Return sketches of exactly `count` documents; an iterable is read in parts.
+
+    Documents can be `Sketches` that the same sketcher has made.
+    """
+    if isinstance(documents, Sketches):
+        _check_count(len(documents), count)
+        return documents
     report = report_of(progress)
     parts: list[Sketches] = []
     done = 0

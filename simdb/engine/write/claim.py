@@ -94,6 +94,20 @@ def add_new(
     return lookup.as_matches(current(), joined(found), verification=counts)
 
 
+def find_stored(
+    state: State, sketches: Sketches, criterion: Criterion, referee: "Referee | None" = None
+) -> Matches:
+    """Return a match of each document that a stored one matches, and store nothing."""
+    found: list[Rows] = []
+    for start in range(0, max(len(sketches), 1), GROUP_DOCUMENTS):
+        places = np.arange(start, min(start + GROUP_DOCUMENTS, len(sketches)))
+        confirm = None if referee is None else partial(referee.confirmed, state, places)
+        rows = stored_matches(state, sketches.taken(places), None, criterion, confirm)
+        found.append(rows.limited(1))
+    counts = None if referee is None else referee.counts
+    return lookup.as_matches(state, joined(found), verification=counts)
+
+
 def add_one(
     staging: Staging,
     state: State,

@@ -1,0 +1,216 @@
+"""Arrivals: documents that come to a database, of which those stay that are like no other.
+
+Each is looked up among the stored documents.  Those that match none of them are compared with each
+other as the documents of a run without a database are, and those that stay are stored.  So nothing
+is looked up among the documents of the run itself, and a database that is empty costs no look-up.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import database, engine
+from simdb.choices import ErrorsName
+from simdb.deduplication.blocks import Blocks
+from simdb.deduplication.decided import F32, I64, Decided, Texts
+from simdb.deduplication.measures import apart
+from simdb.deduplication.question import Question
+from simdb.deduplication.within import within
+from simdb.engine.state.incoming import sketch_all
+from simdb.values import Id, Sketches, object_array
+from simdb.verification import Verification
+
+# So many documents are stored at a time.
+STORED_DOCUMENTS = 1 << 16
+
+# From positions of documents to their ids.
+Names = Callable[[I64], Sequence[Id]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The documents that are not stored, by their positions, and what each of them matches.
+
+    `positions` int64[k], ascending; `matches` object[k], the ids of documents that stay;
+    `distances` uint8[k]; `similarities` float32[k], NaN for none.  `earlier`: how many of them
+    match documents that were stored before.
+    """
+
+    positions: I64
+    matches: npt.NDArray[np.object_]
+    distances: npt.NDArray[np.uint8]
+    similarities: F32
+    earlier: int
+    verification: Verification | None
+
+
+class Arrivals:
+    """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    def __init__(
+        self,
+        held: database.Database,
+        transaction: "engine.transaction.WriteTransaction",
+        question: Question,
+        known: Callable[[list[Id]], Sequence[Any]],
+    ) -> None:
+        """Compare with what the `transaction` of a database sees, and store in it.
+
+        `known` returns the texts of stored documents by their ids, None for one that is not known.
+        Raises OptionError for a question that the database cannot answer.
+        """
+        self._question, self._transaction, self._known = question, transaction, known
+        self._sketcher = held.sketcher
+        self._sketcher.prepare()
+        self._has_stored = len(transaction) > 0
+        self._count = 0
+        self._bits, self._vectors, self._states = Blocks(), Blocks(), Blocks()
+        self._fresh: list[I64] = []  # the positions of documents that match nothing stored
+        self._matched: list[tuple[I64, Any]] = []
+        self._held = ExitStack()
+        for column in (self._bits, self._vectors, self._states):
+            self._held.callback(column.close)
+        self._find_stored([], self._sketched([]))
+        self._within = within(held.options, question)
+        self._held.push(self._within)
+
+    def __enter__(self) -> "Arrivals":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Free the documents."""
+        self._held.close()
+
+    @property
+    def way(self) -> str:
+        """How candidates among the documents themselves are found, in words."""
+        return self._within.way
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
+        # Some parts are looked up ahead of those that are added.
+        totals: deque[int] = deque()
+        unknown = self._unknown(parts, errors, totals)
+        for _ in self._within.add_all(unknown, count, errors=errors):
+            yield totals.popleft()
+
+    def decide(self, order: I64 | None, texts: Texts, names: Names) -> Refused:
+        """Return which documents are not stored.
+
+        `order` int64[n]: their positions, those to be preferred first; None for the order in which
+        they were added.  `texts` and `names` return the texts and the ids at some positions.
+        """
+        fresh = _joined(self._fresh)
+        decided = self._within.decide(
+            None if order is None else _places(fresh, order), lambda places: texts(fresh[places])
+        )
+        removed, leaders = fresh[decided.removed], fresh[decided.leaders]
+        positions = np.concatenate([removed, *(at for at, _ in self._matched)])
+        found = [each for _, each in self._matched]
+        by_position = np.argsort(positions)
+        matches = [object_array(list(names(leaders))), *(each.ids for each in found)]
+        distances = [self._apart(removed, leaders), *(each.distances for each in found)]
+        similarities = [decided.similarities, *(each.similarities for each in found)]
+        self._fresh = [np.setdiff1d(fresh, removed, assume_unique=True)]
+        return Refused(
+            positions[by_position],
+            np.concatenate(matches)[by_position],
+            np.concatenate(distances)[by_position],
+            np.concatenate(similarities)[by_position],
+            len(positions) - len(removed),
+            self._counted(decided, found),
+        )
+
+    def store(self, names: Names) -> I64:
+        """Store the documents that are not refused; return their positions."""
+        fresh = _joined(self._fresh)
+        if len(fresh):
+            bits, vectors, states = (
+                each.whole() for each in (self._bits, self._vectors, self._states)
+            )
+        for start in range(0, len(fresh), STORED_DOCUMENTS):
+            some = fresh[start : start + STORED_DOCUMENTS]
+            self._transaction.insert_many(
+                names(some), Sketches(bits[some], vectors[some], states[some]),
+                threads=self._question.threads,
+            )  # fmt: skip
+        return fresh
+
+    def _unknown(
+        self, parts: Iterable[Any], errors: ErrorsName, totals: deque[int]
+    ) -> Iterator[Any]:
+        """Look up the texts of all parts, and yield those that match nothing stored.
+
+        `totals` takes how many documents there are after each part.
+        """
+        for texts in parts:
+            sketches = self._sketched(texts, errors)
+            self._bits.add(sketches.bits)
+            self._vectors.add(sketches.vectors)
+            self._states.add(sketches.states)
+            positions = np.arange(self._count, self._count + len(texts))
+            self._count += len(texts)
+            totals.append(self._count)
+            found = self._find_stored(texts, sketches) if self._has_stored else None
+            if found is None or not len(found.ordinals):
+                self._fresh.append(positions)
+                yield texts
+                continue
+            is_match = np.diff(found.offsets) > 0
+            self._matched.append((positions[is_match], found))
+            self._fresh.append(positions[~is_match])
+            rest = np.flatnonzero(~is_match)
+            yield texts.chosen(rest) if hasattr(texts, "chosen") else [texts[at] for at in rest]
+
+    def _sketched(self, texts: Any, errors: ErrorsName = "strict") -> Sketches:
+        if not len(texts):
+            return self._sketcher.sketch([])
+        return sketch_all(
+            self._sketcher, texts, len(texts), errors=errors, threads=self._question.threads,
+            progress=None,
+        )  # fmt: skip
+
+    def _find_stored(self, texts: Any, sketches: Sketches) -> Any:
+        question = self._question
+        return engine.transaction.find_stored(
+            self._transaction, texts, sketches, question.asked,
+            self._known if question.is_exact else None, question.threads,
+        )  # fmt: skip
+
+    def _apart(self, left: I64, right: I64) -> npt.NDArray[np.uint8]:
+        """Return the distances of some documents, as a database measures them."""
+        if not len(left):
+            return np.empty(0, np.uint8)
+        sketch, bits, vectors = self._sketcher.options, self._bits.whole(), self._vectors.whole()
+        return apart(sketch, bits, vectors, left, right)
+
+    def _counted(self, decided: Decided, found: Sequence[Any]) -> Verification | None:
+        """Return what texts have decided in all."""
+        counts = decided.verification
+        if counts is not None:
+            for each in found:
+                if each.verification is not None:
+                    counts.judged += each.verification.judged
+                    counts.overruled += each.verification.overruled
+                    counts.unknown += each.verification.unknown
+        return counts
+
+
+def _joined(parts: Sequence[I64]) -> I64:
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _places(fresh: I64, order: I64) -> I64:
+    """Return the places in `fresh`, which ascends, of those in `order` that it has, in order."""
+    places = np.full(int(order.max(initial=-1)) + 1, -1, np.int64)
+    places[fresh] = np.arange(len(fresh))
+    found = places[order]
+    return found[found >= 0]
