@@ -136,9 +136,9 @@ FOLDERS = {
         "parquet_records", "table_records", "reading", "read_again", "names", "preference",
     ],
     "deduplication": [
-        "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
+        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
         "question", "alike", "by_database", "within", "run", "files",
-        "repeat", "against", "deduplicate",
+        "repeat", "arrivals", "against", "deduplicate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

@@ -29,7 +29,6 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
-from simdb.engine.search.judge import ESTIMATE
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
     FOLDER,
@@ -153,7 +152,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         beginnings_of(results.show if job.db else None) as beginnings,
         Origins() as origins,
     ):
-        reading = replace(job.reading, origins=origins if _reads_again(job) else None)
+        reading = replace(job.reading, origins=origins)
         intake = Intake(
             read_sources(job.sources, reading, excluded=own_files), progress, reading.on_null
         )
@@ -194,12 +193,6 @@ def _run(job: Job) -> tuple[Outcome, int]:
             if note is not None:
                 progress.note(note)
     return outcome, intake.skipped
-
-
-def _reads_again(job: Job) -> bool:
-    """Return whether texts or lines of the sources can be needed a second time."""
-    has_estimates = job.db is not None and job.duplicates.verify == ESTIMATE
-    return job.results.output is not None or not has_estimates
 
 
 def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:

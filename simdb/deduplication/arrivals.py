@@ -8,7 +8,7 @@ is looked up among the documents of the run itself, and a database that is empty
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,8 @@ class Arrivals:
         for column in (self._bits, self._vectors, self._states):
             self._held.callback(column.close)
         self._find_stored([], self._sketched([]))
-        self._within = within(held.options, question)
+        # How a database is searched says nothing of documents that are in none.
+        self._within = within(held.options, replace(question, search=None))
         self._held.push(self._within)
 
     def __enter__(self) -> "Arrivals":

@@ -5,7 +5,7 @@ wait in a temporary file; in memory there are some numbers of each.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from mmap import ACCESS_READ, mmap
 
@@ -47,9 +47,14 @@ class Names(Temporary):
         """How many documents have another id than their own."""
         return len(self._renamed)
 
-    def add(self, batch: Batch) -> None:
-        """Take the documents of a batch."""
-        offsets, content, hashes = kernel.encode_ids(batch.ids)
+    def add(self, batch: Batch, own: Sequence[InputId] | None = None) -> None:
+        """Take the documents of a batch; `own`: their ids as they were read, if some differ."""
+        if own is not None and own is not batch.ids:
+            for at, (id, before) in enumerate(zip(batch.ids, own, strict=True), self._count):
+                if id != before:
+                    self._renamed[at] = id
+        read = batch.ids if own is None else list(own)
+        offsets, content, hashes = kernel.encode_ids(read)
         self._sizes.append(np.diff(offsets))
         self._hashes.append(hashes)
         self._file.write(content.data)
@@ -79,8 +84,8 @@ class Names(Temporary):
                 where = self.where(at)
                 note(f"{where}: the id {own!r} is taken; renamed to {id!r}")
 
-    def of(self, positions: I64) -> list[InputId]:
-        """Return the ids of documents at some positions in the input."""
+    def of(self, positions: I64, *, as_read: bool = False) -> list[InputId]:
+        """Return the ids of documents at some positions, or those with which they were read."""
         if not len(positions):
             return []
         if self._starts is None:
@@ -93,7 +98,7 @@ class Names(Temporary):
             content = b"".join([mapped[start:stop] for start, stop in ranges])
         stored = np.frombuffer(content, np.uint8)
         found: list[InputId] = kernel.decode_ids(offsets_of(stops - starts), stored)
-        if self._renamed:
+        if self._renamed and not as_read:
             for place_in, at in enumerate(positions.tolist()):
                 found[place_in] = self._renamed.get(at, found[place_in])
         return found

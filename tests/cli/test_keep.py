@@ -167,7 +167,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
 def test_with_a_database_the_best_of_each_text_is_kept(
     simdb_run, write_lines, monkeypatch, rule, batch
 ):
-    monkeypatch.setattr("simdb.cli.duplicates.arrangement.BATCH_DOCUMENTS", batch)
+    monkeypatch.setattr("simdb.deduplication.arrivals.STORED_DOCUMENTS", batch)
     random = Random(5)
     texts = [" ".join(f"t{kind}w{number}" for number in range(40)) for kind in range(20)]
     given = [
@@ -206,7 +206,7 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
 
     ran = simdb_run("dedup", "b.jsonl", "--db", "d", "--keep", "max:score", "-o", "k.jsonl")
 
-    assert [(row["id"], row["match"]) for row in ran.rows] == [("2", "0"), ("1", "0")]
+    assert [(row["id"], row["match"]) for row in ran.rows] == [("1", "0"), ("2", "0")]
     assert Path("k.jsonl").read_text() == ""
     assert (
         "--keep max:score chose among the documents of this run; 2 documents of it match"

@@ -35,7 +35,7 @@ PORTIONS = (
     "simdb.deduplication.within.TAKEN_ROWS",
     "simdb.deduplication.by_database.STORED_DOCUMENTS",
     "simdb.cli.reading.intake.BATCH_DOCUMENTS",
-    "simdb.cli.duplicates.arrangement.BATCH_DOCUMENTS",
+    "simdb.deduplication.arrivals.STORED_DOCUMENTS",
 )
 
 

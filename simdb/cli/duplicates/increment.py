@@ -1,29 +1,36 @@
 """Increment: stores what earlier runs have not, and reports what everything else matches."""
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from heapq import merge
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.arrangement import arranged
+from simdb import keeping
 from simdb.cli.duplicates.beginnings import Beginnings
-from simdb.cli.duplicates.repeat import Repeat
+from simdb.cli.duplicates.repeat import Repeat, rows_of
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
-from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.options.writing import begin_write, open_or_create
-from simdb.cli.output.render import match_row
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
-from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
+from simdb.deduplication.arrivals import Arrivals, Refused
+from simdb.deduplication.decided import I64
+from simdb.deduplication.repeat import Left
 from simdb.outputs.rows import Row
+from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
-from simdb.sources.read_again import TextsAgain
+from simdb.sources.names import Names
+from simdb.sources.preference import Preference
+from simdb.sources.read_again import LinesAgain, TextsAgain
+from simdb.values import Id, object_array
 
-NO_NUMBERS = np.empty(0, np.int64)
-NOTHING = Batch(ids=[], texts=[], sources=[], positions=NO_NUMBERS, sizes=NO_NUMBERS)
+# The texts of so many documents are read again at a time.
+NOTED_DOCUMENTS = 1 << 12
 
 
 def open_against(
@@ -38,9 +45,11 @@ def open_against(
     def try_out(database: simdb.Database) -> None:
         sketch = database.options.sketch
         check_given(given, sketch, path)
-        with begin_write(database, work.progress) as transaction:
-            documents = ByOrdinal(list) if work.is_exact(sketch) else None
-            _claiming(transaction, work.matching, documents)(NOTHING)
+        with (
+            begin_write(database, work.progress) as transaction,
+            Arrivals(database, transaction, work.question(sketch), _unknown),
+        ):
+            pass
 
     return open_or_create(
         path, make_options=lambda: simdb.Options(sketch=make_sketch(given)), try_out=try_out,
@@ -57,85 +66,168 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
     `work.keep` says; that rule chooses among the documents of this run.
     """
     outcome = Outcome(keep=work.keep)
-    sketch, matching = database.options.sketch, work.matching
-    is_exact = work.is_exact(sketch)
     empty = database.stats().empty_count
     with (
-        TextsAgain(work.origins) if is_exact else nullcontext() as texts,
         begin_write(database, work.progress) as transaction,
         database.read() as before,
-        ExitStack() as stack,
+        _Increment(work, database, transaction, before, older) as increment,
     ):
-        documents = None
-        if texts is not None:
-            known = None if older is None else older.texts
-            documents = ByOrdinal(texts.texts, transaction.next_ordinal, known)
-        search = None if matching.search is None else str(matching.search)
-        rule = [matching.similarity, matching.distance, matching.recall, search]
-        claim = _claiming(transaction, matching, documents)
-        repeat = Repeat(work.run, [*rule, EXACT if is_exact else ESTIMATE], before)
-        ids = UniqueIds(work.progress, database.sketcher, before, repeat)
-        first_new = transaction.next_ordinal
-        notes_short = is_default(database.options, matching.similarity, matching.distance)
-        read = work.intake.batches(sketch, notes_short=notes_short)
-        arrangement = stack.enter_context(arranged(work, read))
-        for batch in arrangement:
-            settled, matches = ids.store(batch, transaction, claim)
-            outcome.add_verification(matches.verification)
-            outcome.earlier += int(np.count_nonzero(matches.ordinals < first_new))
-            new, rows = _decided(settled, matches)
-            stored = settled.batch.chosen(new)
-            if texts is not None:
-                texts.add(stored)
-            repeat.add_kept(stored.ids)
-            repeat.add_left(batch, rows)
-            every = {**rows, **settled.rows}
-            outcome.duplicates += len(every)
-            if work.rows is not None:
-                for at in sorted(every):
-                    work.rows.add(every[at])
-            arrangement.keep(batch, [*settled.kept, *(settled.places[at] for at in new)])
-            if work.beginnings is not None:
-                _add_beginnings(work.beginnings, batch, settled)
-        repeat.store(transaction)
-        outcome.stored = len(transaction) - len(before)
-        outcome.seen, outcome.renamed, outcome.again = ids.seen, ids.renamed, repeat.again
+        increment.read()
+        work.progress.begin("finding duplicates")
+        refused = increment.decide()
+        work.progress.timings.note = increment.arrivals.way
+        outcome.add_verification(refused.verification)
+        outcome.earlier = refused.earlier
+        outcome.duplicates = len(refused.positions) + len(increment.left)
+        outcome.seen, outcome.renamed = increment.ids.seen, increment.ids.renamed
+        outcome.again = increment.repeat.again
+        if work.rows is not None:
+            for row in increment.rows(refused):
+                work.rows.add(row)
         work.check_share(outcome)
-        arrangement.finish()
+        work.progress.begin("storing what is new")
+        increment.store(refused)
+        outcome.stored = len(transaction) - len(before)
+        if work.survivors:
+            work.progress.begin("writing what is kept")
+            increment.write()
     outcome.empty = database.stats().empty_count - empty
     return outcome
 
 
-def _claiming(
-    transaction: simdb.WriteTransaction, matching: MatchOptions, documents: ByOrdinal | None
-) -> Callable[[Batch], simdb.Matches]:
-    """Return a function that stores what is new of a batch; `documents` decide, if given."""
+class _Increment:
+    """The documents of one run over a database; `with` frees them.
 
-    def claim(some: Batch) -> simdb.Matches:
-        return transaction.add_many_if_new(
-            some.ids, some.texts,
-            similarity=matching.similarity, distance=matching.distance,
-            recall=matching.recall, search=matching.search, on_conflict="error",
-            verify=ESTIMATE if documents is None else EXACT, texts=documents,
-        )  # fmt: skip
-
-    return claim
-
-
-def _decided(settled: Settled, matches: simdb.Matches) -> tuple[list[int], dict[int, Row]]:
-    """Return the positions of the stored documents, and a row for each that has a match.
-
-    The positions are in the settled batch, those of the rows in the whole batch.
+    Documents that are compared have a position among those, and a place in the input.
     """
-    has_match = matches.offsets[1:] > matches.offsets[:-1]
-    rows = {
-        settled.places[at]: {
-            "id": settled.batch.ids[at],
-            **match_row(matches[at][0], "match"),
-        }
-        for at in has_match.nonzero()[0].tolist()
-    }
-    return (~has_match).nonzero()[0].tolist(), rows
+
+    def __init__(
+        self,
+        work: Work,
+        database: simdb.Database,
+        transaction: simdb.WriteTransaction,
+        before: simdb.Snapshot,
+        older: TextsById | None,
+    ) -> None:
+        self._work, self._transaction, self._options = work, transaction, database.options
+        question, matching = work.question(database.options.sketch), work.matching
+        search = None if matching.search is None else str(matching.search)
+        self.repeat = Repeat(work.run, [*question.rule[:3], search, question.verify], before)
+        self.ids = UniqueIds(work.progress, database.sketcher, before, self.repeat)
+        self.left: dict[int, Row] = {}  # what an earlier occasion left out, by place
+        self._preference = Preference(keeping.parse(work.keep, "--keep"))
+        self._places: list[I64] = []
+        self._kept: list[I64] = []  # places of documents that stay
+        self._count = 0
+        self._held = ExitStack()
+        try:
+            known = _unknown if older is None else older.texts
+            self.arrivals = Arrivals(database, transaction, question, known)
+            self._held.push(self.arrivals)
+            self._names, self._texts = Names(), TextsAgain(work.origins)
+            self._lines = LinesAgain(work.origins, work.folder)
+            for each in (self._names, self._texts, self._lines):
+                self._held.push(each)
+        except BaseException:
+            self._held.close()
+            raise
+
+    def __enter__(self) -> "_Increment":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._held.close()
+
+    def read(self) -> None:
+        """Read all documents, and look them up."""
+        matching = self._work.matching
+        notes_short = is_default(self._options, matching.similarity, matching.distance)
+        batches = self._work.intake.batches(self._options.sketch, notes_short=notes_short)
+        compared = map(self._settled, batches)
+        for _ in self.arrivals.add_all(
+            compared, lambda: AMOUNT.expected_documents, errors="strict"
+        ):
+            pass
+
+    def decide(self) -> Refused:
+        """Return which of the documents that are compared are not new."""
+        order = self._preference.order(self._names.where)
+        return self.arrivals.decide(order, self._texts_at, self._names.of)
+
+    def rows(self, refused: Refused) -> Iterator[Row]:
+        """Yield a row for each document that is left out, in the order of the input."""
+        places = _joined(self._places)[refused.positions].tolist()
+        found = zip(places, rows_of(self._left_of(refused)), strict=True)
+        for _, row in merge(found, sorted(self.left.items()), key=itemgetter(0)):
+            yield row
+
+    def store(self, refused: Refused) -> None:
+        """Store what is new, and the note of the run."""
+        stored = self.arrivals.store(self._names.of)
+        self._kept.append(_joined(self._places)[stored])
+        for start in range(0, len(stored), NOTED_DOCUMENTS):
+            self.repeat.add_kept(self._names.of(stored[start : start + NOTED_DOCUMENTS]))
+        if self._work.run is not None:
+            left = self._left_of(refused)
+            for start in range(0, len(left), NOTED_DOCUMENTS):
+                some = slice(start, start + NOTED_DOCUMENTS)
+                positions = refused.positions[some]
+                self.repeat.add_left(
+                    self._names.of(positions, as_read=True),
+                    _contents(self._texts_at(positions)), left.taken(some),
+                )  # fmt: skip
+        self.repeat.store(self._transaction)
+
+    def write(self) -> None:
+        """Write the documents that stay."""
+        survivors = self._work.survivors
+        assert survivors is not None, "there is an output"
+        is_kept = np.zeros(self._count, np.bool_)
+        is_kept[_joined(self._kept)] = True
+        self._lines.copy(is_kept, survivors)
+        survivors.finish()
+
+    def _settled(self, batch: Batch) -> Any:
+        """Note what is needed later of a batch; return the texts of the documents to compare."""
+        settled, first = self.ids.settle(batch), self._count
+        self._count += len(batch)
+        self._kept.append(first + np.array(settled.kept, np.int64))
+        self._places.append(first + np.array(settled.places, np.int64))
+        self.left.update((first + at, row) for at, row in settled.rows.items())
+        if self._work.survivors is not None:
+            self._lines.add(batch, self._work.lines(batch))
+        if self._work.beginnings is not None:
+            _add_beginnings(self._work.beginnings, batch, settled)
+        compared = settled.batch
+        if len(compared):
+            own = batch.ids if len(compared) == len(batch) else batch.chosen(settled.places).ids
+            self._names.add(compared, own)
+            self._preference.add(compared)
+            self._texts.add(compared)
+        return compared.texts
+
+    def _left_of(self, refused: Refused) -> Left:
+        ids = object_array(list(self._names.of(refused.positions)))
+        return Left(ids, refused.matches, refused.distances, refused.similarities)
+
+    def _texts_at(self, positions: I64) -> Any:
+        return self._texts.texts(positions.astype(np.uint32))
+
+
+def _unknown(ids: list[Id]) -> list[None]:
+    """Return the texts of documents whose texts nobody has given."""
+    return [None] * len(ids)
+
+
+def _joined(parts: Sequence[I64]) -> I64:
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _contents(texts: Any) -> list[bytes]:
+    """Return texts in UTF-8."""
+    if hasattr(texts, "contents"):
+        return list(texts.contents())
+    return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
 def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:

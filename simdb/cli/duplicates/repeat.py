@@ -1,7 +1,7 @@
 """Repeats of `simdb dedup --db`: the name of a run, and its earlier decisions by batch and row."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -15,7 +15,7 @@ from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.sources.batch import Batch
 from simdb.sources.content import STANDARD_INPUT
-from simdb.values import Id, object_array
+from simdb.values import Id
 
 
 def run_name(given: str | None, sources: Collection[str]) -> str | None:
@@ -68,17 +68,15 @@ class Repeat:
         hashes = repeat.hashes_of(batch.ids)
         self._places = dict(zip(batch.ids, self._run.kept(hashes).tolist(), strict=True))
         positions, left = self._run.left(hashes, batch.contents)
-        return dict(zip(positions.tolist(), _rows(left), strict=True))
+        return dict(zip(positions.tolist(), rows_of(left), strict=True))
 
     def add_kept(self, ids: Sequence[Id]) -> None:
         """Remember documents that the run has stored."""
         self._run.add_kept(repeat.hashes_of(ids))
 
-    def add_left(self, batch: Batch, rows: dict[int, Row]) -> None:
-        """Remember documents that the run has left out, reported by `rows`, by position."""
-        chosen = batch.chosen(list(rows))
-        hashes = repeat.hashes_of(chosen.ids)
-        self._run.add_left(hashes, chosen.contents(), _left_of(list(rows.values())))
+    def add_left(self, ids: Sequence[Id], contents: Sequence[bytes], left: repeat.Left) -> None:
+        """Remember documents that the run has left out, by ids and texts as they were read."""
+        self._run.add_left(repeat.hashes_of(ids), contents, left)
 
     def store(self, transaction: simdb.WriteTransaction) -> None:
         """Stage the note of the run."""
@@ -89,20 +87,11 @@ class Repeat:
         return int(self._run.kept(repeat.hashes_of([id]))[0]) if place is None else place
 
 
-def _rows(left: repeat.Left) -> list[Row]:
-    return [
-        {"id": id, **match_row(Match(match, distance, None if lost else similarity), "match")}
-        for id, match, distance, similarity, lost in zip(
-            left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
-            left.similarities.tolist(), np.isnan(left.similarities).tolist(), strict=True,
-        )
-    ]  # fmt: skip
-
-
-def _left_of(rows: Sequence[Row]) -> repeat.Left:
-    return repeat.Left(
-        object_array([row["id"] for row in rows]),
-        object_array([row["match"] for row in rows]),
-        np.array([row["distance"] for row in rows], np.uint8),
-        np.array([row["similarity"] for row in rows], np.float32),
-    )
+def rows_of(left: repeat.Left) -> Iterator[Row]:
+    """Yield a row for each document that was left out."""
+    for id, match, distance, similarity, lost in zip(
+        left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
+        left.similarities.tolist(), np.isnan(left.similarities).tolist(), strict=True,
+    ):  # fmt: skip
+        known = None if lost else similarity
+        yield {"id": id, **match_row(Match(match, distance, known), "match")}

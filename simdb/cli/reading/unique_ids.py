@@ -5,13 +5,18 @@ earlier run stored with the same id and fingerprint counts as seen, and is not s
 was this run, on an earlier occasion, the document is kept again.
 """
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 import simdb
+from simdb import kernel
 from simdb.cli.output.progress import Progress
+from simdb.cli.reading.hashes import Hashes
 from simdb.engine.state.incoming import sketch_all
 from simdb.sketch.kinds import AnySketcher
 from simdb.sources.batch import Batch
@@ -20,7 +25,7 @@ from simdb.sources.records import InputId
 from simdb.threads import thread_count
 from simdb.values import Id
 
-Answer = TypeVar("Answer")
+U64 = npt.NDArray[np.uint64]
 
 
 class Earlier(Protocol):
@@ -69,28 +74,30 @@ class UniqueIds:
         self._sketcher = sketcher
         self._before = before
         self._earlier = earlier if earlier.is_known else None
+        self._taken = Hashes()
         self.renamed = 0
         self.seen = 0
 
-    def store(
-        self,
-        batch: Batch,
-        present: Container[Id],
-        put: Callable[[Batch], Answer],
-    ) -> tuple[Settled, Answer]:
-        """Store a batch by `put`, which raises ExistsError if an id is `present`.
+    def settle(self, batch: Batch) -> Settled:
+        """Give each document of a batch an id of its own, unless it is stored or known."""
+        hashes = _hashes_of(batch.ids)
+        settled = None
+        if self._earlier is None and not self._is_taken(batch.ids, hashes):
+            settled = Settled(batch, list(range(len(batch))), [], {})
+        else:
+            settled = self._settled(batch)
+            hashes = _hashes_of(settled.batch.ids)
+        self._taken.add(hashes)
+        return settled
 
-        Returns what became of the documents, and the result of `put`.
-        """
-        if self._earlier is None and len(set(batch.ids)) == len(batch):
-            try:
-                return Settled(batch, list(range(len(batch))), [], {}), put(batch)
-            except simdb.ExistsError:
-                pass
-        settled = self._settled(batch, present)
-        return settled, put(settled.batch)
+    def _is_taken(self, ids: Sequence[InputId], hashes: U64) -> bool:
+        """Return whether an id is stored, or was given before, or occurs twice."""
+        ordered = np.sort(hashes)
+        if (ordered[1:] == ordered[:-1]).any() or self._taken.holds(hashes).any():
+            return True
+        return bool(self._before.bits_many(ids)[0].any())
 
-    def _settled(self, batch: Batch, present: Container[Id]) -> Settled:
+    def _settled(self, batch: Batch) -> Settled:
         earlier = self._earlier
         left = {} if earlier is None else earlier.left_rows(batch)
         rows: dict[int, dict[str, Any]] = {}
@@ -117,7 +124,8 @@ class UniqueIds:
                 if is_stored and (earlier is None or not earlier.has_taken(id)):
                     self.seen += 1
                     break
-                if id not in taken and id not in given and id not in present:
+                is_free = found is None and id not in taken and id not in given
+                if is_free and not self._taken.holds(_hashes_of([id]))[0]:
                     taken[id] = at
                     self._note_name(batch, at, id)
                     break
@@ -144,3 +152,7 @@ def _candidates(batch: Batch, at: int) -> Iterator[InputId]:
     own = batch.ids[at]
     yield own
     yield from other_ids(own, batch.sources[at], int(batch.positions[at]))
+
+
+def _hashes_of(ids: Sequence[InputId]) -> U64:
+    return kernel.encode_ids(list(ids))[2]
