@@ -475,13 +475,18 @@ def find_stored(
 ) -> Matches[IdT]:
     """Return a match of each of many documents that a stored one matches.
 
-    `sketches`: those of the `documents`, which are a list or a column.  `texts`: those of stored
-    documents, None if the sketches decide; see `WriteTransaction.add_many_if_new`.
+    The matched documents count as seen.  `sketches`: those of the `documents`, which are a list or
+    a column.  `texts`: those of stored documents, None if the sketches decide; see
+    `WriteTransaction.add_many_if_new`.
     """
     criterion, referee = transaction._refereed(sketches, documents, question, texts)
-    with transaction._state() as state:
+    writing = transaction._writing
+    with writing.alone("the transaction must be idle to note what was matched"):
+        state = writing.current()
         state.threads = threads
-        return claim.find_stored(state, sketches, criterion, referee)
+        found = claim.find_stored(state, sketches, criterion, referee)
+        writing.staging.see(found.ordinals)
+        return found
 
 
 def _seconds_of(before: Any) -> int:

@@ -1,5 +1,7 @@
 """Documents that come to a database stay if they are like none that is stored, or that stays."""
 
+from datetime import datetime, timezone
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import simdb
 from simdb.deduplication import arrivals, blocks
 from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.question import Question
+from simdb.engine.state import staged_times
 
 SKETCHES = {
     "simhash": simdb.Simhash(),
@@ -99,6 +102,19 @@ def test_what_is_stored_has_the_sketches_of_its_text(database):
         for id in other:
             assert database[id] == other[id]
     assert database.stats().empty_count == 2
+
+
+def test_what_is_matched_counts_as_seen(monkeypatch):
+    now = [1_000_000.0]
+    monkeypatch.setattr(staged_times, "time", lambda: now[0])
+    with simdb.open(None, options=simdb.Options(keep_times="seen")) as database:
+        database.insert_many(["s0", "s1", "s9"], [*STORED, text_of(9)])
+        now[0] += 100
+        decided(database, question_of())
+
+        database.expire(datetime.fromtimestamp(now[0], timezone.utc))
+
+        assert list(database) == ["s0", "s1", "g1", "g3", "g5", "g7"]
 
 
 def test_nothing_is_stored_after_an_error(database):
