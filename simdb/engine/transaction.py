@@ -485,7 +485,7 @@ def find_stored(
         state = writing.current()
         state.threads = threads
         found = claim.find_stored(state, sketches, criterion, referee)
-        writing.staging.see(found.ordinals)
+        writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
         return found
 
 
