@@ -75,7 +75,8 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
 }
 DEDUPLICATE = (
     "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy", "db",
-    "run", "sketch", "options", "on_null", "max_share", "errors", "threads", "progress",
+    "run", "sketch", "options", "on_null", "max_share", "memory", "errors", "threads",
+    "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -101,7 +102,8 @@ OPTIONS: dict[str, str] = {
     "data": "SOURCE...", "db": "--db", "deep": "--deep", "distance": "--distance",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
-    "limit": "--limit", "match": "--match", "max_share": "--max-share", "metadata": "--metadata",
+    "limit": "--limit", "match": "--match", "max_share": "--max-share", "memory": "--memory",
+    "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
     "pairs": "--pairs", "path": "TARGET",
     "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "run": "--run",
@@ -153,7 +155,8 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
     "drop_duplicates": ("deduplicate", {
         "data": "df", "db": "one job sees all rows", "run": "there is no database",
-        "options": "nothing is stored", "errors": "Spark has only valid text",
+        "options": "nothing is stored", "memory": "Spark has settings of its own",
+        "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",

@@ -152,7 +152,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         beginnings_of(results.show if job.db else None) as beginnings,
         Origins() as origins,
     ):
-        reading = replace(job.reading, origins=origins)
+        reading = replace(job.reading, origins=origins, memory=given.memory_bytes)
         intake = Intake(
             read_sources(job.sources, reading, excluded=own_files), progress, reading.on_null
         )
@@ -173,7 +173,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
             work = Work(
                 intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
                 origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
-                beginnings, given.policy, results.show,
+                beginnings, given.policy, results.show, given.memory_bytes,
             )  # fmt: skip
             outcome = _found(job, work, older)
             write_results(shown, row_file, _columns(job, is_flat=True))

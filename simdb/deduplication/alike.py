@@ -97,7 +97,7 @@ class Alike:
             if self._minima is None:
                 self._minima = Minima(
                     self._options.sketch, self._chosen(first, count()), self._resources,
-                    self._allowed,
+                    self._allowed, self._question.memory,
                 )  # fmt: skip
             yield self._added(self._minima.sign(first, errors=errors))
             break

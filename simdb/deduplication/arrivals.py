@@ -69,7 +69,8 @@ class Arrivals:
         self._sketcher.prepare()
         self._has_stored = len(transaction) > 0
         self._count = 0
-        self._bits, self._vectors, self._states = Blocks(), Blocks(), Blocks()
+        memory = question.memory
+        self._bits, self._vectors, self._states = Blocks(memory), Blocks(memory), Blocks(memory)
         self._fresh: list[I64] = []  # the positions of documents that match nothing stored
         self._matched: list[tuple[I64, Any]] = []
         self._held = ExitStack()

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# More bytes wait in a temporary file.
-HELD_BYTES = 1 << 26
+from simdb.memory import column_bytes
 
 
 class Blocks:
     """Arrays, one after the other, in memory or, if they are large, in a temporary file."""
 
-    def __init__(self) -> None:
-        """Begin without arrays."""
+    def __init__(self, memory: int | None) -> None:
+        """Begin without arrays; `memory`: that of the run, see `simdb.memory`."""
+        self._held_bytes = column_bytes(memory)
         self._held: list[npt.NDArray[Any]] = []
         self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
         self._size = 0
@@ -25,7 +25,7 @@ class Blocks:
         """Append an array."""
         self._held.append(block)
         self._size += block.nbytes
-        if self._size > HELD_BYTES:
+        if self._size > self._held_bytes:
             self._spill()
 
     def row(self, number: int) -> npt.NDArray[Any]:

@@ -48,6 +48,7 @@ def deduplicate(
     options: Options | None = None,
     on_null: NullName = "keep",
     max_share: float | None = None,
+    memory: int | None = None,
     errors: ErrorsName = "strict",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -71,16 +72,15 @@ def deduplicate(
     stored, or, after an error, none.  Estimates decide about stored documents that are not among
     the rows.  Without `id`, the ids are made from the texts.  `run` names the call: a later call
     with the same name, or without names with the same ids in any order, keeps and removes the same.
-    `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
-    "error".  `max_share`: if more of the rows are duplicates, nothing is removed or stored.
-    `progress`, `errors`, `threads`: see `Database.insert_many`.  Raises InputError for data,
-    OptionError for arguments, ExistsError if an id in `db` stands for another text.
+    `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".  `max_share`: if more
+    are duplicates, nothing is removed or stored.  `memory`: bytes to hold of documents, beside some
+    64 of each.  `progress`, `errors`, `threads`: see `Database.insert_many`.  Raises InputError for
+    data, OptionError for arguments, ExistsError if an id in `db` stands for another text.
     """
     rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
     count, report, given = thread_count(threads), report_of(progress), _options_of(sketch, options)
-    question = Question(
-        similarity, distance, recall, verify, policy, max_share, errors, count, report
-    )
+    asked = similarity, distance, recall, verify, policy, max_share, errors, count, report
+    question = Question(*asked, memory=memory)
     if (paths := files.paths_of(data)) is not None:
         if db is None:
             return files.deduplicate_files(paths, text, id, keep, given, question, on_null)

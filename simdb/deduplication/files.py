@@ -83,7 +83,7 @@ def deduplicate_files(
             has_fields=bool(rule.field), has_lines=True, has_absent=True,
             # What is dropped is read as what is kept: it matches nothing, and has its place.
             on_null=KEEP if on_null == DROP else on_null,
-            origins=origins, threads=question.threads,
+            origins=origins, threads=question.threads, memory=question.memory,
         )  # fmt: skip
         files = _Files(sources, reading)
         run = held.enter_context(

@@ -111,11 +111,12 @@ class Minima:
         banding: Banding,
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
+        memory: int | None = None,
     ) -> None:
-        """Take features as `sketch` does; see `Sketcher` for the other arguments."""
+        """Take features as `sketch` does; see `Sketcher` and `simdb.memory` for the others."""
         self.banding = banding
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
-        self._keys, self._minima = Blocks(), Blocks()
+        self._keys, self._minima = Blocks(memory), Blocks(memory)
         self._empty: list[npt.NDArray[np.bool_]] = []
 
     def __enter__(self) -> "Minima":

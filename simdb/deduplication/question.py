@@ -14,6 +14,7 @@ from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search import question as searching
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import InputError, OptionError
+from simdb.memory import check_memory
 from simdb.progress import Report
 from simdb.search import SearchLike
 from simdb.sketch.kinds import AnySketcher
@@ -36,11 +37,13 @@ class Question:
     threads: int
     progress: Report | None
     search: SearchLike | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         """Raise OptionError for a word that is not known, or no share."""
         check_policy(self.policy)
         one_of("verify", self.verify, VERIFICATIONS)
+        check_memory("memory", self.memory)
         if self.max_share is not None:
             share("max_share", self.max_share)
 

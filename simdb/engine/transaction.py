@@ -1,6 +1,5 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
-import math
 from collections.abc import Iterable
 from datetime import datetime
 from types import TracebackType
@@ -10,7 +9,6 @@ import numpy as np
 
 from simdb import kernel, previews
 from simdb.arrow_texts import text_column
-from simdb.checks import shown
 from simdb.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine import search as searches
 from simdb.engine import write
@@ -21,11 +19,12 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.where import Where, check_optional, check_where, satisfying
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals
+from simdb.engine.state.staged_times import seconds_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts
 from simdb.engine.write.write_state import WriteState
-from simdb.errors import InputError, NotFoundError, OptionError
+from simdb.errors import NotFoundError, OptionError
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.progress import Progress
@@ -311,7 +310,7 @@ class WriteTransaction(Reading[IdT]):
                 " create a database with Options(keep_times='inserted') or 'seen' and insert the"
                 " documents there, or use delete_where with a date in their metadata"
             )
-        seconds = _seconds_of(before)
+        seconds = seconds_of(before)
         check_optional(where)
         with self._writing.alone("the transaction must be idle to delete"):
             state = self._writing.current()
@@ -487,16 +486,3 @@ def find_stored(
         found = claim.find_stored(state, sketches, criterion, referee)
         writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
         return found
-
-
-def _seconds_of(before: Any) -> int:
-    """Return the seconds since 1970 of a datetime, rounded down; InputError for anything else."""
-    if not isinstance(before, datetime):
-        raise InputError(
-            "before must be a datetime, such as datetime.now() - timedelta(days=30), got"
-            f" {shown(before)}"
-        )
-    try:
-        return math.floor(before.timestamp())
-    except (OverflowError, ValueError, OSError) as error:
-        raise InputError(f"before cannot be turned into seconds: {error}") from error

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from simdb.errors import InputError
+from simdb.memory import block_bytes
 from simdb.sources.batch import Found, batched
 from simdb.sources.content import (
     CONTENT_ERRORS,
@@ -29,7 +30,6 @@ from simdb.sources.records import Problem, Reading, Record, make_record, place
 from simdb.storage.codec import checksum_of
 from simdb.threads import mapped, thread_count
 
-BLOCK_BYTES = 1 << 22
 # Of a pipe.
 WAITED_BYTES = 1 << 20
 # Lines of so many bytes are not tried again when they were refused together.
@@ -62,7 +62,8 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
     lines = _Lines(name, reading, encoding, origins)
     is_slow = may_wait(stream)
     # What a program writes is taken as it comes, and not some blocks ahead.
-    size, threads = (WAITED_BYTES, 1) if is_slow else (BLOCK_BYTES, thread_count(reading.threads))
+    threads = 1 if is_slow else thread_count(reading.threads)
+    size = WAITED_BYTES if is_slow else block_bytes(reading.memory, threads)
     piece = size // PIECES if is_plain(stream) else PIECE_BYTES
     every = blocks(pieces, size, piece)
     for block in mapped(lambda block: parsed(*block, parser), every, threads):

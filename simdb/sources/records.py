@@ -35,6 +35,7 @@ class Reading:
     `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
     `NO_TEXT`.  `has_absent`: records without the field count as nulls, too.  `origins` takes the
     lines that can be read again; None if none will be.  `threads`: see `thread_count`.
+    `memory`: that of the run, see `simdb.memory`.
     """
 
     encoding: str = "utf-8-sig"
@@ -49,6 +50,7 @@ class Reading:
     has_absent: bool = False
     origins: Origins | None = None
     threads: int | None = None
+    memory: int | None = None
 
     @property
     def stream_errors(self) -> str:

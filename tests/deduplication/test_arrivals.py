@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication import arrivals, blocks
+from simdb import memory
+from simdb.deduplication import arrivals
 from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.question import Question
 from simdb.engine.state import staged_times
@@ -63,7 +64,7 @@ def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
     database, monkeypatch, verify, size
 ):
     monkeypatch.setattr(arrivals, "STORED_DOCUMENTS", 2)
-    monkeypatch.setattr(blocks, "HELD_BYTES", 0 if size == 1 else 1 << 20)
+    monkeypatch.setattr(memory, "COLUMN_BYTES", 0 if size == 1 else 1 << 20)
 
     refused, stored = decided(database, question_of(verify), size=size)
 

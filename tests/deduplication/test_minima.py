@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication import blocks, minima
+from simdb import memory
+from simdb.deduplication import minima
 from simdb.deduplication.minima import (
     COMPARED_MINIMA,
     Minima,
@@ -44,7 +45,7 @@ def pairs_of(buckets):
 @pytest.mark.parametrize("order", [None, "reversed", "some"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, order, threads):
-    monkeypatch.setattr(blocks, "HELD_BYTES", held)
+    monkeypatch.setattr(memory, "COLUMN_BYTES", held)
     texts = [*texts_of(60), "", "   "]
     banding = Banding(5, 2)
     places = {None: None, "reversed": np.arange(62)[::-1], "some": np.arange(3, 40)}[order]

@@ -8,10 +8,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from simdb import memory
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import BATCH_DOCUMENTS, Intake
 from simdb.options import Simhash
-from simdb.sources import json_lines
 from simdb.sources.amount import AMOUNT, open_counted
 from simdb.sources.reading import read_sources, read_texts
 from simdb.sources.records import Reading
@@ -49,7 +49,7 @@ def shares(*sources):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
 def test_the_share_of_a_file_grows_to_one(name, monkeypatch):
-    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", 1 << 16)
     write_parquet(name) if name.endswith("parquet") else write(name)
 
     first, second, *_, last = shares(name)

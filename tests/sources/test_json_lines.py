@@ -9,6 +9,7 @@ from batches import records_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from simdb import memory
 from simdb.sources import json_lines
 from simdb.sources.batch import Batch
 from simdb.sources.digits import has_number
@@ -153,7 +154,7 @@ def test_a_line_is_kept_byte_for_byte_without_its_line_feed():
 
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
-    monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", size)
     monkeypatch.setattr(json_lines, "PIECE_BYTES", 5)
     lines = [b'{"id": "%d", "text": "%s"}' % (at, b"x" * (at % 9)) for at in range(40)]
 
@@ -165,7 +166,7 @@ def test_lines_are_whole_wherever_a_block_or_a_piece_ends(monkeypatch, size):
 
 @pytest.mark.parametrize("size", [1, 50, 1000])
 def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
-    monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", size)
     monkeypatch.setattr(json_lines, "PIECE_BYTES", 10)
     monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
     content = b'{"text": "a"}\n' + b"x" * 1000 + b'\n{"text": "b"}\n' + b"y" * 500

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb import memory
 from simdb.outputs.pieces import contents, split_lines
 from simdb.sources import json_lines, origins
 from simdb.sources.amount import open_counted
@@ -67,7 +68,7 @@ def lines_of(row, starts, sizes):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", 300)
     monkeypatch.setattr(json_lines, "PIECE_BYTES", 70)
     monkeypatch.setattr(json_lines, "REFUSED_BYTES", 0)
 

@@ -125,6 +125,7 @@ class Work(NamedTuple):
     which a database remembers the run; None for no name.  `keep`: which document of a group is
     kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
     `beginnings` takes them.  `origins`: where lines of the input can be read again.
+    `memory`: see `simdb.memory`.
     """
 
     intake: Intake
@@ -140,6 +141,7 @@ class Work(NamedTuple):
     beginnings: Beginnings | None = None
     policy: PolicyName = STAR
     show: int | None = None
+    memory: int | None = None
 
     def question(self, sketch: simdb.TextSketch) -> Question:
         """Return when documents of the input are alike, and how they are compared."""
@@ -147,7 +149,7 @@ class Work(NamedTuple):
         return Question(
             matching.similarity, matching.distance, matching.recall,
             EXACT if self.is_exact(sketch) else ESTIMATE, self.policy, None, "strict",
-            thread_count(), None, matching.search,
+            thread_count(), None, matching.search, self.memory,
         )  # fmt: skip
 
     def lines(self, batch: Batch) -> I64 | None:

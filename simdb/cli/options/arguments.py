@@ -189,6 +189,15 @@ MaxShare = Annotated[
     ),
 ]
 
+Memory = Annotated[
+    str | None,
+    Option(
+        metavar="SIZE",
+        help="How much to hold of documents that are read or compared, such as 500M, beside some"
+        " 64 bytes of each; more waits in temporary files.",
+    ),
+]
+
 IdField = Annotated[str, Option(help="The field of a record with its id.")]
 TextField = Annotated[str, Option(help="The field of a record with its text.")]
 Encoding = Annotated[

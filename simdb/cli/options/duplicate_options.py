@@ -6,9 +6,10 @@ from simdb import keeping
 from simdb.checks import one_of, share
 from simdb.choices import ON_NULL
 from simdb.cli.options import arguments
-from simdb.cli.options.match_options import MatchOptions, given_search
+from simdb.cli.options.match_options import MatchOptions, given_search, given_size
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
+from simdb.memory import check_memory
 from simdb.outputs.formats import COMPRESSIONS, TABLES
 
 
@@ -26,6 +27,16 @@ class DuplicateOptions:
     texts: arguments.EarlierTexts = None
     on_null: arguments.OnNull = None
     max_share: arguments.MaxShare = None
+    memory: arguments.Memory = None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """How many bytes are held of documents; None for the usual number."""
+        found = None if self.memory is None else given_size(self.memory)
+        if self.memory is not None and found is None:
+            raise OptionError(f"--memory takes a size such as 500M or 2G; got {self.memory[:80]!r}")
+        check_memory("--memory", found)
+        return found
 
     @property
     def matching(self) -> MatchOptions:

@@ -48,11 +48,17 @@ def given_search(text: str | None) -> SearchLike | None:
     for each in others:
         name, _, value = each.partition("=")
         name = name.strip().replace("-", "_")
-        number = NUMBER.fullmatch(value.strip().upper())
+        number = given_size(value)
         if name not in NAMES[1:] or number is None:
             raise OptionError(
                 f"--search takes the name of a method and NAME=NUMBER of {', '.join(NAMES[1:])},"
                 f" such as psm,attempts=64 or memory_limit=2G; got {text[:80]!r}"
             )
-        values[name] = int(number[1]) * MULTIPLES[number[2]]
+        values[name] = number
     return Search(**values)
+
+
+def given_size(text: str) -> int | None:
+    """Return a number with or without a unit, such as 64 or 2G; None for anything else."""
+    number = NUMBER.fullmatch(text.strip().upper())
+    return None if number is None else int(number[1]) * MULTIPLES[number[2]]

@@ -1,10 +1,15 @@
 """Staged times: when documents were inserted or seen in a write transaction."""
 
+import math
+from datetime import datetime
 from time import time
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import shown
+from simdb.errors import InputError
 from simdb.storage.records.times import Change
 
 U32 = npt.NDArray[np.uint32]
@@ -42,3 +47,16 @@ class StagedTimes:
         for ordinals, seconds in self.changes:
             stored[ordinals] = seconds
         return stored
+
+
+def seconds_of(before: Any) -> int:
+    """Return the seconds since 1970 of a datetime, rounded down; InputError for anything else."""
+    if not isinstance(before, datetime):
+        raise InputError(
+            "before must be a datetime, such as datetime.now() - timedelta(days=30), got"
+            f" {shown(before)}"
+        )
+    try:
+        return math.floor(before.timestamp())
+    except (OverflowError, ValueError, OSError) as error:
+        raise InputError(f"before cannot be turned into seconds: {error}") from error

@@ -1,0 +1,51 @@
+"""A limit of memory is shared between blocks and columns, and says what is wrong with it."""
+
+import pytest
+
+import simdb
+from simdb import memory
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16, 256])
+@pytest.mark.parametrize("limit", [1 << 26, 10**8, 1 << 33])
+def test_blocks_and_columns_fit_into_the_limit(limit, threads):
+    columns = memory.COLUMNS * memory.column_bytes(limit)
+    blocks = memory.BLOCKS * threads * memory.block_bytes(limit, threads)
+
+    assert columns <= limit / 2
+    assert blocks <= limit / 2 or memory.block_bytes(limit, threads) == memory.BLOCK_LEAST
+
+
+def test_without_a_limit_sizes_are_the_usual_ones():
+    assert memory.column_bytes(None) == memory.COLUMN_BYTES
+    assert memory.block_bytes(None, 64) == memory.BLOCK_BYTES
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1 << 20, 1.5, "1G", True])
+def test_what_is_no_limit_is_refused(limit):
+    with pytest.raises(simdb.OptionError, match="memory must be a number of bytes from 67108864"):
+        simdb.deduplicate(["a text"], memory=limit)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ("much", "--memory takes a size such as 500M or 2G; got 'much'"),
+    ("1K", "--memory must be a number of bytes from 67108864 (64M) on, got 1024"),
+])  # fmt: skip
+def test_the_command_line_names_a_wrong_size(simdb_run, write_lines, given, message):
+    write_lines("a.jsonl", {"id": "1", "text": "a text"})
+
+    ran = simdb_run("dedup", "a.jsonl", "--memory", given)
+
+    assert ran.code == 2
+    assert message in ran.notes
+
+
+def test_a_limit_changes_no_answer(simdb_run, write_lines):
+    text = " ".join(f"w{at}" for at in range(40))
+    write_lines("a.jsonl", *({"id": f"{at}", "text": f"{text} x{at % 3}"} for at in range(30)))
+
+    usual = simdb_run("dedup", "a.jsonl", "-o", "one.jsonl")
+    limited = simdb_run("dedup", "a.jsonl", "-o", "other.jsonl", "--memory", "64M")
+
+    assert (usual.code, limited.code) == (0, 0)
+    assert usual.rows == limited.rows
