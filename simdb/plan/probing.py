@@ -37,8 +37,6 @@ METHODS = PROBING_METHODS
 CAP = 4096
 # The kernel looks up so many headers of one table, that of the query among them.
 ATTEMPTS_MAX = 65_535
-# No set of bits costs more.
-THETA_MAX = bits.FINGERPRINT_BITS * volatility.COST_MAX
 # Enough queries for the mean number of probes, to a few per cent.
 COUNTED_QUERIES = 256
 # Headers can have fewer bits than the directories: then fewer flips find longer buckets.
@@ -55,6 +53,7 @@ COMPARING_WORTH = 0.25
 
 U8 = npt.NDArray[np.uint8]
 I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
 
 
 class Reach(NamedTuple):
@@ -178,16 +177,31 @@ def mean_count(known: Evidence, masks: tuple[int, ...], *, header_bits: int, the
 
 def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
     """Return how many sets of `header` bits cost at most `theta`, for each row of `levels`."""
-    ways = np.zeros((len(levels), theta + 1))
-    ways[:, 0] = 1.0
+    ways = _ways(levels, costs, header, theta)
+    found: I64 = np.minimum(ways.sum(axis=1), 2.0**40).astype(np.int64)
+    return found
+
+
+def _ways(levels: U8, costs: U8, header: int, theta: int, most: int | None = None) -> F64:
+    """Return how many sets of `header` bits have each cost up to `theta`: float64[n, theta + 1].
+
+    `most`: count only sets of at most so many bits.
+    """
+    sizes = 1 if most is None else min(most, header.bit_count()) + 1
+    ways = np.zeros((sizes, len(levels), theta + 1))
+    ways[0, :, 0] = 1.0
     rows = np.arange(len(levels))[:, None]
     sums = np.arange(theta + 1)[None, :]
     for bit in bits.set_bits(header):
         price = costs[levels[:, bit]].astype(np.int64)
         before = sums - price[:, None]
         usable = (before >= 0) & (price != volatility.NEVER)[:, None]
-        ways = ways + np.where(usable, ways[rows, np.maximum(before, 0)], 0.0)
-    found: I64 = np.minimum(ways.sum(axis=1), 2.0**40).astype(np.int64)
+        added = np.where(usable, ways[:, rows, np.maximum(before, 0)], 0.0)
+        if most is None:
+            ways += added
+        else:
+            ways[1:] += added[:-1]
+    found: F64 = ways.sum(axis=0)
     return found
 
 
@@ -288,7 +302,7 @@ def _widths(criterion: Criterion, population: Population) -> list[int]:
 
 
 def _fixed(problem: Problem[Population], attempts: int) -> Plan:
-    """Return the plan that looks up at most `attempts` headers beside the query's in each table.
+    """Return the plan that looks up the first `attempts` headers beside the query's in each table.
 
     Its recall is the share of the sample that is found so; no document is compared besides.
     """
@@ -299,13 +313,13 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     masks = masks[: 1 if criterion.method == PSM else population.tables]
     width = _widths(criterion, population)[0]
     share = recall_of(known, tuple(masks), header_bits=width, limit=limit, attempts=attempts)
-    most = min(attempts + 1, 2**width)
-    probing = Probing(len(masks), width, THETA_MAX, attempts + 1, known.costs)
+    most = min(attempts + 1, bits.flip_count(width, limit))
+    probing = Probing(len(masks), width, None, attempts + 1, known.costs)
     found = Reach(probing, float(most * len(masks)), share, 0.0)
     plan = _probing_plan(criterion, population, limit, found, known, NOTHING, problem.delays)
     reason = (
-        f"looking up the likeliest headers of {len(masks)} table(s), at most {attempts} beside that"
-        f" of the query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
+        f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
+        f" query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
     )
     return replace(plan, reason=reason)
 
@@ -316,19 +330,22 @@ def recall_of(
 ) -> float:
     """Return the share of pairs found by the `attempts` likeliest headers of each table.
 
-    Of the sample, a number of pairs spread over all of it are taken.
+    Of the sample, a number of pairs spread over all of it are taken.  Of headers with equal costs,
+    of which only some are looked up, each is as likely the right one.
     """
     step = max(1, len(known.pairs) // COUNTED_QUERIES)
     pairs = known.pairs.taken(slice(None, None, step))
-    reached = np.zeros(len(pairs), np.bool_)
+    is_near = known.distances[::step] <= limit
+    missed = np.ones(len(pairs))
     for mask in masks:
         header = bits.header_mask(mask, header_bits)
         needs = recall.needs(pairs, known.costs, (mask,), header_bits)
-        for row in np.flatnonzero(~reached & (needs < recall.UNREACHABLE)):
-            count = count_sets(pairs.levels[row : row + 1], known.costs, header, int(needs[row]))
-            reached[row] = count[0] <= attempts + 1
-    reached &= known.distances[::step] <= limit
-    return float(reached.mean()) if len(reached) else 0.0
+        for row in np.flatnonzero(is_near & (missed > 0) & (needs < recall.UNREACHABLE)):
+            need = int(needs[row])
+            ways = _ways(pairs.levels[row : row + 1], known.costs, header, need, limit)[0]
+            before = float(ways[:need].sum())
+            missed[row] *= 1.0 - min(max((attempts + 1 - before) / ways[need], 0.0), 1.0)
+    return float((1.0 - missed).mean()) if len(missed) else 0.0
 
 
 def _probing_plan(
@@ -361,8 +378,8 @@ def _probing_plan(
     plan = Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),
         limit, criterion.asked_similarity, min(found.recall, comparing.share), cost, why,
-        theta=probing.theta / COST_UNIT, probing=probing, header_bits=probing.header_bits,
-        compared=comparing.count,
+        theta=None if probing.theta is None else probing.theta / COST_UNIT,
+        probing=probing, header_bits=probing.header_bits, compared=comparing.count,
         bytes_per_document=population.bytes_of(
             probing.tables, has_headers=True, is_measured=criterion.similarity is not None
         ),
@@ -372,7 +389,10 @@ def _probing_plan(
     entries = population.entries_of(probing.header_bits)
     masks = bits.leading_masks(population.blocks, population.leading)[: probing.tables]
     leading = distinct_bits(probing.header_bits, entries)
-    headers = mean_count(known, tuple(masks), header_bits=leading, theta=probing.theta)
+    if probing.theta is None:
+        headers = min(found.probes, float(len(masks) * 2**leading))
+    else:
+        headers = mean_count(known, tuple(masks), header_bits=leading, theta=probing.theta)
     pages = population.paging.pages_of(headers, entries)
     measured = scanned * share if criterion.similarity is not None else 0.0
     return population.paging.charged(plan, pages=pages, measured=measured)
