@@ -51,8 +51,9 @@ FOLDERS = {
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "paging", "polytope_table",
-        "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing",
-        "polytopes", "rotation", "bands", "nearest", "arrangement", "planner", "compaction",
+        "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing_reach",
+        "probing", "polytopes", "rotation", "bands", "nearest", "arrangement", "planner",
+        "compaction",
     ],
     "storage": [
         "codec", "layout", "translation", "files.memory",

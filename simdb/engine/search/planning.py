@@ -18,7 +18,7 @@ from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, evidence
 from simdb.plan.planner import choose, considered, explained
-from simdb.plan.probing import reach
+from simdb.plan.probing_reach import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
 from simdb.storage.runs.table import header_bits, polytope_header_bits

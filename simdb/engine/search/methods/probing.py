@@ -19,7 +19,7 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.matches import Match
-from simdb.plan.probing import count_sets
+from simdb.plan.probing_reach import count_sets
 from simdb.plan.problem import Criterion
 from simdb.plan.volatility import NEVER
 from simdb.plans import Plan, Probe, Probing
