@@ -92,7 +92,7 @@ FOLDERS = {
         "state.view", "state.polytope_tables", "state.fingerprint_kind",
         "state.signature_kind", "state.kinds",
         "state.id_tables", "state.staged_metadata", "state.staged_times", "state.staged",
-        "state.state", "state.store", "state.opening", "state.handle",
+        "state.glimpse", "state.state", "state.store", "state.opening", "state.handle",
         "state.documents", "state.incoming",
         "search.rows", "search.couples", "search.remembered", "search.judge", "search.crowds",
         "search.buckets",

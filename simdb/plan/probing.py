@@ -5,9 +5,11 @@ multi-probe probes several tables in the same way, so that fewer flips reach as 
 Both probe every header whose flipped bits together cost at most theta, the least value that reaches
 the wanted share of a sample of matching pairs (`recall.theta_for`).
 
-A sample of the collection is valid for the documents that were stored when it was drawn.  Documents
-inserted later are compared one by one; or the plan for all documents uses synthetic pairs instead
-of the sample, if that costs less.
+The sample of a calibration is valid for the documents that were stored when it was drawn.
+Documents inserted later are compared one by one; or the plan for all documents uses synthetic pairs
+instead of the sample, if that costs less.  A plan by name for a distance, without a calibration
+from documents like the queries, uses the glimpse of its population: pairs of changed stored
+documents.
 """
 
 import math
@@ -38,6 +40,8 @@ FEWER_WORTH = 0.6
 # Without a calibration, a plan must be predicted to lose this many times fewer matches; for a
 # distance, also if it was learnt from documents that are not like the queries.
 PRIOR_CAUTION, DISTANCE_CAUTION = 3, 10
+# The same for documents that were changed, which are much like the queries.
+GLIMPSE_CAUTION = 2
 # If less than this share of the cost is for comparing documents beyond the calibration, another
 # plan cannot be much faster, and none is made.
 COMPARING_WORTH = 0.25
@@ -101,7 +105,18 @@ def is_founded(problem: Problem[Population]) -> bool:
         return True
     # Without a calibration the evidence would be synthetic pairs, which take a while to make.
     is_learnt = criterion.is_weighted and calibration is not None
-    return is_learnt and _evidence(criterion, calibration).is_like
+    return is_learnt and _calibrated(criterion, calibration).is_like
+
+
+def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool:
+    """Return whether a plan needs a sample of the collection, because no calibration has a better.
+
+    Only a plan by one of `METHODS` by name, for a distance, can wait for it.
+    """
+    is_asked = criterion.method in METHODS and criterion.is_weighted and criterion.recall < 1.0
+    if not is_asked or criterion.similarity is not None or not criterion.distance:
+        return False
+    return calibration is None or not _calibrated(criterion, calibration).is_like
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -120,13 +135,13 @@ def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
-    known = _evidence(criterion, problem.calibration)
-    if not known.is_measured or not population.unseen:
+    known = _evidence(criterion, population, problem.calibration)
+    if known is population.glimpse or not known.is_measured or not population.unseen:
         return _by_evidence(criterion, population, limit, known, NOTHING, delays)
     comparing = _comparing(criterion, population, limit, delays)
     plans = _by_evidence(criterion, population, limit, known, comparing, delays)
     if any(is_mostly_comparing(plan, delays) for plan in plans):
-        known = _evidence(criterion, None)
+        known = _calibrated(criterion, None)
         plans += _by_evidence(criterion, population, limit, known, NOTHING, delays)
     return plans
 
@@ -137,7 +152,16 @@ def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
     return seconds > COMPARING_WORTH * plan.cost_seconds
 
 
-def _evidence(criterion: Criterion, calibration: Calibration | None) -> Evidence:
+def _evidence(
+    criterion: Criterion, population: Population, calibration: Calibration | None
+) -> Evidence:
+    """Return the pairs by which to plan: of a calibration, of a glimpse, or synthetic ones."""
+    if population.glimpse is not None and criterion.similarity is None:
+        return population.glimpse
+    return _calibrated(criterion, calibration)
+
+
+def _calibrated(criterion: Criterion, calibration: Calibration | None) -> Evidence:
     return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
@@ -171,7 +195,7 @@ def _by_evidence(
     delays: Delays,
 ) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
-    lost = (1.0 - criterion.recall) / _caution(criterion, known)
+    lost = (1.0 - criterion.recall) / _caution(criterion, population, known)
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == PSM else population.tables
     plans = []
@@ -192,12 +216,15 @@ def _by_evidence(
     return plans
 
 
-def _caution(criterion: Criterion, known: Evidence) -> int:
+def _caution(criterion: Criterion, population: Population, known: Evidence) -> int:
     """Return how many times fewer matches a plan must be predicted to lose than it may.
 
     Synthetic pairs differ from the pairs of the collection.  Within a similarity, the angles say
-    how bits differ; within a distance only documents like the queries do.
+    how bits differ; within a distance only documents like the queries do, or nearly so stored
+    documents that were changed.
     """
+    if known is population.glimpse:
+        return GLIMPSE_CAUTION
     if criterion.similarity is None:
         return 1 if known.is_like else DISTANCE_CAUTION
     return 1 if known.is_measured else PRIOR_CAUTION
@@ -218,7 +245,7 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     """
     criterion, population = problem.criterion, problem.population
     limit = max(candidate_distances(criterion))
-    known = _evidence(criterion, problem.calibration)
+    known = _evidence(criterion, population, problem.calibration)
     masks = bits.leading_masks(population.blocks, population.leading)
     masks = masks[: 1 if criterion.method == PSM else population.tables]
     width = _widths(criterion, population)[0]
@@ -254,8 +281,10 @@ def _probing_plan(
         + comparing.seconds
     )
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
+    if known is population.glimpse:
+        kind = "pairs of changed documents of this collection (not calibrated)"
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
-    if _caution(criterion, known) > 1:
+    if _caution(criterion, population, known) > 1:
         sure = "an estimate, since none of them is of documents like the queries"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"

@@ -1,6 +1,6 @@
 """Reach of probing: how many headers a search probes, and which share of sample pairs they find."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,27 +36,32 @@ def reach(
 ) -> Reach | None:
     """Return the cheapest probing of these tables that finds the share `wanted`; None if none does.
 
-    Pairs beyond the distance `limit` are never found.
+    Pairs beyond the distance `limit` are never found.  The share must be found of each kind of
+    pairs.
     """
-    needs = recall.needs(known.pairs, known.costs, masks, header_bits)
-    needs[known.distances > limit] = recall.UNREACHABLE
-    independent = known.pairs.query_count
-    theta = recall.theta_for(wanted, needs, independent)
-    if theta is None:
-        return None
+    every = recall.needs(known.pairs, known.costs, masks, header_bits)
+    every[known.distances > limit] = recall.UNREACHABLE
+    needs = [every[kind] for kind in known.kinds]
+    counts = [known.pairs.taken(kind).query_count for kind in known.kinds]
+    theta = 0
+    for own, independent in zip(needs, counts, strict=True):
+        least = recall.theta_for(wanted, own, independent)
+        if least is None:
+            return None
+        theta = max(theta, least)
     levels = known.pairs.levels[:COUNTED_QUERIES]
-    counts = sum(
+    probes = sum(
         count_sets(levels, known.costs, bits.header_mask(mask, header_bits), theta)
         for mask in masks
     )
     # A query beyond the cap finds less than the sample predicts.
-    if np.mean(counts > CAP * len(masks)) > 1.0 - wanted:
+    if np.mean(probes > CAP * len(masks)) > 1.0 - wanted:
         return None
     return Reach(
         Probing(len(masks), header_bits, theta, CAP, known.costs),
-        float(np.mean(counts)),
-        recall.recall_at(theta, needs),
-        recall.recall_bound(theta, needs, independent),
+        float(np.mean(probes)),
+        min(recall.recall_at(theta, own) for own in needs),
+        min(map(partial(recall.recall_bound, theta), needs, counts)),
     )
 
 

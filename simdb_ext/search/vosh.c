@@ -1,7 +1,7 @@
 #include "vosh.h"
 
-/* Return the place of a set in the order, as one number: which set is first cannot be predicted, and
-   two numbers would take branches.  Lower ranks are higher bits. */
+/* Return the place of a set in the order, as one number: two would take branches, which cannot be
+   predicted.  Lower ranks are higher bits. */
 static inline __int128 place_of(const struct search_flip_set *set)
 {
     return (__int128)set->price * ((__int128)1 << 64) + (__int128)~set->ranks;
