@@ -46,11 +46,18 @@ def leading_masks(blocks: int, leading: int) -> list[int]:
 def header_mask(mask: int, header_bits: int) -> int:
     """Make the mask of the bits of a fingerprint that are the `header_bits` highest of its key.
 
-    `mask` leads: the key has the bits in `mask` first, the most significant bit first, and then the
-    other bits in the same order.
+    `mask` leads; see `key_order`.
     """
-    order = [*reversed([*set_bits(mask)]), *reversed([*set_bits(ALL_BITS ^ mask)])]
-    return sum(1 << bit for bit in order[:header_bits])
+    return sum(1 << bit for bit in key_order(mask)[:header_bits])
+
+
+def key_order(mask: int) -> list[int]:
+    """List the bits of a fingerprint in the order of a key in which `mask` leads.
+
+    The key has the bits in `mask` first, the most significant bit first, and then the other bits
+    in the same order.
+    """
+    return [*reversed([*set_bits(mask)]), *reversed([*set_bits(ALL_BITS ^ mask)])]
 
 
 def distance_served(blocks: int, leading: int, flips: int) -> int:

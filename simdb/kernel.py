@@ -42,9 +42,11 @@ read_ranges = _arrange.read_ranges
 restore = _arrange.restore
 sort = _arrange.sort
 
+FlipSets = _search.FlipSets
 Polytopes = _search.Polytopes
 Tables = _search.Tables
 Vectors = _search.Vectors
+flip_set_children = _search.flip_set_children
 levels = _search.levels
 levels_of_vectors = _search.levels_of_vectors
 lookup_bands = _search.lookup_bands

@@ -14,13 +14,15 @@ class Probing:
     """The rule by which a query chooses the headers that it asks for, in `tables` tables.
 
     A header is asked for if its flipped bits cost at most `theta` together; `costs` uint8[256]
-    gives the cost of a bit by its level.  At most `cap` headers of one table are asked for.  A
-    header has `header_bits` bits, or fewer if the directory of a run tells apart fewer.
+    gives the cost of a bit by its level.  At most `cap` headers of one table are asked for.  If
+    `theta` is None, these are the first `cap` in the order of VOSH (`simdb.vosh`), with at most as
+    many flipped bits as the plan's distance.  A header has `header_bits` bits, or fewer if the
+    directory of a run tells apart fewer.
     """
 
     tables: int
     header_bits: int
-    theta: int
+    theta: int | None
     cap: int
     costs: npt.NDArray[np.uint8]
 
@@ -37,7 +39,8 @@ class Plan:
     "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
     weights of the query; see docs/ALGORITHMS.md.
     "psm" looks up one table, "multiprobe" several tables: all headers whose flipped bits have costs
-    (natural logarithms, by their volatility) that sum to `theta` or less.
+    (natural logarithms, by their volatility) that sum to `theta` or less; with a fixed number of
+    attempts, so many headers in the order of `simdb.vosh`, and `theta` is None.
     "rotation" finds pairs by sorting in `tables` orders.
     "banding" looks up the `tables` bands of MinHash signatures.
 
@@ -111,9 +114,9 @@ class Probe:
 
     `table`: the number of the table, from 0, where the header of the query is looked up after some
     of its bits are flipped.  `flipped`: these bits, as positions in the fingerprint, lowest first.
-    `rank`: the rank of that header, from 1, in the order in which PSM and multi-probe look up the
-    table; headers of equal cost share the best rank.  None if the method looks up all headers with
-    so few flips.
+    `rank`: the rank of that header, from 1 on, in the order of VOSH, which PSM and multi-probe
+    follow; without a fixed number of attempts, headers of equal cost share the best rank.  None if
+    the method looks up all headers with so few flips.
     `vertices`: in a cross-polytope table, how many vertices of that header are not the query's own.
     """
 

@@ -15,8 +15,9 @@ class Search:
     `method`: "exhaustive", "polytope", "bphs", "psm", "multiprobe", "rotation" (pairs only) or, of
     MinHash signatures, "banding".  A verb also takes the name alone: `search="psm"`.
 
-    `attempts`: of "psm" and "multiprobe", the most headers of each table that are looked up beside
-    the one of the query (Sood & Loguinov 2011, section 4); it replaces `recall`.  `header_bits`: of
+    `attempts`: of "psm" and "multiprobe", how many headers of each table are looked up beside the
+    one of the query: the first in the order of `simdb.vosh`, with at most as many flipped bits as a
+    match may have (Sood & Loguinov 2011, section 4).  It replaces `recall`.  `header_bits`: of
     these two, the most bits of a header.
 
     `rotations`: of "rotation", in how many orders all fingerprints are sorted, 1 to 64; neighbours
@@ -42,7 +43,7 @@ NAMES = tuple(field.name for field in fields(Search))
 # What a query can follow, what a batch of queries can, and what a search for pairs can.
 OF_QUERIES = ("method", "attempts", "header_bits")
 OF_BATCHES = (*OF_QUERIES, "memory_limit")
-OF_PAIRS = ("method", "rotations")
+OF_PAIRS = (*OF_QUERIES, "rotations")
 DEFAULT = Search()
 
 

@@ -118,17 +118,40 @@ cdef extern from "gather.h" nogil:
         GATHERED_MAX
 
 
+cdef extern from "vosh.h" nogil:
+    enum:
+        SEARCH_VOSH_RANKS
+
+    struct search_flip_set:
+        int64_t price
+        uint64_t ranks
+
+    struct search_vosh_type "search_vosh":
+        const int64_t *prices
+        unsigned count
+        search_flip_set *heap
+        size_t size
+
+    int64_t search_vosh_price(int64_t cost)
+    size_t search_vosh_children(uint64_t parent, unsigned count, uint64_t *children)
+    void search_vosh_begin(search_vosh_type *vosh, const int64_t *prices, unsigned count,
+                           unsigned distance, search_flip_set *heap)
+    bint search_vosh_next(search_vosh_type *vosh, search_flip_set *set)
+
+
 cdef extern from "probe.h" nogil:
     struct search_volatility:
         const uint8_t *levels
         search_flips flips
         size_t table_count
         unsigned width
+        bint is_ordered
 
     struct search_probe_scratch:
         uint64_t *keys
         uint64_t *sets
         size_t sets_room
+        search_flip_set *heap
         int16_t *limits
         uint64_t *headers
         uint8_t *done

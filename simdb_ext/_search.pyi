@@ -4,7 +4,7 @@ Every operation has a scalar definition in C, and gives the same results in the 
 variants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -111,7 +111,7 @@ class Tables:
         levels: U8,
         *,
         costs: U8,
-        theta: int,
+        theta: int | None,
         cap: int,
         distance: int,
         first: bool,
@@ -136,6 +136,10 @@ class Tables:
         `theta` is lowered for that query, table and width: to the largest whole number that leaves
         at most `cap` sets, or below 0, which leaves the empty set.  The delta is always reached.
 
+        If `theta` is None, the headers of each query, table and width are exactly the first `cap`
+        in the order of `FlipSets`: the empty set, then the sets of at most `distance` bits, the
+        cheapest first; bits of equal cost are ranked from the highest bit of the key on.
+
         Each match is returned once, in the order of a lookup.  `first`: at most one match for each
         query, any of its matches; the empty set and the cheaper sets are probed before the others.
         `after`: as for a lookup.
@@ -146,7 +150,7 @@ class Tables:
         query: int,
         levels: U8 | bytes,
         costs: U8 | bytes,
-        theta: int,
+        theta: int | None,
         cap: int,
         distance: int,
         first: bool,
@@ -191,6 +195,28 @@ def lookup_bands(bands: Sequence[Tables], keys: U64, most: int) -> U32 | None:
     at.  Deleted documents are left out.  Returns None if the bands find more than `most` entries
     in all: a document counts once for each of its bands.
     """
+
+class FlipSets(Iterator[tuple[int, ...]]):
+    """An iterator over the sets of ranks to flip, the cheapest set first: VOSH.
+
+    Sood & Loguinov 2011, Algorithm 2.  `costs`: of flipping each rank, int64[n], n <= 64, never
+    falling, each of them within 2**49.  Every set of 1 to `distance` ranks comes once, as an
+    ascending tuple.  Of sets with equal sums the smaller ones come first, then those in the order
+    of the tuples.  The first k sets take Theta(k log k) time and Theta(k) memory.
+    """
+
+    def __init__(self, costs: I64, distance: int) -> None:
+        """Begin before the first set."""
+
+    def __next__(self) -> tuple[int, ...]:
+        """Return the next set."""
+
+    @property
+    def held(self) -> int:
+        """How many sets the heap holds."""
+
+def flip_set_children(parent: Sequence[int], count: int) -> list[tuple[int, ...]]:
+    """Return the children of a set of ranks among the first `count` ranks, in the tree of VOSH."""
 
 def sweep(
     keys: U64, ordinals: U32, masks: Sequence[int], table: int, distance: int,

@@ -92,6 +92,9 @@ include "search/tables.pxi"
 include "search/bands.pxi"
 
 
+include "search/vosh.pxi"
+
+
 def levels(weights):
     """Return how far the first 64 weights of each row are from flipping: uint8[n, 64]."""
     cdef Views views = Views(2)

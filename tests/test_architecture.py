@@ -51,8 +51,9 @@ FOLDERS = {
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "paging", "polytope_table",
-        "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing",
-        "polytopes", "rotation", "bands", "nearest", "arrangement", "planner", "compaction",
+        "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing_reach",
+        "probing", "polytopes", "rotation", "bands", "nearest", "arrangement", "planner",
+        "compaction",
     ],
     "storage": [
         "codec", "layout", "translation", "files.memory",
@@ -91,7 +92,7 @@ FOLDERS = {
         "state.view", "state.polytope_tables", "state.fingerprint_kind",
         "state.signature_kind", "state.kinds",
         "state.id_tables", "state.staged_metadata", "state.staged_times", "state.staged",
-        "state.state", "state.store", "state.opening", "state.handle",
+        "state.glimpse", "state.state", "state.store", "state.opening", "state.handle",
         "state.documents", "state.incoming",
         "search.rows", "search.couples", "search.remembered", "search.judge", "search.crowds",
         "search.buckets",

@@ -16,22 +16,27 @@ has one parent, so no set comes twice:
 A heap has the root of each tree and the children of every set that was taken out.  A set that is
 taken out puts at most two sets in, so k sets cost Theta(k log k) time and Theta(k) space.
 
-Sets are compared by their sum over S of log((1 - p) / p), the smallest first, which gives the order
-of (6).  Sums do not underflow, and a sum that is rounded only once keeps Lemma 1.
+The kernel keeps the heap (`FlipSets`); a search with a fixed number of attempts takes its headers
+from the same heap.  Sets are compared by their sum over S of log((1 - p) / p), the smallest first,
+which gives the order of (6).  They are counted in whole numbers, 2^33 for a natural logarithm of 1,
+so the sums are exact.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import InputError, OptionError
 
 Ranks = tuple[int, ...]
-# How many bits of a set contradict a certainty, then the sum of log((1 - p) / p) over the others.
-Cost = tuple[int, float]
+# Costs are counted in this part of a natural logarithm of 1.
+COST_PARTS = 1 << 33
+# A certainty outweighs all the other bits of a set: these cost at most 745 each.
+CERTAIN = 1 << 49
 
 
 def vosh(
@@ -39,22 +44,22 @@ def vosh(
 ) -> Iterator[tuple[int, ...]]:
     """Yield the sets of up to `distance` bits to flip, the most probable set first.
 
-    `probabilities`: how likely each bit differs in a similar document, for any number of bits.  A
-    set is a tuple of positions in `probabilities`, the most volatile bit first.
+    `probabilities`: how likely each bit differs in a similar document, for up to 64 bits.  A set is
+    a tuple of positions in `probabilities`, the most volatile bit first.
 
     The empty set comes first, as the paper looks up the query itself before it uses its heap; if
     no probability is above one half, no set is more probable.  All other sets follow, each once,
     by p(u, S) of equation (6).  Of sets with equal p(u, S), smaller sets come first, then sets of
-    more volatile bits.  Impossible sets (p(u, S) = 0) come last.  The first k sets take
-    Theta(k log k) time and Theta(k) memory.
+    more volatile bits; of bits with equal probabilities, the first counts as more volatile.
+    Impossible sets (p(u, S) = 0) come last.  The first k sets take Theta(k log k) time and
+    Theta(k) memory.
 
-    The search itself probes the same sets, the cheapest ones, in another order that is quicker to
-    make.
+    A search with attempts=k probes the first k sets after the empty one.
     """
     chances = _checked(probabilities)
     if isinstance(distance, bool) or not isinstance(distance, int | np.integer) or distance < 0:
         raise OptionError(f"distance must be a whole number of bits, 0 or more, not {distance!r}")
-    return _flip_sets(chances, int(distance))
+    return _flip_sets(chances, min(int(distance), len(chances)))
 
 
 def children(parent: Ranks, count: int) -> list[Ranks]:
@@ -65,50 +70,29 @@ def children(parent: Ranks, count: int) -> list[Ranks]:
     between the two, the lower one moves to it; if more lie between, there is no right child,
     because that set has another parent.
     """
-    found = []
-    if parent[-1] + 1 < count:
-        found.append((*parent[:-1], parent[-1] + 1))
-    for at in range(len(parent) - 2, -1, -1):
-        gap = parent[at + 1] - parent[at]
-        if gap == 2:
-            found.append((*parent[:at], parent[at] + 1, *parent[at + 1 :]))
-        if gap >= 2:
-            break
+    found: list[Ranks] = kernel.flip_set_children(parent, count)
     return found
 
 
 def _flip_sets(chances: list[float], distance: int) -> Iterator[tuple[int, ...]]:
     """Yield the empty set, then the sets of 1 to `distance` bits by their cost."""
     yield ()
-    count = len(chances)
-    order = sorted(range(count), key=lambda bit: (-chances[bit], bit))
-    costs = [_cost(chances[bit]) for bit in order]
-    roots = [tuple(range(size)) for size in range(1, min(distance, count) + 1)]
-    heap = [(_total(costs, root), len(root), root) for root in roots]
-    heapify(heap)
-    while heap:
-        _, size, ranks = heappop(heap)
+    order = sorted(range(len(chances)), key=lambda bit: (-chances[bit], bit))
+    costs = np.array([_cost(chances[bit]) for bit in order], np.int64)
+    # Rounding may not change the order of the ranks.
+    for ranks in kernel.FlipSets(np.maximum.accumulate(costs), distance):
         yield tuple(order[rank] for rank in ranks)
-        for child in children(ranks, count):
-            heappush(heap, (_total(costs, child), size, child))
 
 
-def _cost(chance: float) -> Cost:
-    """Return the cost of flipping one bit, as a sortable pair.
+def _cost(chance: float) -> int:
+    """Return the cost of flipping one bit.
 
     A bit that never differs sorts last, and a bit that always differs sorts first.
     """
-    if chance == 0.0:
-        return (1, 0.0)
-    if chance == 1.0:
-        return (-1, 0.0)
+    if chance in (0.0, 1.0):
+        return CERTAIN if chance == 0.0 else -CERTAIN
     # With log1p, probabilities near 1 keep their order, too.
-    return (0, math.log1p(-chance) - math.log(chance))
-
-
-def _total(costs: list[Cost], ranks: Ranks) -> Cost:
-    """Return the sum of costs, rounded once, so that a larger sum never comes out as smaller."""
-    return (sum(costs[rank][0] for rank in ranks), math.fsum(costs[rank][1] for rank in ranks))
+    return round(COST_PARTS * (math.log1p(-chance) - math.log(chance)))
 
 
 def _checked(probabilities: Sequence[float] | npt.NDArray[np.floating]) -> list[float]:
@@ -119,6 +103,11 @@ def _checked(probabilities: Sequence[float] | npt.NDArray[np.floating]) -> list[
         raise InputError("probabilities must be a sequence of numbers, one a bit") from error
     if array.ndim != 1:
         raise InputError(f"probabilities must have one dimension, not the shape {array.shape}")
+    if len(array) > FINGERPRINT_BITS:
+        raise InputError(
+            f"there are probabilities of {len(array)} bits, and a fingerprint has at most"
+            f" {FINGERPRINT_BITS}; give those of the bits that may flip"
+        )
     wrong = np.flatnonzero(~((array >= 0.0) & (array <= 1.0)))
     if len(wrong):
         raise InputError(

@@ -85,7 +85,8 @@ class Evidence:
 
     `is_measured`: whether the pairs are from the collection, not synthetic.  `is_like`: whether
     they are, moreover, of documents like the queries: of stored documents for a stored query, and
-    of documents that were given as a sample for any other.
+    of documents that were given as a sample for any other.  `groups`: the places of pairs of each
+    kind, each of which must be reached; () for one kind.
     """
 
     pairs: SampledPairs
@@ -93,6 +94,12 @@ class Evidence:
     costs: npt.NDArray[np.uint8]
     is_measured: bool
     is_like: bool = False
+    groups: tuple[npt.NDArray[np.int64], ...] = ()
+
+    @property
+    def kinds(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """The places of pairs of each kind."""
+        return self.groups or (np.arange(len(self.pairs)),)
 
 
 @lru_cache(64)
@@ -158,6 +165,25 @@ def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) 
         generator = np.random.default_rng(2)
         generator.permuted(pairs.levels[::ACCIDENTS], axis=1, out=pairs.levels[::ACCIDENTS])
     return Evidence(pairs, recall.distances(pairs), volatility.costs(model), False)
+
+
+@lru_cache(16)
+def edits(distance: int) -> Evidence:
+    """Return synthetic pairs of edits of every strength: 0 to `distance` bits apart on average.
+
+    Without caution, as a model of a search has them: equal documents and slight changes count, too.
+    """
+    count = SYNTHETIC_PAIRS // (distance + 1)
+    parts = [
+        recall.synthetic_pairs(
+            count, seed=strength, distance=distance,
+            similarity=volatility.prior_similarity(None, strength),
+        )
+        for strength in range(distance + 1)
+    ]  # fmt: skip
+    pairs = recall.joined(parts)
+    costs = volatility.costs(volatility.prior(distance=distance))
+    return Evidence(pairs, recall.distances(pairs), costs, False)
 
 
 def delays_of(calibration: Calibration | None) -> Delays:

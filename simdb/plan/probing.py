@@ -5,42 +5,33 @@ multi-probe probes several tables in the same way, so that fewer flips reach as 
 Both probe every header whose flipped bits together cost at most theta, the least value that reaches
 the wanted share of a sample of matching pairs (`recall.theta_for`).
 
-A sample of the collection is valid for the documents that were stored when it was drawn.  Documents
-inserted later are compared one by one; or the plan for all documents uses synthetic pairs instead
-of the sample, if that costs less.
+The sample of a calibration is valid for the documents that were stored when it was drawn.
+Documents inserted later are compared one by one; or the plan for all documents uses synthetic pairs
+instead of the sample, if that costs less.  A plan by name for a distance, without a calibration
+from documents like the queries, uses the glimpse of its population: pairs of changed stored
+documents.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
-from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration, Evidence, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays
 from simdb.plan.paging import distinct_bits
+from simdb.plan.probing_reach import Reach, mean_count, reach, recall_of
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
 from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan, Probing
 
 METHODS = PROBING_METHODS
-# A query that needs more probes than this in one table is better compared with all documents.
-CAP = 4096
 # The kernel looks up so many headers of one table, that of the query among them.
 ATTEMPTS_MAX = 65_535
-# No set of bits costs more.
-THETA_MAX = bits.FINGERPRINT_BITS * volatility.COST_MAX
-# Enough queries for the mean number of probes, to a few per cent.
-COUNTED_QUERIES = 256
 # Headers can have fewer bits than the directories: then fewer flips find longer buckets.
 FEWER_BITS = 8
 FEWER_STEP = 4
@@ -49,21 +40,11 @@ FEWER_WORTH = 0.6
 # Without a calibration, a plan must be predicted to lose this many times fewer matches; for a
 # distance, also if it was learnt from documents that are not like the queries.
 PRIOR_CAUTION, DISTANCE_CAUTION = 3, 10
+# The same for documents that were changed, which are much like the queries.
+GLIMPSE_CAUTION = 2
 # If less than this share of the cost is for comparing documents beyond the calibration, another
 # plan cannot be much faster, and none is made.
 COMPARING_WORTH = 0.25
-
-U8 = npt.NDArray[np.uint8]
-I64 = npt.NDArray[np.int64]
-
-
-class Reach(NamedTuple):
-    """What a probing achieves on a sample: the mean number of `probes` of a query, and recall."""
-
-    probing: Probing
-    probes: float
-    recall: float
-    recall_bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +105,18 @@ def is_founded(problem: Problem[Population]) -> bool:
         return True
     # Without a calibration the evidence would be synthetic pairs, which take a while to make.
     is_learnt = criterion.is_weighted and calibration is not None
-    return is_learnt and _evidence(criterion, calibration).is_like
+    return is_learnt and _calibrated(criterion, calibration).is_like
+
+
+def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool:
+    """Return whether a plan needs a sample of the collection, because no calibration has a better.
+
+    Only a plan by one of `METHODS` by name, for a distance, can wait for it.
+    """
+    is_asked = criterion.method in METHODS and criterion.is_weighted and criterion.recall < 1.0
+    if not is_asked or criterion.similarity is not None or not criterion.distance:
+        return False
+    return calibration is None or not _calibrated(criterion, calibration).is_like
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -138,71 +130,18 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-@lru_cache(256)
-def reach(
-    known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
-) -> Reach | None:
-    """Return the cheapest probing of these tables that finds the share `wanted`; None if none does.
-
-    Pairs beyond the distance `limit` are never found.
-    """
-    needs = recall.needs(known.pairs, known.costs, masks, header_bits)
-    needs[known.distances > limit] = recall.UNREACHABLE
-    independent = known.pairs.query_count
-    theta = recall.theta_for(wanted, needs, independent)
-    if theta is None:
-        return None
-    levels = known.pairs.levels[:COUNTED_QUERIES]
-    counts = sum(
-        count_sets(levels, known.costs, bits.header_mask(mask, header_bits), theta)
-        for mask in masks
-    )
-    # A query beyond the cap finds less than the sample predicts.
-    if np.mean(counts > CAP * len(masks)) > 1.0 - wanted:
-        return None
-    return Reach(
-        Probing(len(masks), header_bits, theta, CAP, known.costs),
-        float(np.mean(counts)),
-        recall.recall_at(theta, needs),
-        recall.recall_bound(theta, needs, independent),
-    )
-
-
-@lru_cache(256)
-def mean_count(known: Evidence, masks: tuple[int, ...], *, header_bits: int, theta: int) -> float:
-    """Return how many headers of these tables cost a query of the sample at most `theta`."""
-    levels = known.pairs.levels[:COUNTED_QUERIES]
-    headers = [bits.header_mask(mask, header_bits) for mask in masks]
-    return float(sum(count_sets(levels, known.costs, each, theta).mean() for each in headers))
-
-
-def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
-    """Return how many sets of `header` bits cost at most `theta`, for each row of `levels`."""
-    ways = np.zeros((len(levels), theta + 1))
-    ways[:, 0] = 1.0
-    rows = np.arange(len(levels))[:, None]
-    sums = np.arange(theta + 1)[None, :]
-    for bit in bits.set_bits(header):
-        price = costs[levels[:, bit]].astype(np.int64)
-        before = sums - price[:, None]
-        usable = (before >= 0) & (price != volatility.NEVER)[:, None]
-        ways = ways + np.where(usable, ways[rows, np.maximum(before, 0)], 0.0)
-    found: I64 = np.minimum(ways.sum(axis=1), 2.0**40).astype(np.int64)
-    return found
-
-
 def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
     """Return the plans by PSM and multi-probe; none for queries without weights or recall 1."""
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
-    known = _evidence(criterion, problem.calibration)
-    if not known.is_measured or not population.unseen:
+    known = _evidence(criterion, population, problem.calibration)
+    if known is population.glimpse or not known.is_measured or not population.unseen:
         return _by_evidence(criterion, population, limit, known, NOTHING, delays)
     comparing = _comparing(criterion, population, limit, delays)
     plans = _by_evidence(criterion, population, limit, known, comparing, delays)
     if any(is_mostly_comparing(plan, delays) for plan in plans):
-        known = _evidence(criterion, None)
+        known = _calibrated(criterion, None)
         plans += _by_evidence(criterion, population, limit, known, NOTHING, delays)
     return plans
 
@@ -213,7 +152,16 @@ def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
     return seconds > COMPARING_WORTH * plan.cost_seconds
 
 
-def _evidence(criterion: Criterion, calibration: Calibration | None) -> Evidence:
+def _evidence(
+    criterion: Criterion, population: Population, calibration: Calibration | None
+) -> Evidence:
+    """Return the pairs by which to plan: of a calibration, of a glimpse, or synthetic ones."""
+    if population.glimpse is not None and criterion.similarity is None:
+        return population.glimpse
+    return _calibrated(criterion, calibration)
+
+
+def _calibrated(criterion: Criterion, calibration: Calibration | None) -> Evidence:
     return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
@@ -247,7 +195,7 @@ def _by_evidence(
     delays: Delays,
 ) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
-    lost = (1.0 - criterion.recall) / _caution(criterion, known)
+    lost = (1.0 - criterion.recall) / _caution(criterion, population, known)
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == PSM else population.tables
     plans = []
@@ -268,12 +216,15 @@ def _by_evidence(
     return plans
 
 
-def _caution(criterion: Criterion, known: Evidence) -> int:
+def _caution(criterion: Criterion, population: Population, known: Evidence) -> int:
     """Return how many times fewer matches a plan must be predicted to lose than it may.
 
     Synthetic pairs differ from the pairs of the collection.  Within a similarity, the angles say
-    how bits differ; within a distance only documents like the queries do.
+    how bits differ; within a distance only documents like the queries do, or nearly so stored
+    documents that were changed.
     """
+    if known is population.glimpse:
+        return GLIMPSE_CAUTION
     if criterion.similarity is None:
         return 1 if known.is_like else DISTANCE_CAUTION
     return 1 if known.is_measured else PRIOR_CAUTION
@@ -288,47 +239,26 @@ def _widths(criterion: Criterion, population: Population) -> list[int]:
 
 
 def _fixed(problem: Problem[Population], attempts: int) -> Plan:
-    """Return the plan that looks up at most `attempts` headers beside the query's in each table.
+    """Return the plan that looks up the first `attempts` headers beside the query's in each table.
 
     Its recall is the share of the sample that is found so; no document is compared besides.
     """
     criterion, population = problem.criterion, problem.population
     limit = max(candidate_distances(criterion))
-    known = _evidence(criterion, problem.calibration)
+    known = _evidence(criterion, population, problem.calibration)
     masks = bits.leading_masks(population.blocks, population.leading)
     masks = masks[: 1 if criterion.method == PSM else population.tables]
     width = _widths(criterion, population)[0]
     share = recall_of(known, tuple(masks), header_bits=width, limit=limit, attempts=attempts)
-    most = min(attempts + 1, 2**width)
-    probing = Probing(len(masks), width, THETA_MAX, attempts + 1, known.costs)
+    most = min(attempts + 1, bits.flip_count(width, limit))
+    probing = Probing(len(masks), width, None, attempts + 1, known.costs)
     found = Reach(probing, float(most * len(masks)), share, 0.0)
     plan = _probing_plan(criterion, population, limit, found, known, NOTHING, problem.delays)
     reason = (
-        f"looking up the likeliest headers of {len(masks)} table(s), at most {attempts} beside that"
-        f" of the query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
+        f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
+        f" query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
     )
     return replace(plan, reason=reason)
-
-
-@lru_cache(64)
-def recall_of(
-    known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, attempts: int
-) -> float:
-    """Return the share of pairs found by the `attempts` likeliest headers of each table.
-
-    Of the sample, a number of pairs spread over all of it are taken.
-    """
-    step = max(1, len(known.pairs) // COUNTED_QUERIES)
-    pairs = known.pairs.taken(slice(None, None, step))
-    reached = np.zeros(len(pairs), np.bool_)
-    for mask in masks:
-        header = bits.header_mask(mask, header_bits)
-        needs = recall.needs(pairs, known.costs, (mask,), header_bits)
-        for row in np.flatnonzero(~reached & (needs < recall.UNREACHABLE)):
-            count = count_sets(pairs.levels[row : row + 1], known.costs, header, int(needs[row]))
-            reached[row] = count[0] <= attempts + 1
-    reached &= known.distances[::step] <= limit
-    return float(reached.mean()) if len(reached) else 0.0
 
 
 def _probing_plan(
@@ -351,8 +281,10 @@ def _probing_plan(
         + comparing.seconds
     )
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
+    if known is population.glimpse:
+        kind = "pairs of changed documents of this collection (not calibrated)"
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
-    if _caution(criterion, known) > 1:
+    if _caution(criterion, population, known) > 1:
         sure = "an estimate, since none of them is of documents like the queries"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
@@ -361,8 +293,8 @@ def _probing_plan(
     plan = Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),
         limit, criterion.asked_similarity, min(found.recall, comparing.share), cost, why,
-        theta=probing.theta / COST_UNIT, probing=probing, header_bits=probing.header_bits,
-        compared=comparing.count,
+        theta=None if probing.theta is None else probing.theta / COST_UNIT,
+        probing=probing, header_bits=probing.header_bits, compared=comparing.count,
         bytes_per_document=population.bytes_of(
             probing.tables, has_headers=True, is_measured=criterion.similarity is not None
         ),
@@ -372,7 +304,10 @@ def _probing_plan(
     entries = population.entries_of(probing.header_bits)
     masks = bits.leading_masks(population.blocks, population.leading)[: probing.tables]
     leading = distinct_bits(probing.header_bits, entries)
-    headers = mean_count(known, tuple(masks), header_bits=leading, theta=probing.theta)
+    if probing.theta is None:
+        headers = min(found.probes, float(len(masks) * 2**leading))
+    else:
+        headers = mean_count(known, tuple(masks), header_bits=leading, theta=probing.theta)
     pages = population.paging.pages_of(headers, entries)
     measured = scanned * share if criterion.similarity is not None else 0.0
     return population.paging.charged(plan, pages=pages, measured=measured)

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 from simdb import bits
 from simdb.errors import OptionError
+from simdb.plan.calibration import Evidence
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.paging import ALL_IN_MEMORY, Paging
 from simdb.plan.polytope_reach import PolytopeRun
@@ -80,6 +81,7 @@ class Population:
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
     paging: Paging = ALL_IN_MEMORY
+    glimpse: Evidence | None = None  # a sample of this collection, if there is no better one
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run.
@@ -95,6 +97,10 @@ class Population:
             self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
             polytope_runs=(run,), paging=self.paging.grown(count / max(self.count, 1)),
         )  # fmt: skip
+
+    def with_glimpse(self, glimpse: Evidence | None) -> "Population":
+        """Return the same population with a sample of its pairs."""
+        return replace(self, glimpse=glimpse)
 
     def check(self, criterion: Criterion) -> None:
         """Raise OptionError if no plan can answer the criterion."""
@@ -186,6 +192,10 @@ class BandedPopulation:
         """Return the same tables with `count` documents in one run; see `Population.grown`."""
         paging = self.paging.grown(count / max(self.count, 1))
         return replace(self, count=count, directory_bits=directory_bits, paging=paging)
+
+    def with_glimpse(self, glimpse: Evidence | None) -> "BandedPopulation":
+        """Return the same population: the recall of bands depends on no sample."""
+        return self
 
     def check(self, criterion: Criterion) -> None:
         """Accept every criterion: all signatures can be measured."""

@@ -163,7 +163,25 @@ def synthetic_pairs(
         others = cosine * weights + math.sqrt(1 - cosine**2) * noise
         near = sampled_pairs(stored_weights(weights) if is_stored else weights, others)
         parts.append(near.taken(distances(near) <= limit))
-    return _joined(parts).taken(slice(0, count))
+    return joined(parts).taken(slice(0, count))
+
+
+def perturbed(
+    weights: F64, *, distance: int, generator: np.random.Generator, is_rounded: bool
+) -> F64:
+    """Change documents as edits might, so that fingerprints differ in `distance` bits on average.
+
+    `weights`, float64[n, d], are as a database stores them.  A document becomes s W +
+    sqrt(1 - s^2) Z, where Z has the weights of another of the documents with either sign, so that
+    they change as the weights of this collection are distributed.  What rounding took from a weight
+    is drawn evenly.  `is_rounded`: round the result again, as for a stored query.
+    """
+    cosine = volatility.prior_similarity(None, distance)
+    lost = generator.uniform(-1, 1, weights.shape) * volatility.STORED_STEP / 2
+    others = weights[generator.permutation(len(weights))]
+    signs = generator.choice((-1.0, 1.0), (len(weights), 1))
+    changed = cosine * (weights + lost) + math.sqrt(1 - cosine**2) * signs * others
+    return stored_weights(changed) if is_rounded else changed
 
 
 def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
@@ -191,7 +209,7 @@ def _at_least(count: int, share: float) -> F64:
     return summed
 
 
-def _joined(parts: Sequence[SampledPairs]) -> SampledPairs:
+def joined(parts: Sequence[SampledPairs]) -> SampledPairs:
     """Return several samples as one."""
     return SampledPairs(
         np.concatenate([part.queries for part in parts]),

@@ -139,11 +139,16 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
 {
     const struct search_volatility *volatility = flipping->volatility;
     const struct search_tables *tables = flipping->probing.tables;
+    const uint8_t *levels = volatility->levels + (size_t)query * 64;
+    const uint8_t *order = tables->orders + 64 * part->table;
     int16_t *limits = flipping->scratch->limits;
-    size_t count = search_kernel->flip(&volatility->flips,
-                                       volatility->levels + (size_t)query * 64,
-                                       tables->orders + 64 * part->table, part->width, sets,
-                                       limit);
+    size_t count;
+
+    if (volatility->is_ordered)
+        return search_vosh_sets(&volatility->flips, levels, order, part->width,
+                                flipping->probing.request->distance, flipping->scratch->heap,
+                                sets);
+    count = search_kernel->flip(&volatility->flips, levels, order, part->width, sets, limit);
 
     if (limits == NULL)
         return count;
@@ -153,12 +158,16 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
     return count;
 }
 
-/* Move the sets that cost at most `theta` to the front; return their number. */
-static size_t cheaper_first(uint64_t *sets, size_t count, int32_t theta)
+/* Move the sets that cost at most half of `limit` to the front; return their number.  Sets in order
+   stay in order, and half of them count as cheaper. */
+static size_t cheaper_first(const struct flipping *flipping, uint64_t *sets, size_t count,
+                            int32_t limit)
 {
-    uint64_t bound = (uint64_t)(theta + 1) << 32;
+    uint64_t bound = (uint64_t)(limit / 2 + 1) << 32;
     size_t cheaper = 0;
 
+    if (flipping->volatility->is_ordered)
+        return count / 2;
     for (size_t i = 0; i < count; i++) {
         uint64_t set = sets[i];
         sets[i] = sets[cheaper];
@@ -171,12 +180,12 @@ static size_t cheaper_first(uint64_t *sets, size_t count, int32_t theta)
 static void probe_part_singly(struct flipping *flipping, const struct part *part)
 {
     uint64_t *sets = flipping->scratch->sets;
-    int32_t limit;
+    int32_t limit = 0;
 
     for (size_t query = 0; query < flipping->probing.request->count; query++) {
         size_t count = flip(flipping, part, (uint32_t)query, sets, &limit);
         if (flipping->probing.done != NULL)
-            cheaper_first(sets, count, limit / 2);
+            cheaper_first(flipping, sets, count, limit);
         add_probes(flipping, part, (uint32_t)query, sets, count);
     }
 }
@@ -232,7 +241,7 @@ static void probe_part_gathered(struct flipping *flipping, const struct part *pa
     uint64_t *sets = flipping->scratch->sets;
     uint64_t *room = flipping->scratch->gathered;
     struct search_gathering gathering = {room, room + GATHERED_MAX, 0};
-    int32_t limit;
+    int32_t limit = 0;
 
     for (size_t query = 0; query < flipping->probing.request->count; query++) {
         size_t count = flip(flipping, part, (uint32_t)query, sets, &limit);
@@ -293,13 +302,13 @@ static size_t probe_cheaper(struct flipping *flipping, const struct part *part, 
 
     for (block->count = 0; query < flipping->probing.request->count; query++) {
         uint64_t *sets = scratch->sets + used;
-        int32_t limit;
+        int32_t limit = 0;
         if (search_is_done(&flipping->probing, (uint32_t)query))
             continue;
         if (block->count == BLOCK || scratch->sets_room - used < wanted)
             break;
         size_t count = flip(flipping, part, (uint32_t)query, sets, &limit) - 1;
-        size_t cheaper = cheaper_first(++sets, count, limit / 2);
+        size_t cheaper = cheaper_first(flipping, ++sets, count, limit);
         add_probes(flipping, part, (uint32_t)query, sets, cheaper);
         block->queries[block->count] = (uint32_t)query;
         block->sets[block->count] = sets + cheaper;
@@ -372,7 +381,7 @@ void search_count_probes(const struct search_tables *tables,
 {
     size_t largest = 0;
     struct flipping flipping;
-    int32_t limit;
+    int32_t limit = 0;
 
     flipping.volatility = volatility;
     memset(counts, 0, count * sizeof *counts);

@@ -3,12 +3,14 @@
    several.
 
    The sets of header bits that are cheap to flip together are enumerated for each query, table and
-   directory width; each set gives one range of keys to search. */
+   directory width; each set gives one range of keys to search.  They are all sets within a cost, in
+   any order, or the first ones in the order of VOSH. */
 #ifndef SIMDB_SEARCH_PROBE_H
 #define SIMDB_SEARCH_PROBE_H
 
 #include "kernel.h"
 #include "lookup.h"
+#include "vosh.h"
 
 /* How the bits of the queries may flip. */
 struct search_volatility {
@@ -16,13 +18,16 @@ struct search_volatility {
     struct search_flips flips;
     size_t table_count; /* how many tables are searched, from the first on */
     unsigned width;     /* most bits of a header; a directory may have more */
+    int is_ordered; /* whether theta is ignored, and the first `flips.cap` sets of VOSH are taken */
 };
 
 struct search_probe_scratch {
     uint64_t *keys;  /* one for each query */
     uint64_t *sets;
     size_t sets_room; /* at least search_sets_room(cap) */
-    int16_t *limits; /* for each column and query; NULL if one table is searched */
+    struct search_flip_set *heap; /* SEARCH_VOSH_RANKS + cap, if sets are taken in order */
+    int16_t *limits; /* for each column and query; NULL if one table is searched, or sets are taken
+                        in order: a match may then be found in several tables */
     uint64_t *headers; /* one for each column, if there are limits */
     uint8_t *done;   /* for each query; NULL unless only the first match is wanted */
     uint64_t *gathered; /* 2 * GATHERED_MAX; NULL: probe query by query */

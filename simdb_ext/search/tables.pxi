@@ -37,6 +37,11 @@ cdef int grow(search_found *found, void *memory) except -1:
     return 0
 
 
+cdef Memory heap_of(const search_volatility *volatility):
+    """Return memory for the heap of one query whose sets are taken in order."""
+    return Memory((SEARCH_VOSH_RANKS + volatility.flips.cap) * sizeof(search_flip_set))
+
+
 cdef list sorted_rows(search_found *found):
     """Return (ordinal, distance) of each match of one query, sorted."""
     cdef size_t i
@@ -150,7 +155,7 @@ cdef class Tables:
         cdef const uint32_t *all_after
         cdef const uint8_t *all_levels
         cdef size_t total, start = 0, size, group, limits
-        cdef Memory headers, ordered
+        cdef Memory headers, ordered, heap
         request.distance = checked_distance(distance, "distance")
         request.enough = 1
         total = views.uint64(queries, &all_queries)
@@ -169,11 +174,16 @@ cdef class Tables:
         scratch.done = <uint8_t *> (scratch.sets + scratch.sets_room) if first else NULL
         headers = Memory(8 * limits)
         scratch.headers = <uint64_t *> headers.start
+        if volatility.is_ordered:
+            heap = heap_of(&volatility)
+            scratch.heap = <search_flip_set *> heap.start
         scratch.gathered = NULL
         if not first and total >= GATHERED_QUERIES_MIN:
             ordered = Memory(16 * GATHERED_MAX)
             scratch.gathered = <uint64_t *> ordered.start
         matches = Matches(total, group, False)
+        matches.is_repeating = volatility.is_ordered and volatility.table_count > 1
+        matches.is_first = first
         size = group
         while start < total:
             request.queries = all_queries + start
@@ -198,6 +208,9 @@ cdef class Tables:
     cdef int take_flips(self, search_volatility *volatility, const uint8_t *costs, object theta,
                         object cap, object tables, object header_bits) except -1:
         """Set how the bits of all queries may flip."""
+        volatility.is_ordered = theta is None
+        if theta is None:
+            theta = SEARCH_THETA_MAX
         if theta < 0:
             raise ValueError(f"theta is {theta}, below 0")
         if not 1 <= cap <= SEARCH_CAP_MAX:
@@ -219,7 +232,7 @@ cdef class Tables:
 
     cdef size_t limits_of_each(self, const search_volatility *volatility, bint first):
         """Return how many limits a probe records for each query."""
-        if first or volatility.table_count == 1:
+        if first or volatility.table_count == 1 or volatility.is_ordered:
             return 0
         return self.tables.run_count * self.tables.table_count
 
@@ -239,8 +252,9 @@ cdef class Tables:
         cdef search_probe_scratch scratch
         cdef Bytes level_bytes = Bytes(levels, 64, "levels")
         cdef Bytes cost_bytes = Bytes(costs, 256, "costs")
-        cdef Memory memory, room
+        cdef Memory memory, room, heap
         cdef size_t limit_count
+        cdef int64_t ends[2]
         if distance > 64:
             raise ValueError(f"distance is {distance}, not from 0 to 64")
         self.take_flips(&volatility, cost_bytes.start, theta, cap, tables, header_bits)
@@ -260,6 +274,9 @@ cdef class Tables:
             scratch.limits = <int16_t *> (scratch.headers + limit_count)
         if limit_count == 0:
             scratch.limits = NULL
+        if volatility.is_ordered:
+            heap = heap_of(&volatility)
+            scratch.heap = <search_flip_set *> heap.start
         if self.is_small and volatility.flips.cap <= ONE_CAP:
             search_probe(&self.tables, &request, &volatility, &scratch, &found)
         else:
@@ -272,6 +289,10 @@ cdef class Tables:
             grow(&found, room.start)
             with nogil:
                 search_probe(&self.tables, &request, &volatility, &scratch, &found)
+        if volatility.is_ordered and volatility.table_count > 1:
+            search_sort(found.ranks, found.ranks + found.capacity, found.count)
+            ends[0], ends[1] = 0, found.count
+            found.count = search_drop_repeated(found.ranks, 1, ends, first)
         return sorted_rows(&found)
 
     def count_probes(self, levels, *, costs, theta, cap, tables, header_bits=None):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -49,20 +49,17 @@ def database(
 
 
 def likely(levels: np.ndarray, costs: np.ndarray, attempts: int, header: list[int]) -> set[int]:
-    """The masks of the likeliest sets of header bits: all that cost less than set k + 1 does."""
-    price = {bit: int(costs[levels[bit]]) for bit in header}
-    sets = sorted(
-        (sum(price[bit] for bit in chosen), sum(1 << bit for bit in chosen))
-        for size in range(len(header) + 1)
-        for chosen in combinations(header, size)
-    )
-    if len(sets) <= attempts + 1:
-        return {mask for _, mask in sets}
-    return {0} | {mask for cost, mask in sets if cost < sets[attempts + 1][0]}
+    """The masks of the first sets of header bits by `simdb.vosh`, and of the empty set."""
+    price = costs[levels[header]].astype(float) / volatility.COST_UNIT
+    chances = np.where(price < 255 / volatility.COST_UNIT, 1 / (1 + np.exp(price)), 0.0)
+    sets = islice(simdb.vosh(chances, DISTANCE), attempts + 1)
+    return {
+        sum(1 << header[place] for place in chosen) for chosen in sets if all(chances[[*chosen]])
+    }
 
 
 @pytest.mark.parametrize("attempts", [0, 1, 3, 10, 100, 5000])
-def test_the_likeliest_headers_are_looked_up_and_no_others(
+def test_attempts_look_up_exactly_the_first_headers_of_vosh(
     database: simdb.Database, queries: simdb.Fingerprints, attempts: int
 ) -> None:
     search = simdb.Search(method="psm", attempts=attempts, header_bits=8)
@@ -70,7 +67,7 @@ def test_the_likeliest_headers_are_looked_up_and_no_others(
     plan = database.plan(**given)
     assert plan.probing is not None
     mask = bits.leading_masks(database.options.blocks, database.options.leading)[0]
-    header = list(bits.set_bits(bits.header_mask(mask, plan.header_bits)))
+    header = bits.key_order(mask)[: plan.header_bits]
     levels = volatility.levels(queries.weights)
     stored = database.bits_many(range(STORED))[1]
 

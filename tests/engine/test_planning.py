@@ -136,6 +136,17 @@ def test_the_paper_s_model_of_batches_stands_beside_the_plan_too():
     assert psm_batch.cost.seconds > psm.cost.seconds
 
 
+@pytest.mark.parametrize(("header_bits", "theirs"), [(16, 6), (26, 23)])
+def test_the_model_of_psm_tries_about_as_many_flip_sets_as_the_paper(header_bits, theirs):
+    documents = 2.0**header_bits
+    plan = planned(documents, distance=3)
+
+    psm = paper_costs(plan, simdb.Options(header_offset=0), documents, 0.95)[2]
+
+    attempts = float(psm.setting.removeprefix(f"t={header_bits}, k="))
+    assert theirs / 2.5 <= attempts <= theirs * 2.5
+
+
 def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
     plan = planned(2**20, distance=2)
 

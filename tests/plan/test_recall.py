@@ -13,6 +13,7 @@ from simdb.plan.recall import (
     least_reached,
     lower_bound,
     needs,
+    perturbed,
     recall_at,
     recall_bound,
     sampled_pairs,
@@ -20,6 +21,7 @@ from simdb.plan.recall import (
     synthetic_pairs,
     theta_for,
 )
+from simdb.vector_form import fingerprints_of
 
 
 def random_pairs(count, seed=1):
@@ -256,3 +258,19 @@ def test_more_tables_and_shorter_headers_need_less():
     ]
 
     assert thetas == sorted(set(thetas), reverse=True)
+
+
+@pytest.mark.parametrize("distance", [1, 5, 12])
+def test_changed_documents_differ_in_so_many_bits_on_average(distance):
+    generator = np.random.default_rng(distance)
+    weights = stored_weights(generator.laplace(size=(4000, 128)))
+
+    changed = perturbed(weights, distance=distance, generator=generator, is_rounded=False)
+    rounded = perturbed(weights, distance=distance, generator=generator, is_rounded=True)
+
+    # Rounding and half a bit of the prior add up to 2; a standard error is below .06 bits.
+    for each in (changed, rounded):
+        differing = bits.bit_counts(fingerprints_of(weights) ^ fingerprints_of(each))
+        assert distance <= differing.mean() <= distance + 2
+    assert np.isin(rounded, range(-15, 16, 2)).all()
+    assert not np.isin(changed, range(-15, 16)).any()

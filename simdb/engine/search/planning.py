@@ -16,9 +16,9 @@ from simdb.errors import OptionError
 from simdb.index.defaults import settled
 from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
-from simdb.plan.calibration import Calibration, delays_of, evidence
+from simdb.plan.calibration import Calibration, delays_of, edits
 from simdb.plan.planner import choose, considered, explained
-from simdb.plan.probing import reach
+from simdb.plan.probing_reach import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
 from simdb.storage.runs.table import header_bits, polytope_header_bits
@@ -125,10 +125,15 @@ def _batch_costs(
 
 
 def _attempts(distance: int, recall: float, header_bits: int) -> float:
-    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can."""
+    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can.
+
+    The matches are taken to be edits of every strength; in the paper k is 6 to 23 for headers of 16
+    to 26 bits (Figure 5(a)), and here 12 to 52.
+    """
     most = float(cost.attempts_max(header_bits, distance))
-    known = evidence(None, None, distance, is_stored=False)
-    found = reach(known, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
+    found = reach(
+        edits(distance), (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall
+    )
     return max(most if found is None else min(found.probes, most), 1.0)
 
 

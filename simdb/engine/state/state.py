@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import bitmap
+from simdb.engine.state.glimpse import glimpse
 from simdb.engine.state.id_tables import find_ordinals
 from simdb.engine.state.staged import Counts, Staged
 from simdb.engine.state.view import Kind, View
@@ -26,6 +27,7 @@ from simdb.options import Options
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.paging import Paging
 from simdb.plan.planner import choose
+from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
 from simdb.storage import codec, layout
@@ -363,6 +365,11 @@ class State:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
         view, source = self.view, self.source
         population = view.kind.population(view, source, criterion, is_swept=is_swept)
+        is_wanted = wants_glimpse(criterion, view.calibration)
+        # A glimpse reads all fingerprints.
+        if is_wanted and criterion.distance and source.width and not source.is_larger_than_memory:
+            seen = glimpse(self, criterion.distance, is_stored=criterion.is_stored)
+            population = population.with_glimpse(seen)
         if is_swept or not source.is_larger_than_memory:
             return population
         return replace(population, paging=self.paging)

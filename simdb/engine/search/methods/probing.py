@@ -5,21 +5,23 @@ of the kernel.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import header_mask, set_bits
+from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
 from simdb.engine.search.measure import Candidates, by_candidates, levels_of, matches_of_one
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.matches import Match
-from simdb.plan.probing import count_sets
+from simdb.plan.probing_reach import count_sets
 from simdb.plan.problem import Criterion
-from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
+from simdb.plan.volatility import NEVER
 from simdb.plans import Plan, Probe, Probing
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
@@ -76,29 +78,34 @@ def find_probe(
     """Return the first probe that reaches a stored document, with its rank in the table."""
     if query.levels is None or plan.probing is None:
         return None
-    return probe_of(plan.probing, query.bits, stored.bits, query.levels, state.kind.masks)
+    return probe_of(
+        plan.probing, query.bits, stored.bits, query.levels, state.kind.masks, plan.distance
+    )
 
 
 def probe_of(
-    probing: Probing, query: int, stored: int, levels: U8, masks: Sequence[int]
+    probing: Probing,
+    query: int,
+    stored: int,
+    levels: U8,
+    masks: Sequence[int],
+    distance: int = FINGERPRINT_BITS,
 ) -> Probe | None:
     """Return the first probe of a fingerprint with these `levels` that reaches a stored one.
 
-    `masks`: the leading bits of each table.
+    `masks`: the leading bits of each table.  `distance`: the most bits that a probe in the order of
+    VOSH flips.
     """
-    pair = SampledPairs(
-        np.array([query], np.uint64), levels[None, :], np.array([stored], np.uint64)
-    )
     for table, mask in enumerate(masks[: probing.tables]):
-        need = int(needs(pair, probing.costs, [mask], probing.header_bits)[0])
-        if need > probing.theta or need >= UNREACHABLE:
-            continue
         header = header_mask(mask, probing.header_bits)
         flipped = tuple(set_bits((query ^ stored) & header))
-        rank = _count(probing, levels, header, need)
-        if flipped and rank > probing.cap:
-            continue
-        return Probe(table, flipped, _count(probing, levels, header, need - 1) + 1)
+        if probing.theta is None:
+            order = key_order(mask)[: probing.header_bits]
+            rank = _rank_in_order(probing, levels, order, flipped, distance)
+        else:
+            rank = _rank_by_cost(probing, levels, header, flipped, probing.theta)
+        if rank is not None:
+            return Probe(table, flipped, rank)
     return None
 
 
@@ -143,6 +150,36 @@ def _probed(
         header_bits=probing.header_bits,
     )
     return found
+
+
+def _rank_in_order(
+    probing: Probing, levels: U8, order: list[int], flipped: tuple[int, ...], distance: int
+) -> int | None:
+    """Return the place of a set of bits among those that are tried in order; None if it is not.
+
+    `order`: the bits of the header, as they lie in it.
+    """
+    price = {bit: int(probing.costs[levels[bit]]) for bit in order}
+    ranked = sorted((bit for bit in order if price[bit] != NEVER), key=price.__getitem__)
+    costs = np.array([price[bit] for bit in ranked], np.int64)
+    tried = chain([()], islice(kernel.FlipSets(costs, distance), probing.cap - 1))
+    for rank, places in enumerate(tried, 1):
+        if tuple(sorted(ranked[place] for place in places)) == flipped:
+            return rank
+    return None
+
+
+def _rank_by_cost(
+    probing: Probing, levels: U8, header: int, flipped: tuple[int, ...], theta: int
+) -> int | None:
+    """Return the rank of a set of bits by its cost; None if it costs more than is tried."""
+    costs = [int(probing.costs[levels[bit]]) for bit in flipped]
+    if not flipped:
+        return 1
+    need = sum(costs)
+    if NEVER in costs or need > theta or _count(probing, levels, header, need) > probing.cap:
+        return None
+    return _count(probing, levels, header, need - 1) + 1
 
 
 def _count(probing: Probing, levels: U8, header: int, theta: int) -> int:

@@ -1,0 +1,150 @@
+#include "vosh.h"
+
+/* Return the place of a set in the order, as one number: two would take branches, which cannot be
+   predicted.  Lower ranks are higher bits. */
+static inline __int128 place_of(const struct search_flip_set *set)
+{
+    return (__int128)set->price * ((__int128)1 << 64) + (__int128)~set->ranks;
+}
+
+/* Return whether a set comes before another. */
+static inline int is_before(const struct search_flip_set *one, const struct search_flip_set *other)
+{
+    return place_of(one) < place_of(other);
+}
+
+/* Place a set at `place` of the heap or further up, whose former sets move down. */
+static void rise(struct search_flip_set *heap, size_t place, struct search_flip_set set)
+{
+    while (place > 0 && is_before(&set, &heap[(place - 1) / 2])) {
+        heap[place] = heap[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    heap[place] = set;
+}
+
+/* Place a set at the top of a heap of `size` sets or further down, whose former sets move up. */
+static void sink(struct search_flip_set *heap, size_t size, struct search_flip_set set)
+{
+    size_t place = 0, next;
+
+    while ((next = 2 * place + 1) < size) {
+        if (next + 1 < size)
+            next += (size_t)is_before(&heap[next + 1], &heap[next]);
+        if (!is_before(&heap[next], &set))
+            break;
+        heap[place] = heap[next];
+        place = next;
+    }
+    heap[place] = set;
+}
+
+size_t search_vosh_children(uint64_t parent, unsigned count, uint64_t *children)
+{
+    unsigned last = (unsigned)__builtin_ctzll(parent), above;
+    uint64_t others = ~(parent >> last);
+    size_t found = 0;
+
+    /* The last rank moves on. */
+    if (last > 64 - count)
+        children[found++] = parent - ((uint64_t)1 << (last - 1));
+    /* Of the ranks before it, the last that is no neighbour of the next one moves on to it if
+       exactly one rank lies between the two; otherwise that set has another parent. */
+    above = others == 0 ? 64 : last + (unsigned)__builtin_ctzll(others);
+    if (above < 63 && (parent >> above & 3) == 2)
+        children[found++] = parent - ((uint64_t)1 << above);
+    return found;
+}
+
+/* Return the price of a child: it differs from its parent in one rank that moved to the next. */
+static int64_t price_of_child(const struct search_vosh *vosh, const struct search_flip_set *parent,
+                             uint64_t child)
+{
+    int rank = __builtin_clzll(parent->ranks ^ child);
+
+    return parent->price + vosh->prices[rank + 1] - vosh->prices[rank];
+}
+
+void search_vosh_begin(struct search_vosh *vosh, const int64_t *prices, unsigned count,
+                       unsigned distance, struct search_flip_set *heap)
+{
+    struct search_flip_set root = {0, 0};
+
+    vosh->prices = prices;
+    vosh->count = count;
+    vosh->heap = heap;
+    vosh->size = 0;
+    for (unsigned rank = 0; rank < count && rank < distance; rank++) {
+        root.price += prices[rank];
+        root.ranks |= (uint64_t)1 << (63 - rank);
+        rise(heap, vosh->size++, root);
+    }
+}
+
+int search_vosh_next(struct search_vosh *vosh, struct search_flip_set *set)
+{
+    struct search_flip_set *heap = vosh->heap;
+    uint64_t children[2];
+    size_t count;
+
+    if (vosh->size == 0)
+        return 0;
+    *set = heap[0];
+    count = search_vosh_children(set->ranks, vosh->count, children);
+    if (count == 0) {
+        vosh->size--;
+        sink(heap, vosh->size, heap[vosh->size]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct search_flip_set child = {price_of_child(vosh, set, children[i]), children[i]};
+        if (i == 0)
+            sink(heap, vosh->size, child);
+        else
+            rise(heap, vosh->size++, child);
+    }
+    return 1;
+}
+
+/* Rank the places of a header by their costs; return how many may be flipped. */
+static unsigned rank_places(const struct search_flips *flips, const uint8_t *levels,
+                            const uint8_t *order, unsigned width, int64_t *prices,
+                            uint8_t *places)
+{
+    unsigned count = 0;
+
+    for (unsigned place = 0; place < width; place++) {
+        unsigned rank = count;
+        uint8_t cost = flips->costs[levels[order[place]]];
+        int64_t price = search_vosh_price(cost);
+        if (cost == SEARCH_NEVER)
+            continue;
+        for (count++; rank > 0 && prices[rank - 1] > price; rank--) {
+            prices[rank] = prices[rank - 1];
+            places[rank] = places[rank - 1];
+        }
+        prices[rank] = price;
+        places[rank] = (uint8_t)place;
+    }
+    return count;
+}
+
+size_t search_vosh_sets(const struct search_flips *flips, const uint8_t *levels,
+                        const uint8_t *order, unsigned width, unsigned distance,
+                        struct search_flip_set *heap, uint64_t *sets)
+{
+    int64_t prices[SEARCH_VOSH_RANKS];
+    uint8_t places[SEARCH_VOSH_RANKS];
+    struct search_vosh vosh;
+    struct search_flip_set set;
+    size_t count = 0;
+    unsigned ranks = rank_places(flips, levels, order, width, prices, places);
+
+    search_vosh_begin(&vosh, prices, ranks, distance, heap);
+    for (sets[count++] = 0; count < flips->cap && search_vosh_next(&vosh, &set); count++) {
+        uint64_t bits = (uint64_t)(set.price / SEARCH_VOSH_UNIT) << 32;
+        for (uint64_t left = set.ranks; left != 0; left &= left - 1)
+            bits |= (uint64_t)1 << (width - 1 - places[63 - __builtin_ctzll(left)]);
+        sets[count] = bits;
+    }
+    return count;
+}

@@ -1,0 +1,58 @@
+/* VOSH, volatility ordered set heap (Sood & Loguinov 2011, Algorithm 2): the sets of bits to flip,
+   the cheapest set first.
+
+   Bits are ranked by what flipping them costs, the cheapest bit first.  A set of ranks is a word
+   in which rank r is bit 63 - r.  The sets of one size form a tree: its root has the first ranks,
+   and a child has one rank of its parent moved to the next rank, so it costs no less.  A heap holds
+   the root of each tree and the children of every set that was taken out.
+
+   Of sets with equal costs the smaller one comes first, then the one whose first differing rank is
+   the lower; so the order depends on the costs alone. */
+#ifndef SIMDB_SEARCH_VOSH_H
+#define SIMDB_SEARCH_VOSH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel.h"
+
+enum {
+    SEARCH_VOSH_RANKS = 64,
+    SEARCH_VOSH_UNIT = 128 /* price of a cost of 1 */
+};
+
+/* Return the price of a bit.  Prices add up to the cost of a set and then to its size. */
+static inline int64_t search_vosh_price(int64_t cost) { return cost * SEARCH_VOSH_UNIT + 1; }
+
+struct search_flip_set {
+    int64_t price;
+    uint64_t ranks;
+};
+
+struct search_vosh {
+    const int64_t *prices; /* of each rank; never falling */
+    unsigned count;       /* ranks, at most 64 */
+    struct search_flip_set *heap;
+    size_t size; /* sets in the heap */
+};
+
+/* Write the children of a set of at least one of the first `count` ranks; return their number, at
+   most 2. */
+size_t search_vosh_children(uint64_t parent, unsigned count, uint64_t *children);
+
+/* Begin with the sets of 1 to `distance` ranks; the empty set is not among them.  `heap` has room
+   for `count` sets, and for one more before each call of `search_vosh_next`. */
+void search_vosh_begin(struct search_vosh *vosh, const int64_t *prices, unsigned count,
+                       unsigned distance, struct search_flip_set *heap);
+
+/* Take the next set out; return 0 if there is none. */
+int search_vosh_next(struct search_vosh *vosh, struct search_flip_set *set);
+
+/* Write the empty set and the next sets of at most `distance` header bits in this order, in all at
+   most `flips->cap`, in the form of the kernel's `flip`; return their number.  Bits of equal cost
+   are ranked as they lie in the header.  `heap` has room for SEARCH_VOSH_RANKS + `flips->cap`. */
+size_t search_vosh_sets(const struct search_flips *flips, const uint8_t *levels,
+                        const uint8_t *order, unsigned width, unsigned distance,
+                        struct search_flip_set *heap, uint64_t *sets);
+
+#endif
