@@ -36,6 +36,7 @@ TINY = {
     "engine.search.nearest_where": {"FOUND_TOGETHER": 8},
     "engine.search.rows": {"MANY": 2, "SORTED_LEAST": 2},
     "engine.search.where": {"FOUND_TOGETHER": 2, "READ_TOGETHER": 3},
+    "engine.state.glimpse": {"PART": 3},
     "engine.state.band_tables": {"SORTING_QUERIES": 2, "TRIED": 2},
     "engine.state.fingerprint_kind": {"CROWD_SAMPLE": 4},
     "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
