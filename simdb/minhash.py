@@ -35,7 +35,7 @@ class Minhash(TextSketch):
        sum min / sum max of the weights, by consistent weighted sampling (Ioffe 2010), which takes
        many times longer.
 
-    `permutations`: the number of minima, a multiple of 8 from 16 to 1024.
+    `permutations`: the number of minima, from 16 to 1024; multiples of 8 take least time.
     `stored_bits`: the bits of each stored minimum, 32 or 8.  Two minima of 8 bits agree by chance
     once in 256 (Li & Koenig 2010); estimates allow for that.
     `family`: the family of permutations.
@@ -64,10 +64,6 @@ class Minhash(TextSketch):
         """Raise OptionError for an impossible value."""
         self._check_steps()
         whole("permutations", self.permutations, PERMUTATIONS_LEAST, PERMUTATIONS_MOST)
-        if self.permutations % PERMUTATIONS_STEP:
-            raise OptionError(
-                f"permutations must be a multiple of {PERMUTATIONS_STEP}, got {self.permutations}"
-            )
         one_of("stored_bits", self.stored_bits, STORED_BITS)
         one_of("family", self.family, (*FAMILIES, *READY_FAMILIES))
         one_of("feature_bits", self.feature_bits, FEATURE_BITS)

@@ -22,7 +22,7 @@ from simdb.index.banding import (
     expected_candidates,
     fewest_bands,
 )
-from simdb.minhash import PERMUTATIONS_MOST, PERMUTATIONS_STEP, Minhash
+from simdb.minhash import PERMUTATIONS_MOST, Minhash
 from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
@@ -138,8 +138,7 @@ class Minima:
         keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
         family = permutations_of(self._signer.options)
         first = np.ascontiguousarray(signatures.minima[:, :COMPARED_MINIMA])
-        cut = family[0], family[1][:COMPARED_MINIMA], family[2][:COMPARED_MINIMA]
-        return Signed(keys, narrowed(first, cut), signatures.is_empty)
+        return Signed(keys, narrowed(first, family), signatures.is_empty)
 
     def add(self, signed: Signed) -> None:
         """Take what `sign` returned."""
@@ -203,8 +202,7 @@ def signer_of(
     sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
 ) -> MinHashSigner:
     """Return what makes at least so many minima of the features that `sketch` takes."""
-    whole = -(-minima // PERMUTATIONS_STEP) * PERMUTATIONS_STEP
-    made = Minhash(**sketch.feature_settings, permutations=max(whole, COMPARED_MINIMA))
+    made = Minhash(**sketch.feature_settings, permutations=max(minima, COMPARED_MINIMA))
     return MinHashSigner(made, resources, allowed)
 
 

@@ -135,7 +135,8 @@ class MinHashSigner:
     def _one_text(self) -> kernel.TextSigner | None:
         """The kernel's object that signs one text at a time; None if it needs other steps."""
         options = self._options
-        if options.is_ready or options.weighting != SET:
+        is_whole = len(self._family[1]) == options.permutations
+        if options.is_ready or options.weighting != SET or not is_whole:
             return None
         return self._pipeline.signer(
             family=self._family, feature_bits=options.feature_bits, stored_bits=options.stored_bits
@@ -158,6 +159,8 @@ class MinHashSigner:
             is_empty = features == 0
         else:
             minima, is_empty = self._counted(documents, kind, replace, start)
+        if minima.shape[1] > self._options.permutations:
+            minima = np.ascontiguousarray(minima[:, : self._options.permutations])
         is_narrow = self._options.stored_bits == 8
         return narrowed(minima, self._family) if is_narrow else minima, is_empty
 

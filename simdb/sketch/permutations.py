@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.minhash import MERSENNE as MERSENNE_FAMILY
-from simdb.minhash import Minhash
+from simdb.minhash import PERMUTATIONS_STEP, Minhash
 from simdb.mix import SECOND_WORD, fmix64
 
 U8 = npt.NDArray[np.uint8]
@@ -21,11 +21,12 @@ _BEGINNING = np.uint64(0x6D696E68617368)
 
 
 def permutations_of(options: Minhash) -> Family:
-    """Return the family for the kernel: name, multipliers and increments uint64[permutations].
+    """Return the family for the kernel: name, multipliers and increments uint64[n].
 
-    Permutation i does not depend on the number of permutations.
+    There are as many as `options` says, or a few more, so that they are a multiple of the kernel's
+    step.  Permutation i does not depend on their number.
     """
-    count = options.permutations
+    count = -(-options.permutations // PERMUTATIONS_STEP) * PERMUTATIONS_STEP
     start = fmix64(np.array([options.seed], np.uint64) ^ _BEGINNING)
     words = fmix64(start + SECOND_WORD * np.arange(1, 2 * count + 1, dtype=np.uint64))
     multipliers, increments = words[0::2], words[1::2]
@@ -42,9 +43,10 @@ def permutations_of(options: Minhash) -> Family:
 def narrowed(minima: U32, family: Family) -> U8:
     """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
 
-    Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
+    The minima are of the first permutations of the family.  Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
     lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
     each whose hashes share these bits would agree in half of all minima.
     """
-    factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    multipliers = family[1][: minima.shape[1]]
+    factors = (multipliers >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
     return (minima * factors >> np.uint32(24)).astype(np.uint8)

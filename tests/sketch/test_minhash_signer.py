@@ -242,3 +242,38 @@ def test_features_are_told_by_name():
     assert named.shingles == ["b", "a"]
     assert named.weights.tolist() == [2, 1]
     assert signer.features(simdb.signature("a")) is None
+
+
+@pytest.mark.parametrize("stored_bits", [8, 32])
+@pytest.mark.parametrize("weighting", ["set", "bag", "tf"])
+def test_fewer_permutations_are_the_first_of_more(stored_bits, weighting):
+    documents = ["a rose is a rose", "", TEXT.split(), *(f"w{at} v{at}" for at in range(9))]
+    some, more = (
+        simdb.signatures(documents, simdb.Minhash(
+            shingle=1, permutations=count, stored_bits=stored_bits, weighting=weighting
+        ))
+        for count in (17, 24)
+    )  # fmt: skip
+
+    assert some.minima.shape == (len(documents), 17)
+    assert (some.minima == more.minima[:, :17]).all()
+    assert (some.is_empty == more.is_empty).all()
+    assert simdb.signature(TEXT.split(), some.sketch).minima.tolist() == some.minima[2].tolist()
+
+
+@pytest.mark.parametrize("permutations", [16, 17, 100, 1023])
+@pytest.mark.parametrize("stored_bits", [8, 32])
+def test_signatures_of_any_size_are_stored_and_found(permutations, stored_bits):
+    sketch = simdb.Minhash(shingle=1, permutations=permutations, stored_bits=stored_bits)
+    texts = [" ".join(f"t{at // 2}w{word}" for word in range(40)) for at in range(20)]
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(range(20), texts)
+        database.compact()
+
+        pairs = database.find_all(similarity=0.99)
+
+        assert sorted(zip(pairs.left, pairs.right, strict=True)) == [
+            (at, at + 1) for at in range(0, 20, 2)
+        ]
+        assert database[3].signature == simdb.signature(texts[3], sketch)
+        assert [match.id for match in database.nearest(texts[5], 2)] == [4, 5]
