@@ -101,8 +101,8 @@ class Simhash(TextSketch):
         text. A bit is set if more than half of the features have it.  The bits are in reverse
         order, as in simhash-cpp since its first version (3 is its only window; docs/ALGORITHMS.md
         says which of its versions differ).  A text without features is an empty document, as in
-        every sketch. If as many features have a bit as not, its weight is made slightly negative
-        instead of 0.
+        every sketch, of fingerprint 0.  If as many features have a bit as not, its weight is
+        made slightly negative instead of 0.
         """
         return cls(unit="moz", shingle=window, weighting="tf", lowercase=False, dimensions=64)
 

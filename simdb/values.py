@@ -258,6 +258,8 @@ def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[n
     array = aligned(vectors, np.uint8)
     found = signs_of(array)
     differing = np.flatnonzero(found != bits)
+    # That of a document without features has no signs: its bits may also be 0.
+    differing = differing[(bits[differing] != 0) | has_features(array[differing])]
     if len(differing):
         at = int(differing[0])
         raise InputError(

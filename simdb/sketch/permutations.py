@@ -43,9 +43,10 @@ def permutations_of(options: Minhash) -> Family:
 def narrowed(minima: U32, family: Family) -> U8:
     """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
 
-    The minima are of the first permutations of the family.  Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
-    lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
-    each whose hashes share these bits would agree in half of all minima.
+    The minima are of the first permutations of the family.  Each permutation has its own odd
+    number.  The lowest 8 bits of a minimum would not do: the lowest bits of a x + b depend only on
+    the lowest bits of x, so two documents of one feature each whose hashes share these bits would
+    agree in half of all minima.
     """
     multipliers = family[1][: minima.shape[1]]
     factors = (multipliers >> np.uint64(32)).astype(np.uint32) | np.uint32(1)

@@ -128,7 +128,11 @@ class ReadySketcher:
         """
         wide = widened(weights, self._dimensions)
         found, vectors, levels = columns_of(wide, self._width, is_query)
-        differing = np.flatnonzero(found != bits)
+        # Documents without features have no signs; that of simhash-cpp is 0 then.
+        empty = rows_of_zeros(weights)
+        is_other = found != bits
+        is_other[empty[bits[empty] == 0]] = False
+        differing = np.flatnonzero(is_other)
         if len(differing):
             at = int(differing[0])
             raise InputError(
@@ -136,7 +140,7 @@ class ReadySketcher:
                 f" weights make {int(found[at]):016x} (bit j is set where weight j >= 0)"
             )
         states = np.full(len(bits), self.known(is_query), np.uint8)
-        states[rows_of_zeros(weights)] = EMPTY
+        states[empty] = EMPTY
         return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
 

@@ -147,8 +147,9 @@ class Sketcher:
         vectors = np.empty((len(listed), width(dimensions)), np.uint8)
 
         def fill(part: slice) -> None:
-            weights[part], _ = self._weighed(listed, kind, part, errors == "replace")
+            weights[part], counts = self._weighed(listed, kind, part, errors == "replace")
             bits[part], vectors[part] = kernel.quantise(weights[part])
+            self._settle_empty(bits[part], counts)
 
         threads = threads_for(self._options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
@@ -292,8 +293,14 @@ class Sketcher:
         """Make sketches of weights; documents with a count of 0 are empty."""
         chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
         bits, vectors, levels = columns_of(chosen, self._width, is_query)
+        self._settle_empty(bits, counts)
         states = np.where(counts > 0, self._ready.known(is_query), EMPTY).astype(np.uint8)
         return Sketches(bits, vectors, states, levels)
+
+    def _settle_empty(self, bits: npt.NDArray[np.uint64], counts: npt.NDArray[np.int64]) -> None:
+        """Give documents without features the fingerprint that simhash-cpp gives them, if asked."""
+        if self._options.unit == "moz":
+            bits[counts == 0] = 0
 
 
 def _check_errors(errors: str) -> None:

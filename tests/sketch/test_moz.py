@@ -213,3 +213,17 @@ def test_token_lists_are_refused_and_so_are_options_without_meaning():
     for options in ({"lowercase": True}, {"seed": 1}, {"dimensions": 128}, {"weighting": "binary"}):
         with pytest.raises(simdb.OptionError, match="unit='moz'"):
             simdb.Simhash(**{"unit": "moz", "lowercase": False, "dimensions": 64, **options})
+
+
+def test_a_text_without_features_has_no_bits_as_in_simhash_cpp():
+    sketch = simdb.Simhash.moz()
+
+    assert simdb.fingerprint("", sketch).bits == 0
+    assert simdb.fingerprints(["12", "", "a"], sketch).bits[:2].tolist() == [0, 0]
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(["text", "ready"], ["", simdb.fingerprint("", sketch)])
+        database.insert_many(["made"], simdb.fingerprints(["  "], sketch))
+
+        assert [database[id].fingerprint.bits for id in database] == [0, 0, 0]
+        assert database.stats().empty_count == 3
+        assert list(database.query("")) == []
