@@ -126,8 +126,8 @@ COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
         "ids": "documents of sources are looked up, not stored ones",
         "match": "all of them with --all, otherwise the best",
     }),
-    "pairs": ("find_all", {"verify": "texts are shown, and do not decide"}),
-    "clusters": ("find_clusters", {"verify": "texts are shown, and do not decide"}),
+    "pairs": ("find_all", {}),
+    "clusters": ("find_clusters", {}),
     "cluster": ("cluster", {"id": "ID"}),
     "explain": ("explain", {
         "id": "A", "other_id": "B", "document": "--document", "other_document": "B, a file",

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import simdb
-from simdb.cli.duplicates.stored_texts import check_shown, with_texts
+from simdb.cli.duplicates.stored_texts import check_shown, stored_texts
 from simdb.cli.options.arguments import (
     Database,
     Distance,
@@ -14,6 +14,7 @@ from simdb.cli.options.arguments import (
     Show,
     Similarity,
     StoredTexts,
+    StoredVerify,
     TextIds,
     Where,
 )
@@ -54,37 +55,38 @@ def clusters(
     text_ids: TextIds = False,
     show: Show = None,
     texts: StoredTexts = None,
+    verify: StoredVerify = None,
     listing: ListingOptions,
     inputs: ReadingOptions,
 ) -> None:
     """Show the groups of stored documents that match, the representative of each first.
 
+    Sketches decide or, with --texts, the exact similarity of the texts.
+
     Exit code 1 if there are any, with --exit-code.
     """
     check_keep(keep)
-    check_shown(show, texts, output, inputs)
+    check_shown(show, texts, verify, output, inputs)
     if output is not None:
         export_format(output)
-    with simdb.open(db, "r") as database:
+    with (
+        simdb.open(db, "r") as database,
+        stored_texts(texts, inputs, database.options.sketch) as stored,
+    ):
         found = database.find_clusters(
-            similarity=similarity,
-            distance=distance,
-            recall=recall,
-            search=given_search(search),
-            where=None if where is None else given_condition(where),
-            policy=policy,
-            keep=keep,
-        )
-        sketch = database.options.sketch
-    if output is not None:
-        count, note = export(found, output, WRITTEN, text_ids=text_ids)
-        print_note(note)
-    else:
-        rows = (
-            {"representative": each.representative, "size": len(each), "ids": each.ids}
-            for each in found
-        )
-        columns = COLUMNS if show is None else (*COLUMNS, "texts")
-        with with_texts(rows, show, texts, inputs, sketch) as shown:
-            count = int(listing.show(shown, columns))
+            similarity=similarity, distance=distance, recall=recall, search=given_search(search),
+            where=None if where is None else given_condition(where), policy=policy, keep=keep,
+            **stored.deciding(verify, similarity, distance),
+        )  # fmt: skip
+        if output is not None:
+            count, note = export(found, output, WRITTEN, text_ids=text_ids)
+            print_note(note)
+        else:
+            rows = (
+                {"representative": each.representative, "size": len(each), "ids": each.ids}
+                for each in found
+            )
+            columns = COLUMNS if show is None else (*COLUMNS, "texts")
+            count = int(listing.show(stored.shown(rows, show), columns))
+        listing.note(stored.note(found.verification))
     listing.end(has_found=count > 0)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import simdb
-from simdb.cli.duplicates.stored_texts import check_shown, with_texts
+from simdb.cli.duplicates.stored_texts import check_shown, stored_texts
 from simdb.cli.options.arguments import (
     Database,
     Distance,
@@ -15,6 +15,7 @@ from simdb.cli.options.arguments import (
     Show,
     Similarity,
     StoredTexts,
+    StoredVerify,
     TextIds,
     Where,
 )
@@ -51,20 +52,27 @@ def pairs(
     text_ids: TextIds = False,
     show: Show = None,
     texts: StoredTexts = None,
+    verify: StoredVerify = None,
     listing: ListingOptions,
     inputs: ReadingOptions,
 ) -> None:
     """Show all pairs of stored documents that match.
 
+    Sketches decide or, with --texts, the exact similarity of the texts.
+
     Exit code 1 if there are any, with --exit-code.
     """
-    check_shown(show, texts, output, inputs)
+    check_shown(show, texts, verify, output, inputs)
     if output is not None:
         export_format(output)
-    with simdb.open(db, "r") as database:
+    with (
+        simdb.open(db, "r") as database,
+        stored_texts(texts, inputs, database.options.sketch) as stored,
+    ):
         found = database.find_all(
             similarity=similarity, distance=distance, recall=recall, search=given_search(search),
             where=None if where is None else given_condition(where),
+            **stored.deciding(verify, similarity, distance),
         )  # fmt: skip
         if explain:
             plan = found.plan
@@ -75,8 +83,8 @@ def pairs(
             print_note(note)
         else:
             columns = COLUMNS if show is None else (*COLUMNS, "left_text", "right_text")
-            with with_texts(_rows(found), show, texts, inputs, database.options.sketch) as rows:
-                count = int(listing.show(rows, columns))
+            count = int(listing.show(stored.shown(_rows(found), show), columns))
+        listing.note(stored.note(found.verification))
     listing.end(has_found=count > 0)
 
 

@@ -144,8 +144,9 @@ def test_pairs_and_clusters_have_the_beginnings_of_texts(simdb_run, verb, source
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--show", "5"], "--show N and --texts SOURCE belong together"),
-        (["--texts", "a.jsonl"], "--show N and --texts SOURCE belong together"),
+        (["--show", "5"], "--show N needs --texts SOURCE"),
+        (["--verify", "exact"], "--verify exact needs --texts SOURCE"),
+        (["--verify", "texts"], "--verify must be one of 'estimate', 'exact'"),
         (["--show", "5", "--texts", "a.jsonl", "--output", "x.csv"], "does not apply to --output"),
         (["--show", "5", "--texts", "missing.jsonl"], "missing.jsonl"),
     ],
@@ -157,3 +158,26 @@ def test_texts_that_cannot_be_shown_are_wrong_use(simdb_run, verb, options, mess
 
     assert ran.code == 2
     assert message in ran.notes
+
+
+@pytest.mark.parametrize("verb", ["pairs", "clusters"])
+def test_texts_decide_what_matches(simdb_run, write_lines, verb):
+    words = [f"w{at}" for at in range(60)]
+    texts = [" ".join([*words[:60 - changed], *(f"x{at}" for at in range(changed))])
+             for changed in (0, 1, 9)]  # fmt: skip
+    write_lines("a.jsonl", *({"id": f"{at}", "text": text} for at, text in enumerate(texts)))
+    simdb_run("insert", "d", "a.jsonl")
+    options = ["--similarity", "0.9", "--texts", "a.jsonl"]
+
+    decided = simdb_run(verb, "d", *options)
+    estimated = simdb_run(verb, "d", *options, "--verify", "estimate")
+
+    ids = [(row["left"], row["right"]) for row in decided.rows] if verb == "pairs" else [
+        tuple(row["ids"]) for row in decided.rows
+    ]  # fmt: skip
+    # 57 of 59 shingles are shared; by 49 of 67, and 1 - 9/60 of the words, the third is no match.
+    assert ids == [("0", "1")]
+    assert (
+        "compared by the texts: a match has a Jaccard similarity of at least 0.9" in decided.notes
+    )
+    assert "compared by the texts" not in estimated.notes

@@ -1,32 +1,45 @@
-"""Stored texts: the beginnings of the texts of stored documents, from the sources of --texts.
+"""Stored texts: the texts of stored documents, from the sources of --texts.
 
-A database keeps no texts, so a command that shows some reads them where they came from.
+A database keeps no texts, so a command that decides by them, or shows some, reads them where they
+came from.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from simdb.checks import one_of
 from simdb.cli.duplicates.beginnings import Beginnings, Shown
 from simdb.cli.duplicates.texts_by_id import TextsById
+from simdb.cli.duplicates.work import Outcome
 from simdb.cli.options import arguments
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.progress import Progress
+from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.reading import check_sources, read_sources
 from simdb.text_sketch import TextSketch
+from simdb.verification import Verification
 
 
 def check_shown(
-    show: int | None, texts: list[str] | None, output: str | None, inputs: ReadingOptions
+    show: int | None,
+    texts: list[str] | None,
+    verify: str | None,
+    output: str | None,
+    inputs: ReadingOptions,
 ) -> None:
-    """Raise OptionError unless --show and --texts are given together, and not with --output."""
-    if (show is None) != (texts is None):
-        raise OptionError(
-            "--show N and --texts SOURCE belong together: a database has no texts, so they are"
-            " read from their source; give both, or neither"
-        )
+    """Raise OptionError for --show or --verify exact without --texts, or --show with --output."""
+    if verify is not None:
+        one_of("--verify", verify, VERIFICATIONS)
+    for given, name in ((show is not None, "--show N"), (verify == EXACT, "--verify exact")):
+        if given and texts is None:
+            raise OptionError(
+                f"{name} needs --texts SOURCE: a database has no texts, so they are read from their"
+                " source"
+            )
     if show is not None and output is not None:
         raise OptionError(
             "--show does not apply to --output, whose rows have no texts; leave out one of the two"
@@ -34,27 +47,52 @@ def check_shown(
     check_sources(texts or [], inputs.text_field)
 
 
+class StoredTexts:
+    """The texts that --texts names; None for a document that is not there."""
+
+    def __init__(self, texts: TextsById | None, nothing: TextSpool) -> None:
+        """Take the texts, None if none were named; `nothing` is an empty spool."""
+        self._texts, self._nothing = texts, nothing
+
+    def deciding(
+        self, verify: str | None, similarity: float | None, distance: int | None
+    ) -> dict[str, Any]:
+        """Return the arguments of a verb that let the texts decide, unless they are only shown."""
+        by_distance = distance is not None and similarity is None
+        if self._texts is None or verify == ESTIMATE or (by_distance and verify is None):
+            return {}
+        return {"verify": EXACT, "texts": self._texts.texts}
+
+    def note(self, verification: Verification | None) -> str | None:
+        """Return a line about what the texts have decided; None if there is nothing to say."""
+        outcome = Outcome()
+        outcome.add_verification(verification)
+        return outcome.verification_note()
+
+    def shown(self, rows: Iterable[Row], show: int | None) -> Iterable[Row]:
+        """Return rows with `show` characters of the texts beside their ids; None for none."""
+        if show is None:
+            return rows
+        beginnings = Beginnings(show, TextsById(self._nothing))
+        beginnings.earlier = self._texts
+        return Shown(rows, beginnings)
+
+
 @contextmanager
-def with_texts(
-    rows: Iterable[Row],
-    show: int | None,
-    texts: list[str] | None,
-    inputs: ReadingOptions,
-    sketch: TextSketch,
-) -> Iterator[Iterable[Row]]:
-    """Yield the rows with the beginnings of texts beside their ids; as they are without --show."""
-    if show is None or texts is None:
-        yield rows
-        return
-    reading = arguments.make_reading(
-        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
-        has_int_ids=inputs.int_ids,
-    )  # fmt: skip
+def stored_texts(
+    texts: list[str] | None, inputs: ReadingOptions, sketch: TextSketch
+) -> Iterator[StoredTexts]:
+    """Read the texts of the sources, if there are any, and yield them."""
     with TextSpool() as nothing, TextSpool() as spool:
+        if texts is None:
+            yield StoredTexts(None, nothing)
+            return
+        reading = arguments.make_reading(
+            inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
+            has_int_ids=inputs.int_ids,
+        )  # fmt: skip
         stored = TextsById(spool)
         with Progress("reading") as progress:
             stored.read(read_sources(texts, reading), sketch, progress)
             progress.finish()
-        beginnings = Beginnings(show, TextsById(nothing))
-        beginnings.earlier = stored
-        yield Shown(rows, beginnings)
+        yield StoredTexts(stored, nothing)

@@ -171,7 +171,18 @@ EarlierTexts = Annotated[
 ]
 StoredTexts = Annotated[
     list[str] | None,
-    Option(metavar="SOURCE", help="Where the texts of stored documents are, by id; for --show."),
+    Option(
+        metavar="SOURCE",
+        help="Where the texts of stored documents are, by id: they decide what matches, and --show"
+        " shows them.",
+    ),
+]
+StoredVerify = Annotated[
+    str | None,
+    Option(
+        help="exact: the texts of --texts decide what matches; estimate: sketches do. exact with"
+        " --texts if not given, unless documents match by --distance alone."
+    ),
 ]
 OnNull = Annotated[
     str | None,

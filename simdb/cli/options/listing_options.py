@@ -49,6 +49,11 @@ class ListingOptions:
             print_note(f"only the first {some} shown; --limit shows more")
         return count > 0
 
+    def note(self, note: str | None) -> None:
+        """Write a line about the result to standard error, unless there is none, or --quiet."""
+        if not self.quiet:
+            print_note(note)
+
     def end(self, *, has_found: bool, has_skipped: bool = False) -> None:
         """End the command with an exit code of 1 if the input or --exit-code say so."""
         if has_skipped or (has_found and self.exit_code):
