@@ -56,6 +56,7 @@ def insert(
     existing: arguments.Existing = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    on_null: arguments.OnNullSkipped = None,
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
@@ -71,14 +72,15 @@ def insert(
     options = MatchOptions(similarity, distance, recall, given_search(search))
     matching = _checked_matching(match, options, rule_of(on_conflict))
     reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=metadata
-    )
+        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=metadata,
+        on_null=on_null or "", has_absent=on_null is not None,
+    )  # fmt: skip
     check_sources(sources or [], text_field)
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
         found = iter([arguments.given_batch(id, text, int_ids)])
     with Progress("inserting") as progress:
-        intake = Intake(found, progress)
+        intake = Intake(found, progress, reading.on_null)
         with open_or_create(
             db, make_options=simdb.Options, try_out=partial(_try_out, matching), intake=intake,
             progress=progress, allow=allow or [], must_exist=existing,
@@ -89,6 +91,8 @@ def insert(
                 rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
                 print_rows(rows, MATCHED_COLUMNS, as_json=json)
                 progress.note(_inserted_note(intake))
+        if intake.dropped:
+            progress.note(f"{quantity(intake.dropped, 'record')} without a text left out")
     if intake.skipped:
         raise Exit(FINDINGS)
 

@@ -88,6 +88,7 @@ def lookup(
     wanted: LookupOptions,
     show: arguments.Show = None,
     texts: arguments.EarlierTexts = None,
+    on_null: arguments.OnNullSkipped = None,
     output: Annotated[
         str | None,
         Option(
@@ -115,7 +116,7 @@ def lookup(
     form = None if output is None else output_format(output, "--output")
     reading = arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
-        has_int_ids=inputs.int_ids,
+        has_int_ids=inputs.int_ids, on_null=on_null or "", has_absent=on_null is not None,
     )  # fmt: skip
     own_files = [db, *side_files(output)]
     with (
@@ -130,7 +131,8 @@ def lookup(
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+            found = read_sources(sources, reading, excluded=own_files)
+            intake = Intake(found, progress, reading.on_null)
             count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
             write_results(rows, target, columns)
         progress.finish()
@@ -190,4 +192,6 @@ def _summary(intake: Intake, count: int, wanted: LookupOptions) -> str:
     parts = [quantity(intake.documents, "document")]
     if wanted.nearest is None:
         parts += [f"{count:,} in the database", f"{intake.documents - count:,} not"]
+    if intake.dropped:
+        parts.append(f"{intake.dropped:,} without a text and left out")
     return ", ".join(parts) + intake.skipped_note()

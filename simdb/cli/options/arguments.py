@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from simdb import sources
+from simdb.checks import one_of
+from simdb.choices import ON_NULL
 from simdb.cli.options.declare import Argument, Option
 from simdb.errors import OptionError
 from simdb.options import METHODS, MINHASH_METHODS
@@ -192,6 +194,14 @@ OnNull = Annotated[
         " not given, nulls are kept, and records without the field are skipped and reported.",
     ),
 ]
+OnNullSkipped = Annotated[
+    str | None,
+    Option(
+        metavar="WORD",
+        help="Records with null in place of a text, or without the field: keep, drop or error. If"
+        " not given, they are skipped and reported.",
+    ),
+]
 MaxShare = Annotated[
     float | None,
     Option(
@@ -234,8 +244,10 @@ def make_reading(
     on_null: str = "",
     has_absent: bool = False,
 ) -> "Reading":
-    """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
+    """Return how to read sources; OptionError for an unknown encoding, `errors` or `on_null`."""
     check_errors(errors)
+    if on_null:
+        one_of("--on-null", on_null, ON_NULL)
     return sources.records.Reading(
         encoding=known_encoding(encoding),
         errors=errors,

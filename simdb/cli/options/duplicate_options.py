@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from simdb import keeping
-from simdb.checks import one_of, share
-from simdb.choices import ON_NULL
+from simdb.checks import share
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search, given_size
 from simdb.engine.clusters.find import STAR, check_policy
@@ -53,8 +52,6 @@ class DuplicateOptions:
                 f"--policy {self.policy} works only without --db, where documents are grouped"
             )
         check_keep(self.keep)
-        if self.on_null is not None:
-            one_of("--on-null", self.on_null, ON_NULL)
         if not has_database and self.texts is not None:
             raise OptionError(
                 "--texts works only with --db; without --db all texts are in the input"
