@@ -91,7 +91,7 @@ def quoted(content: bytes, delimiter: str) -> I64:
     is_usual = (opens[2::2] | is_double[1:-1:2]).all() and (closes | is_double)[1::2].all()
     if is_usual and opens[0]:
         return quotes
-    return _one_by_one(quotes.tolist(), opens.tolist(), is_double.tolist())
+    return _one_by_one(quotes, opens, is_double.tolist())
 
 
 def rows_of(content: bytes, quotes: I64) -> Rows:
@@ -131,16 +131,17 @@ def _last_end(content: bytes, quotes: I64) -> int:
     return 0
 
 
-def _one_by_one(quotes: list[int], opens: list[bool], is_double: list[bool]) -> I64:
+def _one_by_one(quotes: I64, opens: npt.NDArray[np.bool_], is_double: list[bool]) -> I64:
     """Return what `quoted` does where some quotes stand for themselves."""
+    openings = np.flatnonzero(opens).tolist()
     found: list[int] = []
     at = 0
-    while at < len(quotes):
-        if not len(found) % 2:
-            found += quotes[at : at + opens[at]]
-        elif is_double[at]:
-            at += 1
-        else:
-            found.append(quotes[at])
+    while (number := bisect_left(openings, at)) < len(openings):
+        found.append(openings[number])
+        at = openings[number] + 1
+        while at < len(quotes) and is_double[at]:
+            at += 2
+        if at < len(quotes):
+            found.append(at)
         at += 1
-    return np.array(found, np.int64)
+    return quotes[np.array(found, np.int64)]
