@@ -129,12 +129,13 @@ FOLDERS = {
     "outputs": [
         "rows", "pieces", "remote", "zstd", "gzip_members", "formats", "unclosed", "target",
         "spool", "text_spool",
-        "line_spool", "parquet_file", "table_file", "survivors",
+        "line_spool", "parquet_file", "table_file", "table_rows", "survivors",
     ],
     "sources": [
         "amount", "encoding_guess", "content", "origins", "records", "batch", "source_names",
         "id_column", "digits", "json_columns", "json_lines", "json_array", "json_records",
-        "parquet_records", "table_records", "reading", "read_again", "names", "preference",
+        "parquet_records", "table_blocks", "table_columns", "table_records", "reading",
+        "read_again", "names", "preference",
     ],
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",

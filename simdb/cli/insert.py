@@ -91,8 +91,7 @@ def insert(
                 rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
                 print_rows(rows, MATCHED_COLUMNS, as_json=json)
                 progress.note(_inserted_note(intake))
-        if intake.dropped:
-            progress.note(f"{quantity(intake.dropped, 'record')} without a text left out")
+        intake.note_dropped()
     if intake.skipped:
         raise Exit(FINDINGS)
 

@@ -118,7 +118,6 @@ def lookup(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, on_null=on_null or "", has_absent=on_null is not None,
     )  # fmt: skip
-    own_files = [db, *side_files(output)]
     with (
         simdb.open(db, "r", allow=allow or []) as database,
         Progress("looking up") as progress,
@@ -131,7 +130,7 @@ def lookup(
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            found = read_sources(sources, reading, excluded=own_files)
+            found = read_sources(sources, reading, excluded=[db, *side_files(output)])
             intake = Intake(found, progress, reading.on_null)
             count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
             write_results(rows, target, columns)
@@ -139,9 +138,9 @@ def lookup(
         shown = replace(listing, quiet=True) if output == STANDARD_OUTPUT else listing
         has_rows = shown.show(rows, columns)
         note = None if target is None else target.note("nothing matches")
-        for each in (note, None if listing.quiet else _summary(intake, count, wanted)):
-            if each is not None:
-                progress.note(each)
+        summary = None if listing.quiet else _summary(intake, count, wanted)
+        for each in filter(None, (note, summary)):
+            progress.note(each)
     listing.end(has_found=has_rows, has_skipped=intake.skipped > 0)
 
 

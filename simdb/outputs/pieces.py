@@ -9,6 +9,7 @@ are long.
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,25 @@ LINE_FEED = b"\n"
 I64 = npt.NDArray[np.int64]
 
 
+class Table(NamedTuple):
+    """The first row of a CSV file, with its line end, and what its cells call the columns.
+
+    `start`: where the second row starts in the file.
+    """
+
+    header: bytes
+    columns: tuple[str, ...]
+    delimiter: str
+    start: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
     """Some lines of an open file: `count` of them, in ranges of bytes from `starts` to `stops`.
 
     The ranges ascend.  Each line ends with a line feed, which the last line of a file may lack.
-    `number`: that of the file, for whoever made the piece.
+    `number`: that of the file, for whoever made the piece.  `table`: of a CSV file, whose rows then
+    take the place of lines; None if a line is a JSON object, or the path of a file.
     """
 
     path: str
@@ -36,6 +50,7 @@ class Lines:
     stops: I64
     count: int
     number: int = 0
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,6 @@ What is written is given as pieces: where the documents lie.  JSON lines and lis
 copied byte for byte.  For a table the pieces are read twice, since it needs its columns first.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from simdb.outputs.pieces import I64, LINE_FEED, Piece, Rows, contents, split_li
 from simdb.outputs.remote import is_remote
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import write_separated
+from simdb.outputs.table_rows import copy_rows, loaded, rows_of, shared_table
 from simdb.outputs.target import BEFORE, Target, written
 
 # Marks a line feed in a path, which cannot contain this character.
@@ -203,36 +203,46 @@ def _write(
     if kind == PARQUET:
         write_parquet(lambda: _parts(pieces()), stream, parquet)
     elif kind in DELIMITERS:
-        write_separated(
-            lambda: map(_loaded, split_lines(_contents(pieces()))), stream, DELIMITERS[kind],
-            () if target.rows else columns(),
-        )  # fmt: skip
+        table = shared_table(pieces(), DELIMITERS[kind])
+        if table is not None:
+            copy_rows(pieces(), table, stream)
+        else:
+            write_separated(
+                lambda: _rows(pieces()), stream, DELIMITERS[kind], () if target.rows else columns()
+            )
     else:
         for content in _contents(pieces()):
             stream.write(content.replace(NUL, b"\\n") if kind == PATHS else content)
 
 
 def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
-    """Yield the lines of pieces, many at a time; a row of a Parquet file becomes a JSON line."""
+    """Yield the lines of pieces, many at a time; a row of a table becomes a JSON line."""
     for piece in pieces:
         if isinstance(piece, Rows):
             for batch in chosen_rows(piece):
                 yield b"".join(as_line(row) + LINE_FEED for row in batch.to_pylist())
+        elif piece.table is not None:
+            yield from (as_line(row) + LINE_FEED for row in rows_of(piece))
         else:
             yield from contents(piece)
 
 
 def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:
+    """Yield the rows of pieces; those of Parquet files as they are."""
     for piece in pieces:
         if isinstance(piece, Rows):
             yield piece
         else:
-            yield from map(_loaded, split_lines(contents(piece)))
+            yield from rows_of(piece)
 
 
-def _loaded(line: bytes) -> Row:
-    row: Row = json.loads(line.decode("utf-8", "surrogateescape"))
-    return row
+def _rows(pieces: Iterator[Piece]) -> Iterator[Row]:
+    """Yield the rows of pieces."""
+    for piece in pieces:
+        if isinstance(piece, Rows):
+            yield from map(loaded, split_lines(_contents(iter([piece]))))
+        else:
+            yield from rows_of(piece)
 
 
 def _check_shards(output: str, sources: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO
+from typing import IO, Any, TextIO
 
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET
 from simdb.outputs.parquet_file import text_of, write_parquet
@@ -52,7 +52,7 @@ def write_separated(
         return 0
     binary = io.BufferedWriter(Unclosed(stream))
     lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
+    writer = row_writer(lines, delimiter)
     writer.writerow(header)
     count = 0
     for row in rows():
@@ -60,6 +60,23 @@ def write_separated(
         count += 1
     lines.close()
     return count
+
+
+def row_writer(lines: TextIO, delimiter: str) -> Any:
+    """Return a writer of the standard library whose rows end with a line feed."""
+    # It quotes a cell with a return only if that is in the end of its rows.
+    return csv.writer(_LineFeeds(lines), delimiter=delimiter, lineterminator="\r\n")
+
+
+class _LineFeeds:
+    """A text stream that takes rows, and gives each a line feed for its end."""
+
+    def __init__(self, lines: TextIO) -> None:
+        self._lines = lines
+
+    def write(self, row: str) -> int:
+        """Write one row."""
+        return self._lines.write(row.removesuffix("\r\n") + "\n")
 
 
 def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[str]) -> None:

@@ -1,19 +1,18 @@
-"""Zstandard: streams that compress and decompress, by whichever library is installed.
+"""Zstandard: streams that compress and decompress, piece by piece, so memory stays bounded.
 
-Python 3.14 has `compression.zstd`; before it, the package zstandard does the same.  Both make
-objects that compress or decompress one frame, piece by piece, so memory stays bounded.
+pyarrow decompresses.  It compresses in one thread only; so `compression.zstd` of Python 3.14 does
+that or, before it, the package zstandard.
 """
 
 import io
 from importlib import import_module
 from typing import IO, Any
 
+from simdb.arrow import load_arrow
 from simdb.errors import InputError, OptionError
 from simdb.threads import thread_count
 
 REMEDY = "needs the package zstandard: pip install zstandard"
-# So few bytes never decompress to more than 128 MiB.
-PIECE_BYTES = 1 << 12
 
 
 def load_zstd(purpose: str) -> Any:
@@ -58,11 +57,8 @@ class ZstdReader(io.RawIOBase):
     """The decompressed bytes of a stream of one or more frames; InputError if it is damaged."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Read `file`, which stays open."""
-        self._file = file
-        self._module = load_zstd("reading .zst")
-        self._frame: Any = None
-        self._held = memoryview(b"")
+        """Read `file`."""
+        self._stream = load_arrow("reading .zst").CompressedInputStream(file, "zstd")
 
     def readable(self) -> bool:
         """Return True."""
@@ -70,33 +66,18 @@ class ZstdReader(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         """Decompress as many bytes as fit; return their number, 0 at the end."""
-        while not self._held:
-            piece = self._file.read(PIECE_BYTES)
-            if not piece:
-                if self._frame is not None:
-                    raise InputError("cut off zstd data; create or download the file again")
-                return 0
-            self._held = memoryview(self._decompressed(piece))
-        size = min(len(buffer), len(self._held))
-        buffer[:size], self._held = self._held[:size], self._held[size:]
-        return size
-
-    def _decompressed(self, piece: bytes) -> bytes:
-        parts = []
         try:
-            while piece:
-                if self._frame is None:
-                    made = self._module.ZstdDecompressor()
-                    self._frame = getattr(made, "decompressobj", lambda made=made: made)()
-                parts.append(self._frame.decompress(piece))
-                piece = b""
-                if self._frame.eof:
-                    piece, self._frame = self._frame.unused_data, None
-        except self._module.ZstdError as error:
-            raise InputError(
-                f"damaged zstd data ({error}); create or download the file again"
-            ) from error
-        return b"".join(parts)
+            content: bytes = self._stream.read(len(buffer))
+        except OSError as error:
+            # The errors of the system have a number, and those of pyarrow have none.
+            if error.errno is not None:
+                raise
+            what = (
+                "cut off zstd data" if "Truncated" in str(error) else f"damaged zstd data ({error})"
+            )
+            raise InputError(f"{what}; create or download the file again") from error
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def _compressing(module: Any, threads: int) -> Any:

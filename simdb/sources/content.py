@@ -211,10 +211,7 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
 def _decompressing(file: io.BufferedReader, name: str) -> Any:
     """Return a stream that decompresses a file as its name says; None if it is not compressed."""
     if name.endswith(ZSTD):
-        try:
-            return ZstdReader(file)
-        except OptionError as error:
-            raise InputError(str(error)) from error
+        return ZstdReader(file)
     return gzip.GzipFile(fileobj=file) if name.endswith(GZIP) else None
 
 

@@ -71,12 +71,13 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
 
 
 def blocks(
-    source: Pieces, size_least: int, piece_bytes: int | None = None
+    source: Pieces, size_least: int, piece_bytes: int | None = None, *, is_ended: bool = True
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
 
     A block has at least `size_least` bytes, but for the last, and is read in pieces (None: of
-    PIECE_BYTES).  Each line ends with a line feed, which is added to the last line if it has none.
+    PIECE_BYTES).  Each line ends with a line feed, which is added to the last line if it has none,
+    unless `is_ended` is False.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
@@ -108,7 +109,7 @@ def blocks(
     if failure is not None:
         rest = rest[: rest.rfind(b"\n") + 1]
     if rest:
-        yield start, rest if rest.endswith(b"\n") else rest + b"\n"
+        yield start, rest if rest.endswith(b"\n") or not is_ended else rest + b"\n"
     if failure is not None:
         raise failure
 

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.outputs.pieces import Lines, changed, content, merged, unreadable
+from simdb.outputs.pieces import Lines, Table, changed, content, merged, unreadable
 from simdb.storage.codec import checksum_of
 from simdb.text_column import TextColumn, joined
 
@@ -53,7 +53,8 @@ class _File:
     identity: tuple[int, ...]
     parse: Parse
     descriptor: int | None
-    is_same: bool | None = None
+    is_same: bool | None
+    table: Table | None
 
 
 class Origins:
@@ -80,10 +81,10 @@ class Origins:
                 os.close(file.descriptor)
                 file.descriptor = None
 
-    def begin(self, stream: io.BufferedReader, parse: Parse) -> bool:
+    def begin(self, stream: io.BufferedReader, parse: Parse, table: Table | None = None) -> bool:
         """Take a file that is read next; return False if it cannot be read again.
 
-        `parse` makes what `texts` returns.
+        `parse` makes what `texts` returns.  `table`: see `Lines`.
         """
         raw = getattr(stream, "raw", None)
         if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
@@ -94,7 +95,7 @@ class Origins:
         own = os.dup(descriptor) if len(self._files) < OPEN_FILES else None
         identity = _identity(descriptor)
         is_fresh = abs(time.time_ns() - identity[-1]) < TICKS_NS
-        file = _File(raw.name, self._size, identity, parse, own, False if is_fresh else None)
+        file = _File(raw.name, self._size, identity, parse, own, False if is_fresh else None, table)
         self._files.append(file)
         self._starts.append(self._size)
         return True
@@ -138,7 +139,7 @@ class Origins:
                 self._check(file, descriptor, starts[at:stop].tolist())
                 own = starts[at:stop] - file.start
                 ranges = merged(own, own + sizes[at:stop])
-                yield Lines(file.path, descriptor, *ranges, stop - at, number)
+                yield Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
             at = stop
 
     @contextmanager

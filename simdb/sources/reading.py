@@ -211,9 +211,9 @@ def _read_file(path: str, reading: Reading) -> Found:
     if kind.endswith(JSON):
         return _guarded(name, read_json(path, name, reading))
     if kind.endswith(COMMAS):
-        return _guarded(name, batched(read_table(path, name, reading, delimiter=",")))
+        return _guarded(name, read_table(path, name, reading, delimiter=","))
     if kind.endswith(TABS):
-        return _guarded(name, batched(read_table(path, name, reading, delimiter="\t")))
+        return _guarded(name, read_table(path, name, reading, delimiter="\t"))
     return batched([read_document(path, reading)])
 
 

@@ -11,10 +11,9 @@ import os
 from collections.abc import Iterable
 
 from simdb.errors import InputError
-from simdb.outputs.formats import COMPRESSIONS, ZSTD
+from simdb.outputs.formats import COMPRESSIONS
 from simdb.outputs.parquet_file import load_parquet
 from simdb.outputs.remote import check_remote, has_remote_pattern, is_remote, matching_files
-from simdb.outputs.zstd import load_zstd
 from simdb.sources.content import CONTENT_ERRORS, STANDARD_INPUT, opened
 from simdb.sources.records import valid_name
 
@@ -84,8 +83,6 @@ def check_source(source: str, text_field: str | None = None) -> None:
         return
     if source.lower().endswith(PARQUET):
         load_parquet("reading Parquet")
-    if source.lower().endswith(ZSTD):
-        load_zstd(f"reading {valid_name(source)}")
     if holds_records(source):
         if unpacked(source).endswith(PARQUET) and not source.lower().endswith(PARQUET):
             raise _unknown(source)

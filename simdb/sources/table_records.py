@@ -1,16 +1,31 @@
-"""Table records: reads the rows of CSV and TSV files as a stream of records.
+"""Table records: reads the rows of CSV and TSV files as batches of records.
 
-A bad row becomes a `Problem`, and reading goes on.
+Threads parse blocks of rows (`table_columns.py`).  Rows that are refused there, and tables in
+another encoding than UTF-8 or with fields that are needed, are read one by one by the standard
+library; both ways give the same documents and the same messages.  A bad row becomes a `Problem`,
+and reading goes on.
 """
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from simdb.errors import InputError
-from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, opened, settled_encoding
+from simdb.memory import block_bytes
+from simdb.outputs.pieces import Table
+from simdb.sources.batch import Found, batched
+from simdb.sources.content import (
+    CONTENT_ERRORS,
+    DOCUMENT_BYTES_MAX,
+    is_plain,
+    may_wait,
+    opened,
+    settled_encoding,
+)
+from simdb.sources.id_column import with_ids
+from simdb.sources.json_lines import PIECE_BYTES, PIECES, WAITED_BYTES, blocks
+from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (
     Problem,
     Reading,
@@ -18,34 +33,37 @@ from simdb.sources.records import (
     byte_count,
     check_column,
     make_record,
+    place,
 )
+from simdb.sources.table_blocks import TableBlocks, first_row
+from simdb.sources.table_columns import BYTE_ORDER_MARK, Columns, TableParser
+from simdb.threads import mapped, thread_count
 
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
 
 
-def read_table(
-    path: str, name: str, reading: Reading, *, delimiter: str
-) -> Iterator[Record | Problem]:
+def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Found:
     """Yield the records of a CSV file; its first row names the fields."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
+        table = None if reading.has_fields else _table(stream, reading.encoding, delimiter)
+        if table is not None:
+            check_column(list(table.columns), reading)
+            parser = TableParser(table.columns, reading, delimiter)
+            origins = reading.origins
+            if origins is None or not origins.begin(stream, parser.texts, table):
+                origins = None
+            if origins is not None or not reading.has_lines:
+                yield from _Table(name, reading, table, origins).found(stream, parser)
+                return
         text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
-        rows = csv.reader(text, delimiter=delimiter)
-        header = _next_row(rows)
+        rows = _Rows(text, delimiter)
+        header = rows.header()
         if header is None:
             return
         check_column(header, reading)
-        while True:
-            line = rows.line_num + 1
-            try:
-                row = _next_row(rows)
-                if row is None:
-                    return
-                if row:
-                    yield _table_record(header, row, reading, name, line)
-            except InputError as error:
-                yield Problem(name, f"{name}:{line}", str(error))
+        yield from batched(rows.records(header, reading, name))
 
 
 def read_header(path: str, reading: Reading, *, delimiter: str) -> list[str]:
@@ -54,24 +72,142 @@ def read_header(path: str, reading: Reading, *, delimiter: str) -> list[str]:
         with opened(path) as stream:
             encoding = settled_encoding(stream, reading.encoding)
             text = io.TextIOWrapper(stream, encoding, "replace", newline="")
-            return _next_row(csv.reader(text, delimiter=delimiter)) or []
+            return _Rows(text, delimiter).header() or []
     except CONTENT_ERRORS:
         return []
 
 
-def _next_row(rows: Any) -> list[str] | None:
+def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> Table | None:
+    """Return the first row of a stream; None if it is not UTF-8 or not near.  Consume nothing."""
+    if encoding not in ("utf-8", "utf-8-sig"):
+        return None
+    peeked = stream.peek()
+    content = peeked.removeprefix(BYTE_ORDER_MARK)
+    header = first_row(content, delimiter)
+    # The standard library ends a row at a lone return.
+    if b"\0" in header or b"\r" in header.removesuffix(b"\n").removesuffix(b"\r"):
+        return None
     try:
-        row: list[str] | None = next(rows, None)
-    except csv.Error as error:
-        raise InputError(f"not a valid row ({error}); correct it") from error
-    return row
+        rows = csv.reader(io.StringIO(header.decode(), newline=""), delimiter=delimiter)
+    except UnicodeDecodeError:
+        return None
+    columns = tuple(next(rows, ()))
+    start = len(peeked) - len(content) + len(header)
+    return Table(header, columns, delimiter, start) if columns else None
 
 
-def _table_record(
-    header: list[str], row: list[str], reading: Reading, name: str, line: int
-) -> Record:
-    if len(row) != len(header):
-        raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
-    value = dict(zip(header, row, strict=True))
-    size = sum(map(byte_count, row)) + len(row)
-    return make_record(value, reading, source=name, position=line, size_bytes=size)
+class _Table:
+    """The blocks of one table, one after the other, and the numbers of their lines."""
+
+    def __init__(self, name: str, reading: Reading, table: Table, origins: Origins | None) -> None:
+        """`origins`: takes the rows that can be read again; None if none can."""
+        self._name = name
+        self._reading = reading
+        self._table = table
+        self._origins = origins
+        self._first = 1 + table.header.count(b"\n")  # the number of the first line
+
+    def found(self, stream: io.BufferedReader, parser: TableParser) -> Found:
+        """Yield what the stream holds after its first row."""
+        start = len(stream.read(self._table.start))
+        # What a program writes is taken as it comes, and not some blocks ahead.
+        is_slow = may_wait(stream)
+        threads = 1 if is_slow else thread_count(self._reading.threads)
+        size = WAITED_BYTES if is_slow else block_bytes(self._reading.memory, threads)
+        piece = size // PIECES if is_plain(stream) else PIECE_BYTES
+        every = TableBlocks(blocks(stream, size, piece, is_ended=False), self._table.delimiter)
+        for block in mapped(parser.parsed, every, threads):
+            origin = NOWHERE
+            if self._origins is not None:
+                origin = self._origins.add(start + block.start, block.size, block.checksum)
+            for content, columns in block.parts:
+                if columns is None:
+                    yield from self._one_by_one([content])
+                else:
+                    yield from self._columns(columns, origin)
+                    self._first += content.count(b"\n")
+                origin += len(content)
+        yield from self._one_by_one(every.rest)
+
+    def _one_by_one(self, contents: Iterable[bytes]) -> Found:
+        """Yield the rows that the standard library reads; `contents` are whole lines."""
+        encoding, errors = "utf-8", self._reading.stream_errors
+        texts = (
+            io.TextIOWrapper(io.BytesIO(content), encoding, errors, newline="")
+            for content in contents
+        )
+        rows = _Rows((line for text in texts for line in text), self._table.delimiter, self._first)
+        yield from batched(rows.records(self._table.columns, self._reading, self._name))
+        self._first = rows.line
+
+    def _columns(self, columns: Columns, origin: int) -> Found:
+        """Yield the rows that were parsed; `origin`: that of the first byte of their part."""
+        rows = columns.rows
+        return with_ids(
+            columns.ids,
+            self._reading,
+            name=self._name,
+            positions=self._first + rows.lines,
+            texts=columns.texts,
+            sizes=rows.stops - rows.starts,
+            origins=None if self._origins is None else origin + rows.starts,
+        )
+
+
+class _Rows:
+    """The rows of lines, as the standard library reads them."""
+
+    def __init__(self, lines: Iterable[str], delimiter: str, first: int = 1) -> None:
+        """`first`: the number of the first line."""
+        self._rows = csv.reader(self._counted(lines), delimiter=delimiter)
+        self._first = first
+        self._size = 0
+
+    @property
+    def line(self) -> int:
+        """The number of the next line."""
+        return self._first + self._rows.line_num
+
+    def header(self) -> list[str] | None:
+        """Return the first row; None if there is none."""
+        return self._next()
+
+    def records(
+        self, header: Sequence[str], reading: Reading, name: str
+    ) -> Iterator[Record | Problem]:
+        """Yield a record for each other row that is not empty."""
+        while True:
+            line, self._size = self.line, 0
+            try:
+                row = self._next()
+                if row is None:
+                    return
+                if row:
+                    yield self._record(row, header, reading, name, line)
+            except InputError as error:
+                yield Problem(name, place(name, line), str(error))
+
+    def _next(self) -> list[str] | None:
+        try:
+            row: list[str] | None = next(self._rows, None)
+        except csv.Error as error:
+            raise InputError(f"not a valid row ({error}); correct it") from error
+        return row
+
+    def _record(
+        self, row: list[str], header: Sequence[str], reading: Reading, name: str, line: int
+    ) -> Record:
+        """Return a row as a record."""
+        if self._size > DOCUMENT_BYTES_MAX:
+            limit = DOCUMENT_BYTES_MAX >> 20
+            raise InputError(f"the row is longer than {limit} MiB; split it")
+        if len(row) != len(header):
+            raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
+        value = dict(zip(header, row, strict=True))
+        return make_record(value, reading, source=name, position=line, size_bytes=self._size)
+
+    def _counted(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield lines, and add up their sizes, each with a line feed."""
+        for line in lines:
+            self._size += byte_count(line) + (not line.endswith("\n"))
+            yield line

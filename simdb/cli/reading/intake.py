@@ -100,6 +100,12 @@ class Intake:
         for note in filter(None, (short, guessed_note())):
             self._progress.note(note)
 
+    def note_dropped(self) -> None:
+        """Report how many records without a text were left out, if there were some."""
+        if self.dropped:
+            what = "record" if self.dropped == 1 else "records"
+            self._progress.note(f"{self.dropped:,} {what} without a text left out")
+
     def skipped_note(self) -> str:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""
         if not self.skipped:
