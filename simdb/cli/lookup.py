@@ -135,11 +135,12 @@ def lookup(
             count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
             write_results(rows, target, columns)
         progress.finish()
-        shown = replace(listing, quiet=True) if output == STANDARD_OUTPUT else listing
-        has_rows = shown.show(rows, columns)
+        quiet = listing.quiet or output == STANDARD_OUTPUT
+        has_rows = replace(listing, quiet=quiet).show(rows, columns)
         note = None if target is None else target.note("nothing matches")
-        summary = None if listing.quiet else _summary(intake, count, wanted)
-        for each in filter(None, (note, summary)):
+        for each in filter(
+            None, (note, None if listing.quiet else _summary(intake, count, wanted))
+        ):
             progress.note(each)
     listing.end(has_found=has_rows, has_skipped=intake.skipped > 0)
 
