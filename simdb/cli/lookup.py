@@ -124,7 +124,6 @@ def lookup(
         Spool() as rows,
         texts_by_id(is_needed=texts is not None) as earlier,
     ):
-        columns = COLUMNS if show is None else SHOWN_COLUMNS
         with written(output, form) as target:
             with database.read() as snapshot:
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
@@ -133,16 +132,19 @@ def lookup(
             found = read_sources(sources, reading, excluded=[db, *side_files(output)])
             intake = Intake(found, progress, reading.on_null)
             count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
-            write_results(rows, target, columns)
+            write_results(rows, target, _columns(show))
         progress.finish()
         quiet = listing.quiet or output == STANDARD_OUTPUT
-        has_rows = replace(listing, quiet=quiet).show(rows, columns)
-        note = None if target is None else target.note("nothing matches")
-        for each in filter(
-            None, (note, None if listing.quiet else _summary(intake, count, wanted))
-        ):
-            progress.note(each)
+        has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
+        if target is not None and (note := target.note("nothing matches")) is not None:
+            progress.note(note)
+        if not listing.quiet:
+            progress.note(_summary(intake, count, wanted))
     listing.end(has_found=has_rows, has_skipped=intake.skipped > 0)
+
+
+def _columns(show: int | None) -> tuple[str, ...]:
+    return COLUMNS if show is None else SHOWN_COLUMNS
 
 
 def _look_up(

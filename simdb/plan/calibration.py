@@ -34,6 +34,9 @@ QUERIES_LEAST = 100
 WIDER_SIMILARITY = 0.02
 WIDER_STEPS = 4
 SYNTHETIC_PAIRS = 4000
+# A sample has all pairs within so many bits; with weights, also nearly all within so many, which
+# are hardly ever less similar than it reaches.  Of pairs further apart it has the easiest.
+SAMPLED_DISTANCE, WEIGHED_DISTANCE = 6, 12
 # Without data it is not known how much similar documents differ.  Synthetic pairs within a
 # distance come from documents that are this many bits further apart on average; the order of their
 # bits tells less.
@@ -63,6 +66,11 @@ class Calibration:
     query_count: int
     covered: int
     delays: Delays = USUAL_DELAYS
+
+    @property
+    def sampled_distance(self) -> int:
+        """Within how many bits the sample has all pairs, or nearly all."""
+        return SAMPLED_DISTANCE if np.isnan(self.similarities).any() else WEIGHED_DISTANCE
 
     def matching(self, similarity: float | None, distance: int | None) -> npt.NDArray[np.bool_]:
         """Return whether each pair satisfies a criterion: bool[n].
@@ -132,6 +140,8 @@ def _measured(
     step: int,
 ) -> Evidence | None:
     """Return the matching pairs for a criterion made `step` steps wider; None if too few."""
+    if similarity is None and distance is not None and distance > calibration.sampled_distance:
+        return None
     matching = calibration.matching(
         None if similarity is None else similarity - step * WIDER_SIMILARITY,
         None if distance is None else distance + step,

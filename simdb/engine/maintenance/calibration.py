@@ -22,6 +22,7 @@ from simdb.errors import CorruptError, FormatError, OptionError
 from simdb.plan import volatility
 from simdb.plan.calibration import (
     QUERIES_LEAST,
+    SAMPLED_DISTANCE,
     Calibration,
     covered_by,
     decode_calibration,
@@ -38,7 +39,6 @@ from simdb.vector_form import unpack
 NEAR_DISTANCE = 20
 # Pairs less similar than this are not near-duplicates, unless their fingerprints are near.
 SIMILARITY_LEAST = 0.75
-DISTANCE_LEAST = 6
 PAIRS_MAX = 8192
 SEED_MAX = 2**64 - 1
 PART_QUERIES = 64
@@ -208,7 +208,7 @@ def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Fou
     Without stored weights, these are the near documents, with similarity NaN.
     """
     places, ordinals, similarities = [], [], []
-    limit = NEAR_DISTANCE if state.width else DISTANCE_LEAST
+    limit = NEAR_DISTANCE if state.width else SAMPLED_DISTANCE
     for start in range(0, len(queries), PART_QUERIES):
         part = queries.taken(slice(start, start + PART_QUERIES))
         offsets, found, distances = state.tables().scan(
@@ -225,7 +225,7 @@ def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Fou
         if state.width:
             offsets = offsets_of(np.bincount(at, minlength=len(part)))
             measured = state.vectors(found).similarity(part.vectors, offsets, found)
-        near = (measured >= SIMILARITY_LEAST) | (distances <= DISTANCE_LEAST)
+        near = (measured >= SIMILARITY_LEAST) | (distances <= SAMPLED_DISTANCE)
         places.append(at[near] + start)
         ordinals.append(found[near])
         similarities.append(measured[near])
