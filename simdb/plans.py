@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,22 @@ class Probing:
     theta: int | None
     cap: int
     costs: npt.NDArray[np.uint8]
+
+
+class ModelCost(NamedTuple):
+    """What the cost model of Sood & Loguinov 2011 says of a query by one way to search, one core.
+
+    `name`: "BPHS" or "PSM", also "in batches"; `setting`: its parameters in words.  `tables`: its
+    memory as a multiple of the bare fingerprints.  `header_bits`: with which a look-up finds the
+    start of its scan; not always a whole number.
+    """
+
+    name: str
+    setting: str
+    tables: float
+    header_bits: float
+    seconds: float
+    bytes_per_document: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,8 @@ class Plan:
     `bytes_per_document`: the bytes that the search reads from: tables, their directories, and the
     volatility vectors if they measure the candidates.
     `choice`: why this plan is better than the others, in words; `considered` has all, best first.
+    `model`: for a number of documents, what the paper's cost model says of BPHS and PSM, single
+    queries by its equations (8) to (14) and batches by (23) to (26); otherwise empty.
     """
 
     method: str
@@ -83,6 +102,7 @@ class Plan:
     table_flips: tuple[int, ...] = ()
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
+    model: tuple[ModelCost, ...] = field(default=(), repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Return the method, what it finds and costs, and the plan in words."""

@@ -1,6 +1,5 @@
 """Command plan: shows how a query would be answered, why, and at what cost."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import simdb
@@ -16,9 +15,10 @@ from simdb.cli.output.render import (
     time_in_words,
 )
 from simdb.cli.output.words import row_in_words
-from simdb.engine.search.planning import ModelCost, paper_costs, plan_without_database
+from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
 from simdb.outputs.rows import Row
+from simdb.plans import ModelCost
 
 Documents = Annotated[
     float | None,
@@ -79,7 +79,7 @@ def plan(
             )
         matching = MatchOptions(similarity, distance, recall, given_search(search))
         found = _plan_in(db, sketch, documents, matching, pairs=pairs)
-        _print_plan(found, [], documents, as_json=json)
+        _print_plan(found, as_json=json)
         return
     if pairs:
         raise simdb.OptionError("--pairs needs a database; give DB")
@@ -88,8 +88,7 @@ def plan(
     options = simdb.Options(sketch=make_sketch(sketch), **given)
     question = Question(similarity, distance, recall, given_search(search))
     found = plan_without_database(options, documents, question, has_weights=weights is not False)
-    model = paper_costs(found, options, documents, recall or options.recall)
-    _print_plan(found, model, documents, as_json=json)
+    _print_plan(found, as_json=json)
 
 
 def _plan_in(
@@ -106,15 +105,13 @@ def _plan_in(
         return database.plan(documents, pairs=pairs, **matching.arguments)
 
 
-def _print_plan(
-    plan: simdb.Plan, model: Sequence[ModelCost], documents: float | None, *, as_json: bool
-) -> None:
-    """Print a plan, all plans considered, and the cost model of the paper for `documents`."""
+def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:
+    """Print a plan, all plans considered, and what the cost model of the paper says, if known."""
     words = row_in_words(
         {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
     )
     ways = [_way_row(way) for way in plan.considered]
-    models = [] if documents is None else [_model_row(each, documents) for each in model]
+    models = list(map(_model_row, plan.model))
     if not is_table(as_json):
         whole = {**_way_row(plan), **words, "considered": ways, "model": models}
         print_one(whole, as_json=as_json)
@@ -159,14 +156,14 @@ def _way_row(plan: simdb.Plan) -> Row:
     }
 
 
-def _model_row(model: ModelCost, documents: float) -> Row:
+def _model_row(model: ModelCost) -> Row:
     return {
         "name": model.name,
         "setting": model.setting,
-        "tables": round(model.cost.tables, 3),
-        "header_bits": round(model.cost.header_bits, 3),
-        **_speed(model.cost.seconds),
-        "bytes_per_document": round(model.cost.size_bytes / documents, 3),
+        "tables": round(model.tables, 3),
+        "header_bits": round(model.header_bits, 3),
+        **_speed(model.seconds),
+        "bytes_per_document": round(model.bytes_per_document, 3),
     }
 
 

@@ -79,7 +79,8 @@ def test_a_plan_is_for_the_documents_of_a_database_or_for_more(simdb_run, filled
     with simdb.open("db", "r") as database:
         assert now["reason"] == database.plan(distance=3).reason
     assert later["method"] == "bphs"
-    assert later["model"] == []
+    assert now["model"] == []
+    assert {each["name"] for each in later["model"]} >= {"BPHS", "PSM", "PSM in batches"}
 
 
 def test_calibrate_shows_counts_and_the_cost_of_queries(simdb_run, filled):

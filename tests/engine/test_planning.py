@@ -5,7 +5,6 @@ import pytest
 from empty import planned
 
 import simdb
-from simdb.engine.search.planning import paper_costs
 from simdb.plan import cost
 from simdb.values import ORDINALS_MAX
 
@@ -116,41 +115,44 @@ def test_a_database_plans_as_if_it_held_more(open_database):
 def test_the_paper_s_model_stands_beside_the_plan():
     plan = planned(8e9, distance=3)
 
-    own, fastest, psm, *_ = paper_costs(plan, simdb.Options(), 8e9, 0.95)
+    own, fastest, psm, *_ = plan.model
 
-    assert own.cost == cost.bphs(8e9, blocks=4, leading=1, delays=cost.USUAL_DELAYS)
-    assert fastest.cost.seconds < own.cost.seconds
+    theirs = cost.bphs(8e9, blocks=4, leading=1, delays=cost.USUAL_DELAYS)
+    assert (own.tables, own.header_bits, own.seconds) == theirs[:3]
+    assert own.bytes_per_document == theirs.size_bytes / 8e9
+    assert fastest.seconds < own.seconds
     assert psm.setting.startswith("t=31, k=")
-    assert psm.cost.size_bytes < fastest.cost.size_bytes / 3
+    assert psm.bytes_per_document < fastest.bytes_per_document / 3
+    with simdb.open(None) as database:
+        assert database.plan(8e9, distance=3).model == plan.model
+        assert database.plan(distance=3).model == ()
 
 
 def test_the_paper_s_model_of_batches_stands_beside_the_plan_too():
     plan = planned(60e6, distance=3)
 
-    *_, psm, bphs_batch, psm_batch = paper_costs(plan, simdb.Options(), 60e6, 0.95)
+    *_, psm, bphs_batch, psm_batch = plan.model
 
     assert (bphs_batch.name, psm_batch.name) == ("BPHS in batches", "PSM in batches")
     assert bphs_batch.setting == "blocks=4, leading=1, m=1e+07"
-    assert bphs_batch.cost.size_bytes == 4 * 1e7 * 8
-    assert psm_batch.cost.size_bytes == pytest.approx(2 * 1e7 * 8)
-    assert psm_batch.cost.seconds > psm.cost.seconds
+    assert bphs_batch.bytes_per_document * 60e6 == pytest.approx(4 * 1e7 * 8)
+    assert psm_batch.bytes_per_document * 60e6 == pytest.approx(2 * 1e7 * 8)
+    assert psm_batch.seconds > psm.seconds
 
 
 @pytest.mark.parametrize(("header_bits", "theirs"), [(16, 6), (26, 23)])
 def test_the_model_of_psm_tries_about_as_many_flip_sets_as_the_paper(header_bits, theirs):
     documents = 2.0**header_bits
-    plan = planned(documents, distance=3)
-
-    psm = paper_costs(plan, simdb.Options(header_offset=0), documents, 0.95)[2]
+    with simdb.open(None, options=simdb.Options(header_offset=0)) as database:
+        psm = database.plan(documents, distance=3).model[2]
 
     attempts = float(psm.setting.removeprefix(f"t={header_bits}, k="))
     assert theirs / 2.5 <= attempts <= theirs * 2.5
 
 
 def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
-    plan = planned(2**20, distance=2)
-
-    psm = paper_costs(plan, simdb.Options(header_offset=0), 2**20, 1.0)[2]
+    with simdb.open(None, options=simdb.Options(header_offset=0)) as database:
+        psm = database.plan(2**20, distance=2, recall=1.0).model[2]
 
     assert psm.setting == "t=20, k=210"
 

@@ -6,7 +6,6 @@ documents (`plan/cost.py`).
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
@@ -20,7 +19,7 @@ from simdb.plan.calibration import Calibration, delays_of, edits
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing_reach import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plans import Plan
+from simdb.plans import ModelCost, Plan
 from simdb.storage.runs.table import header_bits, polytope_header_bits
 from simdb.values import ORDINALS_MAX
 
@@ -29,14 +28,6 @@ DOCUMENTS_MAX = 1e15
 # The largest batch of the paper's experiments, and how fast one disk is read.
 BATCH_DOCUMENTS = 1e7
 BYTES_PER_SECOND = 1e9
-
-
-class ModelCost(NamedTuple):
-    """The cost of one way to search by the paper's model: its name, its setting, its `Cost`."""
-
-    name: str
-    setting: str
-    cost: cost.Cost
 
 
 def planned(
@@ -62,6 +53,8 @@ def planned(
     plan = choose(criterion, population, calibration, delays)
     ways = considered(criterion, population, calibration, delays)
     plan = explained(plan, criterion, population, ways, options.sketch)
+    if count is not None:
+        plan = replace(plan, model=tuple(_paper_costs(plan, options, count, criterion.recall)))
     return plan if databases == 1 else _of_several(plan, databases)
 
 
@@ -74,7 +67,7 @@ def plan_without_database(
     return planned(options, criterion, population, None, documents)
 
 
-def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
+def _paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
     """Return the costs of BPHS and PSM by the paper's model, for the distance of a plan.
 
     They are BPHS with the tables of the options, if these serve the distance; the fastest BPHS
@@ -88,17 +81,19 @@ def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -
     found = []
     if options.blocks - options.leading >= distance:
         own = cost.bphs(documents, blocks=options.blocks, leading=options.leading, delays=delays)
-        found.append(ModelCost("BPHS", _blocks_in_words(options.blocks, options.leading), own))
+        found.append(
+            _of_model("BPHS", _blocks_in_words(options.blocks, options.leading), own, documents)
+        )
     if distance < min(FINGERPRINT_BITS, TABLES_MAX):
         leading, best = cost.best_bphs(
             documents, distance=distance, delays=delays, tables_max=TABLES_MAX
         )
         words = "the fastest: " + _blocks_in_words(leading + distance, leading)
-        found.append(ModelCost("BPHS", words, best))
+        found.append(_of_model("BPHS", words, best, documents))
     bits = max(math.floor(math.log2(documents)) + options.header_offset, 0)
     attempts = _attempts(distance, recall, bits)
     model = cost.psm(documents, header_bits=bits, attempts=attempts, delays=delays)
-    found.append(ModelCost("PSM", f"t={bits}, k={attempts:.3g}", model))
+    found.append(_of_model("PSM", f"t={bits}, k={attempts:.3g}", model, documents))
     return found + _batch_costs(options, documents, distance, recall)
 
 
@@ -115,13 +110,19 @@ def _batch_costs(
             batch=batch, bytes_per_second=BYTES_PER_SECOND, delays=delays,
         )  # fmt: skip
         words = f"{_blocks_in_words(blocks, leading)}, m={batch:.3g}"
-        found.append(ModelCost("BPHS in batches", words, model))
+        found.append(_of_model("BPHS in batches", words, model, documents))
     attempts = _attempts(distance, recall, math.floor(math.log2(batch)))
     model = cost.psm_batch(
         documents, attempts=attempts, batch=batch, bytes_per_second=BYTES_PER_SECOND, delays=delays
     )
-    found.append(ModelCost("PSM in batches", f"k={attempts:.3g}, m={batch:.3g}", model))
+    found.append(_of_model("PSM in batches", f"k={attempts:.3g}, m={batch:.3g}", model, documents))
     return found
+
+
+def _of_model(name: str, setting: str, found: cost.Cost, documents: float) -> ModelCost:
+    return ModelCost(
+        name, setting, found.tables, found.header_bits, found.seconds, found.size_bytes / documents
+    )
 
 
 def _attempts(distance: int, recall: float, header_bits: int) -> float:
