@@ -17,7 +17,7 @@ TEXTS = ["the cat sat on the mat today", "the cat sat on the mat", "quite other 
         ("weighting", "binary"),
         ("permutations", 8),
         ("permutations", 1032),
-        ("permutations", 100),
+        ("permutations", 100.5),
         ("permutations", "128"),
         ("stored_bits", 16),
         ("family", "md5"),

@@ -42,20 +42,22 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
     """Return the plan for search="bphs": exact for a distance, with flips for a similarity.
 
-    If no number of flips reaches the recall, return the plan with the best recall.
+    Beyond the distance that the tables serve by themselves, header bits are flipped, unevenly where
+    that is less work.  If no number of flips reaches the recall of a similarity, return the plan
+    with the best recall.
     """
     criterion, population = problem.criterion, problem.population
-    served = bits.distance_served(population.blocks, population.leading, 0)
-    if criterion.distance is not None and criterion.distance > served:
-        raise OptionError(
-            f"distance={criterion.distance} is more than the {population.tables} tables of"
-            f" blocks={population.blocks}, leading={population.leading} serve exactly ({served});"
-            f" create the database with blocks={criterion.distance + population.leading}, or use"
-            " search='auto' or 'exhaustive'"
-        )
     exact = _exact(problem)
     if exact is not None:
         return exact
+    if criterion.distance is not None:
+        raise OptionError(
+            f"distance={criterion.distance} is more than the {population.tables} tables of"
+            f" blocks={population.blocks}, leading={population.leading} serve for certain with up"
+            f" to {FLIPS_MAX} flipped header bits in each; create the database with"
+            f" blocks={criterion.distance + population.leading}, or use search='auto' or"
+            " 'exhaustive'"
+        )
     plans = [
         _even(problem, limit, flips)
         for flips in range(FLIPS_MAX + 1)

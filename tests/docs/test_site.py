@@ -52,6 +52,13 @@ import numpy as np
 import simdb
 old_ids, old_fingerprints = ["old"], np.array([12345], np.uint64)
 """
+SMALL = """
+import simdb
+ids = range(300)
+texts = [" ".join(f"t{at}w{word}" for word in range(60)) for at in ids]
+edited_texts = [f"{text} and more" for text in texts]
+new_texts = texts[:3]
+"""
 RECIPES = {
     "data-frames": "",
     "crawler": "",
@@ -66,6 +73,7 @@ RECIPES = {
     "from-simhash": OLD,
     "a-page-for-people-what-is-in-a-database": "",
     "more-exact-similarities": "import simdb",
+    "the-smallest-database": SMALL,
     "sharded-databases-several-databases-that-answer-as-one": "",
     "metadata-filters-and-old-documents": "",
     "scrapy": "",

@@ -77,10 +77,10 @@ def test_bphs_by_name_promises_no_certainty_about_similarities():
 def test_bphs_by_name_refuses_what_it_cannot_serve_and_names_the_option():
     assert choose(by_distance(3, "bphs"), population(10)).method == "bphs"
 
-    with pytest.raises(OptionError, match=r"distance=4 .*serve exactly \(3\).*blocks=5"):
-        choose(by_distance(4, "bphs"), population(10))
-    with pytest.raises(OptionError, match="blocks=8"):
-        choose(by_distance(5, "bphs"), population(10, blocks=6, leading=3))
+    with pytest.raises(OptionError, match=r"distance=20 .*4 flipped header bits.*blocks=21"):
+        choose(by_distance(20, "bphs"), population(10))
+    with pytest.raises(OptionError, match="blocks=33"):
+        choose(by_distance(30, "bphs"), population(10, blocks=6, leading=3))
 
 
 def test_similarity_without_vectors_is_refused():
