@@ -7,6 +7,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
+from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import plain, print_one
 
@@ -30,10 +31,18 @@ def rebuild(
 
     Exit code 1 if something was lost, 3 if documents are damaged; then nothing is changed.
     """
-    with simdb.open(db, "w") as database:
+    with _opened(db) as database:
         report = database.rebuild(drop_damaged=drop_damaged, polytopes=polytopes)
     print_one(asdict(report), as_json=json)
     for each in (*report.losses, *report.notes):
         print(plain(each), file=sys.stderr)
     if report.losses or report.notes:
         raise Exit(FINDINGS)
+
+
+def _opened(path: str) -> "simdb.Database":
+    """Open a database after all who are writing to it now, or at once if it is too damaged."""
+    try:
+        return open_idle(path)
+    except simdb.CorruptError:
+        return simdb.open(path, "w")

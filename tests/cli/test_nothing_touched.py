@@ -166,7 +166,7 @@ def test_a_source_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
 
 @pytest.mark.parametrize("verb", [
     ["dedup", "a.jsonl", "--db", "d"], ["insert", "d", "a.jsonl", "--on-conflict", "same"],
-    ["delete", "d", "1"], ["compact", "d"],
+    ["delete", "d", "1"], ["compact", "d"], ["rebuild", "d"],
 ])  # fmt: skip
 def test_who_waits_for_another_writer_says_so(run, monkeypatch, verb):
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.01)
