@@ -1,5 +1,6 @@
 """Checks of settings: each raises an OptionError that names the setting and the value found."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -82,6 +83,19 @@ def words(name: str, value: Any) -> tuple[str, ...]:
     if not all(isinstance(word, str) and word for word in words):
         raise OptionError(f"{name} must be a language or a list of words, got {shown(value)}")
     return tuple(sorted(set(words)))
+
+
+def tag_weights(name: str, value: Any) -> tuple[str, ...]:
+    """Give the words TAG=WEIGHT, sorted by tag; raise OptionError for others, or a tag twice."""
+    given = words(name, value)
+    found = [re.fullmatch(r"([a-z][a-z0-9-]{0,63})=([1-9][0-9]{0,2})", each) for each in given]
+    tags = {each[1] for each in found if each is not None}
+    if None in found or len(tags) < len(given):
+        raise OptionError(
+            f"{name} must give each of some elements of HTML a whole number from 1 to 999, such as"
+            f" {{'title': 3, 'h1': 2}}, got {shown(value)}"
+        )
+    return given
 
 
 def language(name: str, value: Any) -> None:

@@ -30,6 +30,8 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     bare = replace(options, sketch=replace(options.sketch, idf=None))
     encoded = asdict(bare)
     encoded["sketch"]["idf"] = idf
+    if not options.sketch.html_weights:
+        del encoded["sketch"]["html_weights"]
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
     if not options.keeps_times:

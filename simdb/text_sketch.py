@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from simdb.checks import callable_name, flag, language, one_of, whole, words
+from simdb.checks import callable_name, flag, language, one_of, tag_weights, whole, words
 from simdb.choices import ByCharacterName, MarkupName, NormalisationName, UnitName
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
@@ -15,8 +15,8 @@ MARKUPS = ("none", "html")
 # Which scripts are cut by character; without a choice, that of the IDF table, or the first.
 CUT_BY_CHARACTER = SPACELESS, CJK = ("spaceless", "cjk")
 FEATURE_OPTIONS = (
-    "markup", "html_title", "html_links", "normalisation", "unit", "by_character", "tokeniser",
-    "lowercase", "stop_words", "stemming", "shingle", "seed",
+    "markup", "html_title", "html_links", "html_weights", "normalisation", "unit", "by_character",
+    "tokeniser", "lowercase", "stop_words", "stemming", "shingle", "seed",
 )  # fmt: skip
 SHINGLE_MAX = 64
 
@@ -28,7 +28,9 @@ class TextSketch:
     A text goes through these steps; each has its options:
 
     1. `markup`: "none", or "html": take the visible text, with the title unless `html_title` is
-       False, and with the targets of links if `html_links` is True.
+       False, and with the targets of links if `html_links` is True.  `html_weights`: how often the
+       text of some elements counts, {"title": 3, "h1": 2} or ("h1=2", "title=3"), with
+       a weighting that counts, such as "tf" (Biswas 2017; Sood & Loguinov 2011, section 3.1).
     2. `normalisation`: "none", "nfc" or "nfkc".
     3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
        between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
@@ -54,6 +56,7 @@ class TextSketch:
     markup: MarkupName = "none"
     html_title: bool = True
     html_links: bool = False
+    html_weights: Mapping[str, int] | tuple[str, ...] = ()
     normalisation: NormalisationName = "none"
     unit: UnitName = "words"
     by_character: ByCharacterName = ""
@@ -118,6 +121,7 @@ class TextSketch:
         one_of("markup", self.markup, MARKUPS)
         flag("html_title", self.html_title)
         flag("html_links", self.html_links)
+        self._check_html_weights()
         one_of("normalisation", self.normalisation, NORMALISATIONS)
         one_of("unit", self.unit, UNITS)
         callable_name("tokeniser", self.tokeniser)
@@ -139,6 +143,15 @@ class TextSketch:
                 raise OptionError(
                     f"{name}= needs unit='words' or 'whitespace', but unit is {self.unit!r}"
                 )
+
+    def _check_html_weights(self) -> None:
+        """Set `html_weights` to words such as "h1=2", sorted, and check them."""
+        given: Any = self.html_weights
+        if isinstance(given, Mapping):
+            given = [f"{tag}={weight}" for tag, weight in given.items()]
+        object.__setattr__(self, "html_weights", tag_weights("html_weights", given))
+        if self.html_weights and self.markup != "html":
+            raise OptionError("html_weights= weighs elements of HTML; give markup='html', too")
 
     def _check_by_character(self) -> None:
         """Set and check `by_character`, which is "" if nothing is cut into Unicode words."""

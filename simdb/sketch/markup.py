@@ -44,6 +44,7 @@ class Markup:
         self._parser = _load()
         self._has_title = options.html_title
         self._has_links = options.html_links
+        self._repeats = _repeats(tuple(options.html_weights))
 
     def apply(self, pages: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
         """Return the text of each page; error messages number the pages from `start`."""
@@ -64,9 +65,10 @@ class Markup:
             hidden = {node.mem_id for node in tree.css("[hidden]")}
         title = tree.css_first("head > title") if self._has_title else None
         links: list[str] = []
-        pieces = _walked(tree.root, _kinds(), hidden, links)
+        pieces = _walked(tree.root, _kinds(), hidden, links, self._repeats)
         if title is not None:
-            pieces = [title.text(), GAP, *pieces]
+            times = 1 + self._repeats.get(title.tag_id, 0)
+            pieces = [*[title.text(), GAP] * times, *pieces]
         if self._has_links:
             pieces += [GAP + link for link in links]
         return "".join(pieces).replace(SOFT_HYPHEN, "").strip()
@@ -94,14 +96,20 @@ def _content(page: str | bytes, position: int, replace: bool) -> bytes:
 
 
 def _walked(
-    root: Any, kinds: Mapping[int, int], hidden: Collection[int], links: list[str]
+    root: Any,
+    kinds: Mapping[int, int],
+    hidden: Collection[int],
+    links: list[str],
+    repeats: Mapping[int, int],
 ) -> list[str]:
     """Return the pieces of visible text below `root`; append targets of visible links to `links`.
 
-    `hidden`: the nodes that have the attribute `hidden`.
+    `hidden`: the nodes that have the attribute `hidden`.  `repeats`: by tag, how often the text of
+    an element comes once more, as blocks at the end.
     """
     pieces: list[str] = []
-    above: list[tuple[Any, int]] = []
+    again: list[str] = []
+    above: list[tuple[Any, int, int]] = []
     node = root
     while True:
         kind = kinds.get(node.tag_id, LINE)
@@ -114,18 +122,28 @@ def _walked(
                 links.append(node.attributes.get("href") or "")
             child = node.first_child
             if child is not None:
-                above.append((node, kind))
+                above.append((node, kind, len(pieces)))
                 node = child
                 continue
         following = node.next
         while following is None:
             if not above:
-                return pieces
-            node, kind = above.pop()
+                return pieces + again
+            node, kind, begun = above.pop()
+            if repeats and node.tag_id in repeats:
+                again += [GAP, *pieces[begun:], GAP] * repeats[node.tag_id]
             if kind == BLOCK:
                 pieces.append(GAP)
             following = node.next
         node = following
+
+
+@cache
+def _repeats(weights: tuple[str, ...]) -> dict[int, int]:
+    """Return how often the text of an element is repeated, by its parser's tag number."""
+    parser = _load()
+    pairs = (each.split("=") for each in weights)
+    return {parser.create_tag(tag).tag_id: int(weight) - 1 for tag, weight in pairs}
 
 
 @cache

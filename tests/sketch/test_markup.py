@@ -3,6 +3,8 @@
 import pytest
 
 import simdb
+from simdb.resources import Resources
+from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.markup import Markup
 
 pytest.importorskip("selectolax")
@@ -138,3 +140,53 @@ def test_a_page_and_its_text_are_one_document():
     found = simdb.fingerprint(page, simdb.Simhash(markup="html"))
 
     assert found.bits == simdb.fingerprint("One bold word, and two").bits
+
+
+PAGE = (
+    "<html><head><title>big news</title></head><body><h1>one two</h1>"
+    "<p>three <b>four</b> five</p><h2 hidden>gone</h2><h2>six <b>seven</b></h2></body></html>"
+)
+
+
+@pytest.mark.parametrize(
+    ("weights", "counts"),
+    [
+        ((), {}),
+        ({"title": 3}, {"big": 3, "news": 3}),
+        ({"h1": 2, "b": 4}, {"one": 2, "two": 2, "four": 4, "seven": 4}),
+        # Each element adds its own weight less one.
+        (("b=4", "h2=2"), {"six": 2, "four": 4, "seven": 5}),
+        ({"h1": 1, "table": 9}, {}),
+    ],
+)
+def test_the_text_of_weighted_elements_counts_more_often(weights, counts):
+    sketch = simdb.Simhash(markup="html", weighting="tf", shingle=1, html_weights=weights)
+
+    features = sketcher_of(sketch, Resources(), ()).features(PAGE)
+
+    every = {"big", "news", "one", "two", "three", "four", "five", "six", "seven"}
+    found = dict(zip(features.shingles, features.weights.tolist(), strict=True))
+    assert found == {word: counts.get(word, 1) for word in every}
+
+
+def test_weights_of_elements_are_stored(tmp_path):
+    sketch = simdb.Simhash(markup="html", weighting="tf", html_weights={"title": 3, "h1": 2})
+    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=sketch)) as database:
+        database.insert("a", PAGE)
+
+    with simdb.open(tmp_path / "db", "r") as database:
+        assert database.options.sketch.html_weights == ("h1=2", "title=3")
+        assert database.query(PAGE)[0].similarity == 1.0
+
+
+@pytest.mark.parametrize(
+    "weights", [{"title": 0}, {"H1": 2}, ("h1",), {"h1": 2.5}, ("h1=2", "h1=3"), {"a b": 2}, 5]
+)
+def test_what_is_no_weight_of_an_element_is_refused(weights):
+    with pytest.raises(simdb.OptionError, match="html_weights must"):
+        simdb.Simhash(markup="html", weighting="tf", html_weights=weights)
+
+
+def test_weights_of_elements_need_html():
+    with pytest.raises(simdb.OptionError, match=r"html_weights= .* give markup='html'"):
+        simdb.Simhash(weighting="tf", html_weights={"h1": 2})

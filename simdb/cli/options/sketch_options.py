@@ -54,6 +54,16 @@ class SketchOptions:
     html_links: Annotated[
         bool | None, _flag("Whether --markup html keeps the targets of links; no if not given.")
     ] = None
+    html_weights: Annotated[
+        list[str] | None,
+        Option(
+            "--html-weight",
+            metavar="TAG=WEIGHT",
+            panel=PANEL,
+            help="How often the text of an element counts with --markup html and a --weighting that"
+            " counts, such as title=3. Can be given again.",
+        ),
+    ] = None
     normalisation: Annotated[
         str | None, _flag("Unicode normalisation: none, nfc or nfkc; none if not given.")
     ] = None
@@ -119,6 +129,7 @@ class SketchOptions:
         named = asdict(self) | {
             "stop_words": _words(self.stop_words), MINHASH: self.minhash or None,
             "preset": None, "idf": None,
+            "html_weights": None if self.html_weights is None else tuple(sorted(self.html_weights)),
         }  # fmt: skip
         return start | {name: value for name, value in named.items() if value is not None}
 
