@@ -92,8 +92,8 @@ def tag_weights(name: str, value: Any) -> tuple[str, ...]:
     tags = {each[1] for each in found if each is not None}
     if None in found or len(tags) < len(given):
         raise OptionError(
-            f"{name} must give each of some elements of HTML a whole number from 1 to 999, such as"
-            f" {{'title': 3, 'h1': 2}}, got {shown(value)}"
+            f"{name} must give tags of HTML whole numbers from 1 to 999, each a tag and its number"
+            f" with an equals sign between them, or a map, got {shown(value)}"
         )
     return given
 

@@ -10,6 +10,7 @@ from strategies import SHAPES, fingerprints
 
 import simdb
 from simdb.bits import distance_served
+from simdb.plan.tables import FLIPS_MAX
 
 
 def open_with(tmp_path_factory, blocks, leading, **settings):
@@ -56,7 +57,7 @@ def test_every_method_equals_the_oracle(
             part = stored[start : start + 7]
             database.insert_many(range(start, start + len(part)), part)
         bounds = {"distance": distance, "search": method, "recall": recall}
-        if method == "bphs" and distance > distance_served(*shape, 0):
+        if method == "bphs" and distance > distance_served(*shape, FLIPS_MAX):
             for verb in (
                 lambda: database.query(asked[0], **bounds),
                 lambda: database.query_many(asked, **bounds),

@@ -99,6 +99,7 @@ PHRASES = tuple(
             "--search rotation,rotations=64",
         ),
         (r"\bstore_volatility=", "volatility="),
+        (r"\bhtml_weights(?:=|(?= must give))", "--html-weight"),
     )
 )
 
