@@ -132,6 +132,7 @@ def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):
 
 def test_many_vectors_are_looked_up_in_tables(monkeypatch):
     monkeypatch.setattr(similar, "COMPARED_MAX", 10)
+    monkeypatch.setattr(similar, "LOOKED_UP", 7)
     monkeypatch.setattr(by_vertices, "MARKED_ROWS", 16)
 
     test_parts_find_most_similar_pairs_and_no_other(128, None)

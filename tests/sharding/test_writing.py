@@ -66,9 +66,12 @@ def test_a_job_of_tasks_writes_what_one_process_writes(tmp_path, documents):
     assert files[0].read_text() == files[1].read_text()
 
 
-def test_batches_of_any_size_and_order_make_the_same_set(tmp_path, documents, monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("BUFFERED_DOCUMENTS", 5), ("BUFFERED_BYTES", 300)])
+def test_batches_of_any_size_and_order_make_the_same_set(
+    tmp_path, documents, monkeypatch, limit, value
+):
     ids, texts = documents
-    monkeypatch.setattr("simdb.sharding.filling.BUFFERED_DOCUMENTS", 5)
+    monkeypatch.setattr(f"simdb.sharding.filling.{limit}", value)
     found = []
 
     for size in (1, 4, 100):

@@ -264,3 +264,29 @@ def test_a_reader_beside_a_writer_sees_one_table_or_the_other(path):
     assert writer.returncode == 0
     assert counts <= {len(TABLE), 1}
     assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("part", [1, 2, 7, 1 << 20])
+def test_entries_are_in_order_from_one_part_to_the_next(path, monkeypatch, part):
+    monkeypatch.setattr(idf_file, "CHECKED_ENTRIES", part)
+    assert list(problems_of(str(path), None)) == []
+    monkeypatch.setattr(
+        idf_file, "read_idf", lambda path, is_verified: (_Turned(read_table(path)), 0)
+    )
+
+    (problem,) = problems_of(str(path), None)
+
+    assert "out of order from entry" in problem
+
+
+def read_table(path):
+    return simdb.load_idf(path)
+
+
+class _Turned:
+    """A table with its entries around the middle in the other order."""
+
+    def __init__(self, table):
+        self.entries, self.directory = table.entries.copy(), table.directory
+        middle = len(self.entries) // 2
+        self.entries[[middle, middle - 1]] = self.entries[[middle - 1, middle]]

@@ -1,0 +1,19 @@
+"""Rows are quantised some at a time, which changes nothing."""
+
+import numpy as np
+import pytest
+
+from simdb.sketch import quantisation
+
+
+@pytest.mark.parametrize("width", [0, 64])
+@pytest.mark.parametrize("rows", [1, 3, 10])
+def test_queries_are_quantised_in_portions_of_any_size(monkeypatch, width, rows):
+    weights = np.random.default_rng(4).normal(size=(10, 128)).astype(np.float32)
+    whole = quantisation.columns_of(weights, width, is_query=True)
+    monkeypatch.setattr(quantisation, "CACHED_ROWS", rows)
+
+    parts = quantisation.columns_of(weights, width, is_query=True)
+
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(one, other)
