@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 import simdb
 from simdb.errors import InputError
+from simdb.sketch import nesting
 from simdb.sketch.markup import Markup
 
 pytest.importorskip("selectolax")
@@ -98,3 +99,46 @@ def test_whatever_is_numbered_is_parsed_or_refused_soon(tag, value):
 
     assert seconds_of(f"<{tag} {attributes}>x") < SECONDS_MOST
     assert seconds_of(elements) < SECONDS_MOST
+
+
+def refused(page):
+    try:
+        nesting.check_nesting(page, 0)
+    except simdb.InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 40])
+def test_a_tag_has_at_most_so_many_attributes(monkeypatch, count):
+    monkeypatch.setattr(nesting, "ATTRIBUTES_MAX", 5)
+    monkeypatch.setattr(nesting, "TAG_BYTES_FEW", 3)
+    page = b"<p " + b" ".join(b"a%d=1" % at for at in range(count)) + b">x</p>"
+
+    assert (f"a tag has {count} attributes, more than 5" in refused(page)) == (count > 5)
+
+
+@pytest.mark.parametrize("blocks", [1, 5, 6, 30])
+def test_formatting_elements_are_opened_again_so_often_at_most(monkeypatch, blocks):
+    monkeypatch.setattr(nesting, "REOPENED_MAX", 10)
+    monkeypatch.setattr(nesting, "UNCLOSED_FEW", 0)
+    page = b"<b><i>" + b"<div>x</div>" * blocks
+
+    # The second formatting element is below the first, and each block below both.
+    assert ("never closed extend over too many" in refused(page)) == (1 + 2 * blocks > 10)
+
+
+@pytest.mark.parametrize(("limit", "value"), [("UNCLOSED_FEW", 3), ("TAG_BYTES_FEW", 10)])
+def test_only_a_page_with_a_sign_of_it_is_read_tag_by_tag(monkeypatch, limit, value):
+    read = []
+    monkeypatch.setattr(nesting, limit, value)
+    monkeypatch.setattr(nesting._Reading, "problem", lambda self: read.append(self._page))
+    pages = {
+        "UNCLOSED_FEW": (b"<div>" * 3 + b"x", b"<div>" * 4 + b"x"),
+        "TAG_BYTES_FEW": (b"<p>12345</p>", b"<p>1234567890</p>"),
+    }[limit]
+
+    for page in pages:
+        nesting.check_nesting(page, 0)
+
+    assert read == [pages[1]]
