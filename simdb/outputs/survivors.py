@@ -33,6 +33,7 @@ from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import write_separated
 from simdb.outputs.table_rows import copy_rows, loaded, rows_of, shared_table
 from simdb.outputs.target import BEFORE, Target, written
+from simdb.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"
@@ -211,7 +212,8 @@ def _write(
                 lambda: _rows(pieces()), stream, DELIMITERS[kind], () if target.rows else columns()
             )
     else:
-        for content in _contents(pieces()):
+        # One thread reads while the other writes.
+        for content in read_ahead(_contents(pieces()), thread_count()):
             stream.write(content.replace(NUL, b"\\n") if kind == PATHS else content)
 
 
