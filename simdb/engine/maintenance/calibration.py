@@ -28,7 +28,7 @@ from simdb.plan.calibration import (
     decode_calibration,
     encode_calibration,
 )
-from simdb.plan.recall import SampledPairs
+from simdb.plan.recall import SampledPairs, joined
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
 from simdb.storage.records.manifest import Manifest
@@ -185,11 +185,7 @@ def _learn(
         groups.append((_matches(state, given, None), given, False))
     samples = [_pairs(state, found, queries, generator) for found, queries, _ in groups]
     kinds = zip(samples, groups, strict=True)
-    pairs = SampledPairs(
-        np.concatenate([sample.pairs.queries for sample in samples]),
-        np.concatenate([sample.pairs.levels for sample in samples]),
-        np.concatenate([sample.pairs.stored for sample in samples]),
-    )
+    pairs = joined([sample.pairs for sample in samples])
     return Calibration(
         _model(store, samples, len(live)),
         pairs,

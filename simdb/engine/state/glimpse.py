@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb.bits import FINGERPRINT_BITS, bit_counts
 from simdb.plan import volatility
 from simdb.plan.calibration import QUERIES_LEAST, Evidence
-from simdb.plan.recall import SampledPairs, distances, perturbed
+from simdb.plan.recall import SampledPairs, distances, joined, perturbed
 from simdb.plan.volatility import STORED_STEP
 from simdb.storage import layout
 from simdb.values import WEIGHTED
@@ -136,11 +136,7 @@ def _evidence(
     """Return the pairs of all groups, in random order, and the model learnt from them."""
     left, right = (np.concatenate([each[side] for each in found]) for side in (1, 2))
     model = volatility.fit(left, right, documents=documents, distance=distance, step=STORED_STEP)
-    pairs = SampledPairs(
-        np.concatenate([each[0].queries for each in found]),
-        np.concatenate([each[0].levels for each in found]),
-        np.concatenate([each[0].stored for each in found]),
-    )
+    pairs = joined([each[0] for each in found])
     kind = np.repeat(np.arange(len(found)), [len(each[0]) for each in found])
     order = generator.permutation(len(pairs))
     pairs, kind = pairs.taken(order), kind[order]
