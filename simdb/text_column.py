@@ -5,7 +5,7 @@ column share its memory.
 """
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,3 +114,12 @@ def joined(columns: list[TextColumn]) -> TextColumn:
         tuple(owner for column in columns for owner in column.owners),
         columns[0].is_binary,
     )
+
+
+def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
+    """Yield texts in UTF-8; those of a list can be str or bytes."""
+    if isinstance(texts, TextColumn):
+        yield from texts.contents()
+        return
+    for text in texts:
+        yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text

@@ -1,7 +1,7 @@
 """Texts of rows: the text of each row, with nulls, whatever holds the texts."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simdb.checks import shown
 from simdb.errors import InputError
 from simdb.keeping import is_missing
-from simdb.text_column import TextColumn
+from simdb.text_column import TextColumn, encoded
 
 DIGEST_BYTES = 16
 
@@ -51,7 +51,7 @@ class Texts:
 
     def contents_at(self, rows: I64) -> Iterator[bytes]:
         """Yield the texts of some rows, none of them null, in UTF-8."""
-        return _encoded(self.at(rows))
+        return encoded(self.at(rows))
 
     def sizes(self) -> I64:
         """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
@@ -78,14 +78,6 @@ class Texts:
     def _contents(self) -> Iterator[bytes]:
         """Yield each text in UTF-8, nothing of a null."""
         if isinstance(self._values, TextColumn):
-            return _encoded(self._values)
+            return encoded(self._values)
         nulls = zip(self._values, self.is_null.tolist(), strict=True)
-        return _encoded(b"" if has_none else value for value, has_none in nulls)
-
-
-def _encoded(texts: Iterable[Any]) -> Iterator[bytes]:
-    if isinstance(texts, TextColumn):
-        yield from texts.contents()
-        return
-    for text in texts:
-        yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return encoded(b"" if has_none else value for value, has_none in nulls)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.outputs.spool import Temporary
-from simdb.text_column import TextColumn
+from simdb.text_column import TextColumn, encoded
 
 # Texts are written to the system so many bytes at a time.
 WRITTEN_BYTES = 1 << 20
@@ -40,7 +40,7 @@ class TextSpool(Temporary):
             for part in texts.memory():
                 self._file.write(part)
         else:
-            contents = [text.encode("utf-8", "surrogatepass") for text in texts]
+            contents = list(encoded(texts))
             lengths = np.fromiter(map(len, contents), np.int64, len(contents))
             self._file.write(b"".join(contents))
         ends = self._size + np.cumsum(lengths)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from simdb.errors import InputError
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import ABSENT, NO_TEXT, InputId, Problem, Record, place
-from simdb.text_column import TextColumn
+from simdb.text_column import TextColumn, encoded
 from simdb.text_column import joined as joined_columns
 
 # How much `batched` collects.
@@ -57,9 +57,7 @@ class Batch:
 
     def contents(self) -> list[bytes]:
         """Return the text of each document in UTF-8."""
-        if isinstance(self.texts, TextColumn):
-            return list(self.texts.contents())
-        return [text.encode("utf-8", "surrogatepass") for text in self.texts]
+        return list(encoded(self.texts))
 
     def where(self, at: int) -> str:
         """Return the place of one document in the input, for a message."""

@@ -27,6 +27,7 @@ from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.preference import Preference
 from simdb.sources.read_again import LinesAgain, TextsAgain
+from simdb.text_column import encoded
 from simdb.values import Id, object_array
 
 # The texts of so many documents are read again at a time.
@@ -174,7 +175,7 @@ class _Increment:
                 positions = refused.positions[some]
                 self.repeat.add_left(
                     self._names.of(positions, as_read=True),
-                    _contents(self._texts_at(positions)), left.taken(some),
+                    encoded(self._texts_at(positions)), left.taken(some),
                 )  # fmt: skip
         self.repeat.store(self._transaction)
 
@@ -221,13 +222,6 @@ def _unknown(ids: list[Id]) -> list[None]:
 
 def _joined(parts: Sequence[I64]) -> I64:
     return np.concatenate([np.empty(0, np.int64), *parts])
-
-
-def _contents(texts: Any) -> list[bytes]:
-    """Return texts in UTF-8."""
-    if hasattr(texts, "contents"):
-        return list(texts.contents())
-    return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
 def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:

@@ -1,7 +1,7 @@
 """Repeats of `simdb dedup --db`: the name of a run, and its earlier decisions by batch and row."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -74,7 +74,7 @@ class Repeat:
         """Remember documents that the run has stored."""
         self._run.add_kept(repeat.hashes_of(ids))
 
-    def add_left(self, ids: Sequence[Id], contents: Sequence[bytes], left: repeat.Left) -> None:
+    def add_left(self, ids: Sequence[Id], contents: Iterable[bytes], left: repeat.Left) -> None:
         """Remember documents that the run has left out, by ids and texts as they were read."""
         self._run.add_left(repeat.hashes_of(ids), contents, left)
 
