@@ -112,9 +112,9 @@ class Claims:
                 None, lambda places: self._texts.at(rows[places]),
                 lambda places: self._ids_of(rows[places]),
             )  # fmt: skip
-            new = rows[arrivals.store(lambda places: self._ids_of(rows[places]))]
+            for places, _ in arrivals.store(lambda places: self._ids_of(rows[places])):
+                self._repeat.add_kept(self._hashes[rows[places]])
         left = rows[refused.positions]
-        self._repeat.add_kept(self._hashes[new])
         found = Left(
             object_array(self._ids_of(left)), refused.matches, refused.distances,
             refused.similarities,

@@ -17,11 +17,12 @@ import numpy.typing as npt
 from simdb import database, engine
 from simdb.choices import ErrorsName
 from simdb.deduplication.blocks import Blocks
-from simdb.deduplication.decided import F32, I64, Decided, Texts
+from simdb.deduplication.decided import F32, I64, Decided, Texts, joined
 from simdb.deduplication.measures import apart
 from simdb.deduplication.question import Question
 from simdb.deduplication.within import within
 from simdb.engine.state.incoming import sketch_all
+from simdb.text_column import TextColumn
 from simdb.values import Id, Sketches, object_array
 from simdb.verification import Verification
 
@@ -110,7 +111,7 @@ class Arrivals:
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
         they were added.  `texts` and `names` return the texts and the ids at some positions.
         """
-        fresh = _joined(self._fresh)
+        fresh = joined(self._fresh)
         decided = self._within.decide(
             None if order is None else _places(fresh, order), lambda places: texts(fresh[places])
         )
@@ -131,20 +132,24 @@ class Arrivals:
             self._counted(decided, found),
         )
 
-    def store(self, names: Names) -> I64:
-        """Store the documents that are not refused; return their positions."""
-        fresh = _joined(self._fresh)
+    def store(self, names: Names) -> Iterator[tuple[I64, Sequence[Id]]]:
+        """Store the documents that are not refused, and yield their positions and ids in portions.
+
+        A portion is stored when it is yielded.
+        """
+        fresh = joined(self._fresh)
         if len(fresh):
             bits, vectors, states = (
                 each.whole() for each in (self._bits, self._vectors, self._states)
             )
         for start in range(0, len(fresh), STORED_DOCUMENTS):
             some = fresh[start : start + STORED_DOCUMENTS]
+            ids = names(some)
             self._transaction.insert_many(
-                names(some), Sketches(bits[some], vectors[some], states[some]),
+                ids, Sketches(bits[some], vectors[some], states[some]),
                 threads=self._question.threads,
             )  # fmt: skip
-        return fresh
+            yield some, ids
 
     def _unknown(
         self, parts: Iterable[Any], errors: ErrorsName, totals: deque[int]
@@ -170,7 +175,8 @@ class Arrivals:
             self._matched.append((positions[is_match], found))
             self._fresh.append(positions[~is_match])
             rest = np.flatnonzero(~is_match)
-            yield texts.chosen(rest) if hasattr(texts, "chosen") else [texts[at] for at in rest]
+            is_column = isinstance(texts, TextColumn)
+            yield texts.chosen(rest) if is_column else [texts[at] for at in rest.tolist()]
 
     def _sketched(self, texts: Any, errors: ErrorsName = "strict") -> Sketches:
         if not len(texts):
@@ -204,10 +210,6 @@ class Arrivals:
                     counts.overruled += each.verification.overruled
                     counts.unknown += each.verification.unknown
         return counts
-
-
-def _joined(parts: Sequence[I64]) -> I64:
-    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _places(fresh: I64, order: I64) -> I64:

@@ -1,5 +1,6 @@
 """Decided: what became of the documents of one run, in arrays."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,3 +54,8 @@ class Decided:
         stays = leaders if order is None else order[leaders]
         members = np.insert(self.removed[by_group], firsts, stays)
         return offsets_of(sizes + 1), members, np.insert(places[by_group], firsts, -1)
+
+
+def joined(parts: Sequence[I64]) -> I64:
+    """Return positions that were gathered in parts as one array."""
+    return np.concatenate([np.empty(0, np.int64), *parts])

@@ -19,7 +19,7 @@ from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.deduplication.arrivals import Arrivals, Refused
-from simdb.deduplication.decided import I64
+from simdb.deduplication.decided import I64, joined
 from simdb.deduplication.repeat import Left
 from simdb.outputs.rows import Row
 from simdb.sources.amount import AMOUNT
@@ -83,11 +83,11 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
         outcome.seen, outcome.renamed = increment.ids.seen, increment.ids.renamed
         outcome.again = increment.repeat.again
         if work.rows is not None:
-            for row in increment.rows(refused):
+            for row in increment.rows():
                 work.rows.add(row)
         work.check_share(outcome)
         work.progress.begin("storing what is new")
-        increment.store(refused)
+        increment.store()
         outcome.stored = len(transaction) - len(before)
         if work.survivors:
             work.progress.begin("writing what is kept")
@@ -153,29 +153,31 @@ class _Increment:
     def decide(self) -> Refused:
         """Return which of the documents that are compared are not new."""
         order = self._preference.order(self._names.where)
-        return self.arrivals.decide(order, self._texts_at, self._names.of)
+        self._refused = refused = self.arrivals.decide(order, self._texts_at, self._names.of)
+        ids = object_array(list(self._names.of(refused.positions)))
+        self._found = Left(ids, refused.matches, refused.distances, refused.similarities)
+        return refused
 
-    def rows(self, refused: Refused) -> Iterator[Row]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row for each document that is left out, in the order of the input."""
-        places = _joined(self._places)[refused.positions].tolist()
-        found = zip(places, rows_of(self._left_of(refused)), strict=True)
+        places = joined(self._places)[self._refused.positions].tolist()
+        found = zip(places, rows_of(self._found), strict=True)
         for _, row in merge(found, sorted(self.left.items()), key=itemgetter(0)):
             yield row
 
-    def store(self, refused: Refused) -> None:
+    def store(self) -> None:
         """Store what is new, and the note of the run."""
-        stored = self.arrivals.store(self._names.of)
-        self._kept.append(_joined(self._places)[stored])
-        for start in range(0, len(stored), NOTED_DOCUMENTS):
-            self.repeat.add_kept(self._names.of(stored[start : start + NOTED_DOCUMENTS]))
+        places = joined(self._places)
+        for positions, ids in self.arrivals.store(self._names.of):
+            self._kept.append(places[positions])
+            self.repeat.add_kept(ids)
         if self._work.run is not None:
-            left = self._left_of(refused)
-            for start in range(0, len(left), NOTED_DOCUMENTS):
+            for start in range(0, len(self._found), NOTED_DOCUMENTS):
                 some = slice(start, start + NOTED_DOCUMENTS)
-                positions = refused.positions[some]
+                positions = self._refused.positions[some]
                 self.repeat.add_left(
                     self._names.of(positions, as_read=True),
-                    encoded(self._texts_at(positions)), left.taken(some),
+                    encoded(self._texts_at(positions)), self._found.taken(some),
                 )  # fmt: skip
         self.repeat.store(self._transaction)
 
@@ -184,7 +186,7 @@ class _Increment:
         survivors = self._work.survivors
         assert survivors is not None, "there is an output"
         is_kept = np.zeros(self._count, np.bool_)
-        is_kept[_joined(self._kept)] = True
+        is_kept[joined(self._kept)] = True
         self._lines.copy(is_kept, survivors)
         survivors.finish()
 
@@ -207,10 +209,6 @@ class _Increment:
             self._texts.add(compared)
         return compared.texts
 
-    def _left_of(self, refused: Refused) -> Left:
-        ids = object_array(list(self._names.of(refused.positions)))
-        return Left(ids, refused.matches, refused.distances, refused.similarities)
-
     def _texts_at(self, positions: I64) -> Any:
         return self._texts.texts(positions.astype(np.uint32))
 
@@ -218,10 +216,6 @@ class _Increment:
 def _unknown(ids: list[Id]) -> list[None]:
     """Return the texts of documents whose texts nobody has given."""
     return [None] * len(ids)
-
-
-def _joined(parts: Sequence[I64]) -> I64:
-    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:

@@ -81,7 +81,6 @@ class UniqueIds:
     def settle(self, batch: Batch) -> Settled:
         """Give each document of a batch an id of its own, unless it is stored or known."""
         hashes = _hashes_of(batch.ids)
-        settled = None
         if self._earlier is None and not self._is_taken(batch.ids, hashes):
             settled = Settled(batch, list(range(len(batch))), [], {})
         else:
