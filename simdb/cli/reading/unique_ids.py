@@ -16,7 +16,6 @@ import numpy.typing as npt
 import simdb
 from simdb import kernel
 from simdb.cli.output.progress import Progress
-from simdb.cli.reading.hashes import Hashes
 from simdb.engine.state.incoming import sketch_all
 from simdb.sketch.kinds import AnySketcher
 from simdb.sources.batch import Batch
@@ -144,6 +143,35 @@ class UniqueIds:
         if self.renamed <= REPORTED_NAMES:
             given = batch.ids[at]
             self._progress.note(f"{batch.where(at)}: the id {given!r} is taken; renamed to {id!r}")
+
+
+class Hashes:
+    """A growing set of 64-bit hashes, in eight bytes each.
+
+    It is some sorted arrays, of which each is more than twice as large as the next: so a hash is
+    copied as often as the set has doubled since.
+    """
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._sorted: list[U64] = []
+
+    def add(self, hashes: U64) -> None:
+        """Take some hashes."""
+        self._sorted.append(np.sort(hashes))
+        while len(self._sorted) > 1 and len(self._sorted[-2]) <= 2 * len(self._sorted[-1]):
+            last = self._sorted.pop()
+            # Merging sorted runs is what a stable sort does.
+            self._sorted[-1] = np.sort(np.concatenate([self._sorted[-1], last]), kind="stable")
+
+    def holds(self, hashes: U64) -> npt.NDArray[np.bool_]:
+        """Return which of some hashes are in the set: bool[n]."""
+        found = np.zeros(len(hashes), np.bool_)
+        for known in self._sorted:
+            if len(known):
+                at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+                found |= known[at] == hashes
+        return found
 
 
 def _candidates(batch: Batch, at: int) -> Iterator[InputId]:
