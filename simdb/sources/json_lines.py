@@ -60,14 +60,21 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
     if parser is None or origins is None or not origins.begin(stream, parser.texts):
         origins = None
     lines = _Lines(name, reading, encoding, origins)
-    is_slow = may_wait(stream)
-    # What a program writes is taken as it comes, and not some blocks ahead.
-    threads = 1 if is_slow else thread_count(reading.threads)
-    size = WAITED_BYTES if is_slow else block_bytes(reading.memory, threads)
-    piece = size // PIECES if is_plain(stream) else PIECE_BYTES
+    size, piece, threads = reading_sizes(stream, reading)
     every = blocks(pieces, size, piece)
     for block in mapped(lambda block: parsed(*block, parser), every, threads):
         yield from lines.found(block)
+
+
+def reading_sizes(stream: io.BufferedReader, reading: Reading) -> tuple[int, int, int]:
+    """Return the sizes of blocks and of pieces of a stream, and how many threads parse its blocks.
+
+    What a program writes is taken as it comes, and not some blocks ahead.
+    """
+    is_slow = may_wait(stream)
+    threads = 1 if is_slow else thread_count(reading.threads)
+    size = WAITED_BYTES if is_slow else block_bytes(reading.memory, threads)
+    return size, size // PIECES if is_plain(stream) else PIECE_BYTES, threads
 
 
 def blocks(

@@ -12,19 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from simdb.errors import InputError
-from simdb.memory import block_bytes
 from simdb.outputs.pieces import Table
 from simdb.sources.batch import Found, batched
 from simdb.sources.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
-    is_plain,
-    may_wait,
     opened,
     settled_encoding,
 )
 from simdb.sources.id_column import with_ids
-from simdb.sources.json_lines import PIECE_BYTES, PIECES, WAITED_BYTES, blocks
+from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (
     Problem,
@@ -37,7 +34,7 @@ from simdb.sources.records import (
 )
 from simdb.sources.table_blocks import TableBlocks, first_row
 from simdb.sources.table_columns import BYTE_ORDER_MARK, Columns, TableParser
-from simdb.threads import mapped, thread_count
+from simdb.threads import mapped
 
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
@@ -110,11 +107,7 @@ class _Table:
     def found(self, stream: io.BufferedReader, parser: TableParser) -> Found:
         """Yield what the stream holds after its first row."""
         start = len(stream.read(self._table.start))
-        # What a program writes is taken as it comes, and not some blocks ahead.
-        is_slow = may_wait(stream)
-        threads = 1 if is_slow else thread_count(self._reading.threads)
-        size = WAITED_BYTES if is_slow else block_bytes(self._reading.memory, threads)
-        piece = size // PIECES if is_plain(stream) else PIECE_BYTES
+        size, piece, threads = reading_sizes(stream, self._reading)
         every = TableBlocks(blocks(stream, size, piece, is_ended=False), self._table.delimiter)
         for block in mapped(parser.parsed, every, threads):
             origin = NOWHERE
