@@ -4,6 +4,7 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.duplicates.stored_texts import check_shown, stored_texts
+from simdb.cli.duplicates.work import verification_note
 from simdb.cli.options.arguments import (
     Database,
     Distance,
@@ -88,5 +89,5 @@ def clusters(
             )
             columns = COLUMNS if show is None else (*COLUMNS, "texts")
             count = int(listing.show(stored.shown(rows, show), columns))
-        listing.note(stored.note(found.verification))
+        listing.note(verification_note(found.verification))
     listing.end(has_found=count > 0)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.duplicates.stored_texts import check_shown, stored_texts
+from simdb.cli.duplicates.work import verification_note
 from simdb.cli.options.arguments import (
     Database,
     Distance,
@@ -84,7 +85,7 @@ def pairs(
         else:
             columns = COLUMNS if show is None else (*COLUMNS, "left_text", "right_text")
             count = int(listing.show(stored.shown(_rows(found), show), columns))
-        listing.note(stored.note(found.verification))
+        listing.note(verification_note(found.verification))
     listing.end(has_found=count > 0)
 
 

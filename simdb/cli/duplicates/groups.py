@@ -43,7 +43,7 @@ def find_groups(work: Work, given: Given) -> Outcome:
         decided = run.decide()
         work.progress.timings.note = run.way
         work.progress.begin("naming the documents of groups")
-        outcome.add_verification(decided.verification)
+        outcome.verification = decided.verification
         _count_groups(outcome, decided, run.names)
         work.check_share(outcome)
         if work.rows is not None:

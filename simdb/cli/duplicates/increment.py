@@ -77,7 +77,7 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
         work.progress.begin("finding duplicates")
         refused = increment.decide()
         work.progress.timings.note = increment.arrivals.way
-        outcome.add_verification(refused.verification)
+        outcome.verification = refused.verification
         outcome.earlier = refused.earlier
         outcome.duplicates = len(refused.positions) + len(increment.left)
         outcome.seen, outcome.renamed = increment.ids.seen, increment.ids.renamed

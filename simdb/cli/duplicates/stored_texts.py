@@ -11,7 +11,6 @@ from typing import Any
 from simdb.checks import one_of
 from simdb.cli.duplicates.beginnings import Beginnings, Shown
 from simdb.cli.duplicates.texts_by_id import TextsById
-from simdb.cli.duplicates.work import Outcome
 from simdb.cli.options import arguments
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.progress import Progress
@@ -21,7 +20,6 @@ from simdb.outputs.rows import Row
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.reading import check_sources, read_sources
 from simdb.text_sketch import TextSketch
-from simdb.verification import Verification
 
 
 def check_shown(
@@ -62,12 +60,6 @@ class StoredTexts:
         if self._texts is None or verify == ESTIMATE or (by_distance and verify is None):
             return {}
         return {"verify": EXACT, "texts": self._texts.texts}
-
-    def note(self, verification: Verification | None) -> str | None:
-        """Return a line about what the texts have decided; None if there is nothing to say."""
-        outcome = Outcome()
-        outcome.add_verification(verification)
-        return outcome.verification_note()
 
     def shown(self, rows: Iterable[Row], show: int | None) -> Iterable[Row]:
         """Return rows with `show` characters of the texts beside their ids; None for none."""

@@ -31,9 +31,9 @@ LARGE_DOCUMENTS = 10
 class Outcome:
     """The counts of a run.
 
-    `largest`: size and representative of the largest groups, the largest first.  `judged`,
-    `overruled` and `unknown`: see `simdb.Verification`.  `earlier`: how many documents match one of
-    an earlier run, which --keep cannot replace.
+    `largest`: size and representative of the largest groups, the largest first.  `verification`:
+    what texts have decided, None if they were not asked.  `earlier`: how many documents match one
+    of an earlier run, which --keep cannot replace.
     """
 
     stored: int = 0
@@ -44,47 +44,15 @@ class Outcome:
     renamed: int = 0
     again: int = 0
     largest: list[tuple[int, str]] = field(default_factory=list)
-    measure: str = ""
-    least: float = 0.0
-    judged: int = 0
-    overruled: int = 0
-    unknown: int = 0
+    verification: simdb.Verification | None = None
     earlier: int = 0
     keep: str = keeping.FIRST
-
-    def add_verification(self, verification: simdb.Verification | None) -> None:
-        """Count what texts have decided; None if they were not asked."""
-        if verification is None:
-            return
-        self.measure, self.least = verification.measure, verification.least
-        self.judged += verification.judged
-        self.overruled += verification.overruled
-        self.unknown += verification.unknown
-
-    def verification_note(self) -> str | None:
-        """Return a line about the pairs that texts have decided; None if there were none."""
-        if not self.judged and not self.unknown:
-            return None
-        notes = []
-        if self.judged:
-            notes.append(
-                f"{quantity(self.judged, 'pair')} compared by the texts: a match has a"
-                f" {self.measure} similarity of at least {self.least:g}"
-            )
-        if self.overruled:
-            notes.append(f"the estimate would have decided {self.overruled:,} otherwise")
-        if self.unknown:
-            notes.append(
-                f"{quantity(self.unknown, 'pair')} with earlier documents compared by estimate:"
-                " --texts SOURCE gives their texts"
-            )
-        return "; ".join(notes)
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""
         return [
             self.largest_note(),
-            self.verification_note(),
+            verification_note(self.verification),
             self.earlier_note(),
             self.again_note(),
         ]
@@ -115,6 +83,26 @@ class Outcome:
             return None
         shown = ", ".join(f"{name} ({quantity(size, 'document')})" for size, name in large)
         return f"largest groups: {shown}"
+
+
+def verification_note(counts: simdb.Verification | None) -> str | None:
+    """Return a line about the pairs that texts have decided; None if there were none."""
+    if counts is None or not (counts.judged or counts.unknown):
+        return None
+    notes = []
+    if counts.judged:
+        notes.append(
+            f"{quantity(counts.judged, 'pair')} compared by the texts: a match has a"
+            f" {counts.measure} similarity of at least {counts.least:g}"
+        )
+    if counts.overruled:
+        notes.append(f"the estimate would have decided {counts.overruled:,} otherwise")
+    if counts.unknown:
+        notes.append(
+            f"{quantity(counts.unknown, 'pair')} with earlier documents compared by estimate:"
+            " --texts SOURCE gives their texts"
+        )
+    return "; ".join(notes)
 
 
 class Work(NamedTuple):
