@@ -62,6 +62,7 @@ TextSigner = _sketch.TextSigner
 Vocabulary = _sketch.Vocabulary
 agreements = _sketch.agreements
 band_keys = _sketch.band_keys
+cleaned = _sketch.cleaned
 keys_of_one = _sketch.keys_of_one
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens

@@ -33,7 +33,9 @@ cdef extern from "Python.h":
     int PyUnicode_KIND(object text)
     const void *PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
-    const char *PyBytes_AS_STRING(object content)
+    object PyUnicode_FromKindAndData(int kind, const void *characters, Py_ssize_t length)
+    object PyBytes_FromStringAndSize(const char *content, Py_ssize_t size)
+    char *PyBytes_AS_STRING(object content)
     Py_ssize_t PyBytes_GET_SIZE(object content)
 
 
@@ -57,6 +59,7 @@ cdef extern from "text/text.h" nogil:
         int64_t length
         int width
         int is_ascii
+        int is_clean
 
     bint sketch_is_ascii(const uint8_t *content, int64_t length)
 
@@ -68,6 +71,25 @@ cdef extern from "text/utf8.h" nogil:
     int utf8_measure(const uint8_t *content, int64_t length, int64_t *count)
     int64_t utf8_accept(sketch_text *texts, int64_t start, int64_t stop, int64_t *size)
     void utf8_decode(sketch_text *texts, int64_t count, uint8_t *room)
+
+
+cdef extern from "text/clean.h" nogil:
+    enum sketch_cleaning:
+        SKETCH_UNCLEANED
+        SKETCH_CLEANED
+        SKETCH_TURKIC
+
+    enum:
+        CLEAN_REWRITE
+        CLEAN_COMPOSE
+        CLEAN_GROWTH
+
+    struct clean_settings:
+        sketch_cleaning cleaning
+        int lowercase
+
+    void clean_unfold()
+    void clean_write(sketch_text *text, clean_settings settings, void *room)
 
 
 cdef extern from "weights/bag.h" nogil:
@@ -190,6 +212,7 @@ cdef extern from "scratch.h" nogil:
         uint32_t seed
         sketch_unit unit
         int is_lowercase
+        clean_settings clean
         int is_replaced
         sketch_counting counting
         int dimensions
@@ -218,6 +241,7 @@ cdef extern from "project.h" nogil:
     enum sketch_outcome:
         SKETCH_DONE
         SKETCH_SURROGATE
+        SKETCH_UNCLEAN
         SKETCH_TOO_MANY
         SKETCH_FULL
 
@@ -269,6 +293,7 @@ cdef extern from "overlap/overlap.h" nogil:
 cdef extern from "variants.h" nogil:
     struct sketch_operations_type "sketch_operations":
         const char *name
+        int (*clean)(const sketch_text *text, clean_settings settings) noexcept nogil
         void (*weigh)(const uint64_t *hashes, const float *weights, int64_t count, int words,
                       float *projected) noexcept nogil
         int64_t (*quantise)(const void *weights, int is_float, int64_t count, int dimensions,

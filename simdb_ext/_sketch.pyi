@@ -47,6 +47,19 @@ class Vocabulary:
     @property
     def seed(self) -> int: ...
 
+def cleaned(
+    text: str, *, lowercase: bool, compose: Callable[[str], str], turkic: bool = False
+) -> str:
+    """Return a text with what looks equal made equal.
+
+    `compose` brings a str into NFC; it is called for a text that the quick check of UAX #15 says
+    may not be.  Then characters with the property Default_Ignorable_Code_Point are dropped, and so
+    are a hyphen (U+002D or U+00AD) between a letter and a line end, this line end and the
+    blanks after it, if a lower-case letter follows.  With `lowercase`, characters that full case
+    folding maps to others than their lower case become these (CaseFolding.txt, status C and F), and
+    the dot above (U+0307) after i or I is dropped; with `turkic`, I becomes the dotless i.
+    """
+
 # (entries, directory, default) of a `simdb.idf.IdfTable`.
 Idf = tuple[U64, U32, int]
 
@@ -63,6 +76,8 @@ def project_texts(
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
     dimensions: int = 128,
+    compose: Callable[[str], str] | None = None,
+    turkic: bool = False,
 ) -> tuple[I32 | F32, I64]:
     """Return the weights [n, dimensions] and the number of features int64[n] of each text.
 
@@ -80,7 +95,8 @@ def project_texts(
     every longest sequence without white space (Unicode White_Space) is a token.  "characters":
     every character is a token; white space becomes one space and is dropped at both ends.
     `lowercase` applies the one-to-one (simple) Unicode mapping.  Properties of characters come from
-    the built-in table, not from the running Python.
+    the built-in table, not from the running Python.  With `compose`, texts are cleaned first; see
+    `cleaned`.
 
     The hash (a, b) of a token is both words of MurmurHash3_x64_128 of its UTF-8 under `seed`.  A
     feature of one token has the hash of that token.  A feature of k > 1 tokens with the hashes
@@ -131,6 +147,8 @@ def count_texts(
     replace: bool,
     start: int,
     vocabulary: Vocabulary | None = None,
+    compose: Callable[[str], str] | None = None,
+    turkic: bool = False,
 ) -> tuple[I64, U64, U32]:
     """Return the distinct features of each text, in the order in which they first occur.
 
@@ -170,6 +188,8 @@ class TextFingerprinter:
         idf: Idf | None,
         dimensions: int,
         width: int,
+        compose: Callable[[str], str] | None = None,
+        turkic: bool = False,
     ) -> None: ...
     def sketch(
         self, text: str | bytes, replace: bool, start: int, is_query: bool
@@ -201,6 +221,8 @@ class TextSigner:
         family: Family,
         feature_bits: int,
         stored_bits: int,
+        compose: Callable[[str], str] | None = None,
+        turkic: bool = False,
     ) -> None: ...
     def sign(self, text: str | bytes, replace: bool, start: int) -> tuple[U64, U8, int]:
         """Return uint64[1], the packed signature uint8[1, width], and the number of features.
@@ -268,6 +290,8 @@ def sign_texts(
     family: Family,
     feature_bits: int,
     vocabulary: Vocabulary | None = None,
+    compose: Callable[[str], str] | None = None,
+    turkic: bool = False,
 ) -> tuple[U32, I64]:
     """Return MinHash signatures uint32[n, p] and the number of features int64[n] of each text.
 

@@ -21,8 +21,10 @@ cdef enum:
 cdef tuple QUANTISED_DIMENSIONS = (64, SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX)
 
 unicode_unfold()
+clean_unfold()
 sketch_project_begin()
 
+include "sketch/clean.pxi"
 include "sketch/intake.pxi"
 include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
@@ -66,12 +68,13 @@ def murmur(bytes content not None, seed):
 
 def project_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting="tf", vocabulary=None,
-    idf=None, dimensions=SKETCH_DIMENSIONS
+    idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False
 ):
     """Return the weights [n, dimensions] and the number of features int64[n] of each text."""
     check_counting(counting)
     cdef Working call = Working(
-        unit, shingle, lowercase, seed, replace, counting, vocabulary, idf, dimensions
+        unit, shingle, lowercase, seed, replace, counting, vocabulary, idf, dimensions,
+        compose, turkic
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     weights, features = room_for(call, len(all_texts))
@@ -94,9 +97,15 @@ def project_tokens(
     return weights, features
 
 
-def count_texts(texts, *, unit, shingle, lowercase, seed, replace, start, vocabulary=None):
+def count_texts(
+    texts, *, unit, shingle, lowercase, seed, replace, start, vocabulary=None, compose=None,
+    turkic=False
+):
     """Return the distinct features of each text, in the order in which they first occur."""
-    cdef Working call = Working(unit, shingle, lowercase, seed, replace, "", vocabulary, None)
+    cdef Working call = Working(
+        unit, shingle, lowercase, seed, replace, "", vocabulary, None, SKETCH_DIMENSIONS, compose,
+        turkic
+    )
     cdef Collected collected = Collected()
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     weights, features = room_for(call, len(all_texts))
@@ -160,12 +169,13 @@ cdef int project_all_texts(
 
 
 cdef int project_texts_chunk(
-    Working call, const sketch_text *texts, int64_t count, void *weights, int64_t *features,
+    Working call, sketch_text *texts, int64_t count, void *weights, int64_t *features,
     documents, start, Py_ssize_t first
 ) except -1:
-    """Project some texts, and again until no token is unknown."""
+    """Project some texts, and again until no token is unknown; clean those that need it."""
     cdef sketch_outcome outcome
-    cdef int64_t done
+    cdef int64_t done = 0
+    cdef list owners = []
     while True:
         if count == 1 and texts.length < SHORT_CHARACTERS:
             outcome = sketch_project_texts(
@@ -180,9 +190,13 @@ cdef int project_texts_chunk(
             raise_surrogate(documents[first + done], start + first + done)
         if outcome == SKETCH_TOO_MANY:
             raise_too_many(features[done], start + first + done)
-        if outcome == SKETCH_FULL:
+        if outcome == SKETCH_UNCLEAN:
+            owners.append(clean_text(&texts[done], call.cleaning))
+        elif outcome == SKETCH_FULL:
             call.widen()
-        elif not call.learn():
+        elif call.learn():
+            done = 0
+        else:
             return 0
 
 

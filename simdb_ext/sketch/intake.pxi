@@ -134,6 +134,7 @@ cdef void take_utf8(const void *content, int64_t length, sketch_text *taken) noe
     taken.length = length
     taken.width = UTF8_WIDTH
     taken.is_ascii = False
+    taken.is_clean = False
 
 
 def is_utf8(bytes content not None):
@@ -153,6 +154,7 @@ cdef int take_str(object text, sketch_text *taken) except -1:
     taken.length = PyUnicode_GET_LENGTH(text)
     taken.width = PyUnicode_KIND(text)
     taken.is_ascii = PyUnicode_IS_ASCII(text)
+    taken.is_clean = False
     return 0
 
 

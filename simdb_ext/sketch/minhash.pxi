@@ -31,11 +31,14 @@ cdef class Family:
 
 def sign_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, family, feature_bits,
-    vocabulary=None
+    vocabulary=None, compose=None, turkic=False
 ):
     """Return MinHash signatures uint32[n, p] and the number of features int64[n] of each text."""
     cdef Family permutations = Family(family, feature_bits)
-    cdef Working call = Working(unit, shingle, lowercase, seed, replace, "tf", vocabulary, None)
+    cdef Working call = Working(
+        unit, shingle, lowercase, seed, replace, "tf", vocabulary, None, SKETCH_DIMENSIONS,
+        compose, turkic
+    )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     call.settings.counting = SKETCH_MINHASH
     call.settings.family = &permutations.family

@@ -294,8 +294,11 @@ enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_
                                          struct sketch_scratch *scratch, void *weights,
                                          int64_t *features, int64_t *done)
 {
-    scratch->unknown.size = 0;
-    for (*done = 0; *done < count; ++*done) {
+    const struct clean_settings clean = settings->clean;
+
+    if (*done == 0)
+        scratch->unknown.size = 0;
+    for (; *done < count; ++*done) {
         const struct sketch_text *text = &texts[*done];
         if (*done + 1 < count)
             prefetch_text(text + 1);
@@ -303,6 +306,8 @@ enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_
             continue;
         if (!settings->is_replaced && sketch_operations->surrogate(text))
             return SKETCH_SURROGATE;
+        if (clean.cleaning && !text->is_clean && sketch_operations->clean(text, clean))
+            return SKETCH_UNCLEAN;
         read_text(text, settings, scratch);
         enum sketch_outcome outcome = finish(scratch, settings, *done, weights, features);
         if (outcome != SKETCH_DONE)

@@ -10,14 +10,22 @@
 
 #define SKETCH_FEATURES_MAX INT32_MAX /* above this a weight could overflow */
 
-/* SKETCH_FULL: the bag or the set has no room for the document; enlarge it and call again. */
-enum sketch_outcome { SKETCH_DONE, SKETCH_SURROGATE, SKETCH_TOO_MANY, SKETCH_FULL };
+/* SKETCH_FULL: the bag or the set has no room for the document; enlarge it and call again.
+   SKETCH_UNCLEAN: the text needs cleaning; clean it and call again. */
+enum sketch_outcome {
+    SKETCH_DONE,
+    SKETCH_SURROGATE,
+    SKETCH_UNCLEAN,
+    SKETCH_TOO_MANY,
+    SKETCH_FULL
+};
 
 /* Fill the tables of logarithms and places; call this once, before anything else. */
 void sketch_project_begin(void);
 
 /* Write weights and numbers of features of the texts whose number of features is given as negative,
-   up to the first text with an error; `done` becomes the number of texts before it.
+   from text `done` on up to the first text with an error; `done` becomes the number of texts before
+   it.  Unknown tokens are forgotten if `done` is 0.
    `sketch_tokens_begin` has prepared `scratch`.  Weights are [count][settings->dimensions], int32
    for SKETCH_TF and SKETCH_BINARY without idf, else float.  A text with unknown tokens, which
    `scratch` then holds, keeps a negative number.  With SKETCH_COLLECT the features of the last text

@@ -8,6 +8,7 @@
 #include "hash/shingles.h"
 #include "hash/vocabulary.h"
 #include "minhash/minima.h"
+#include "text/clean.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/text.h"
@@ -44,6 +45,7 @@ struct sketch_settings {
     uint32_t seed;
     enum sketch_unit unit;
     int is_lowercase;
+    struct clean_settings clean;
     int is_replaced; /* lone surrogates are replaced by '?'; else they are an error */
     enum sketch_counting counting;
     int dimensions; /* weights of a document: SKETCH_DIMENSIONS or SKETCH_DIMENSIONS_MAX */

@@ -63,7 +63,8 @@ cdef class TextFingerprinter(SingleText):
     cdef tuple vector_shape
 
     def __cinit__(
-        self, *, unit, shingle, lowercase, seed, counting, vocabulary, idf, dimensions, width
+        self, *, unit, shingle, lowercase, seed, counting, vocabulary, idf, dimensions, width,
+        compose=None, turkic=False
     ):
         check_counting(counting)
         if dimensions not in QUANTISED_DIMENSIONS:
@@ -72,7 +73,8 @@ cdef class TextFingerprinter(SingleText):
             raise ValueError(f"width is {width}, not 0 or {dimensions // 2}")
         self.settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
-            "counting": counting, "vocabulary": vocabulary, "idf": idf,
+            "counting": counting, "vocabulary": vocabulary, "idf": idf, "compose": compose,
+            "turkic": turkic,
             "dimensions": max(dimensions, SKETCH_DIMENSIONS),
         }
         self.dimensions = dimensions
@@ -133,13 +135,15 @@ cdef class TextSigner(SingleText):
     cdef tuple vector_shape
 
     def __cinit__(
-        self, *, unit, shingle, lowercase, seed, vocabulary, family, feature_bits, stored_bits
+        self, *, unit, shingle, lowercase, seed, vocabulary, family, feature_bits, stored_bits,
+        compose=None, turkic=False
     ):
         if stored_bits not in (8, 32):
             raise ValueError(f"stored_bits is {stored_bits}, not 8 or 32")
         self.settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
-            "counting": "tf", "vocabulary": vocabulary, "idf": None,
+            "counting": "tf", "vocabulary": vocabulary, "idf": None, "compose": compose,
+            "turkic": turkic,
         }
         self.family = Family(family, feature_bits)
         self.is_narrow = stored_bits == 8

@@ -20,6 +20,8 @@
 #include "minhash/minima_avx512.h"
 #include "minhash/minima_neon.h"
 #include "minhash/minima_scalar.h"
+#include "text/clean_avx2.h"
+#include "text/clean_scalar.h"
 #include "text/cut_avx2.h"
 #include "text/cut_avx512.h"
 #include "text/cut_neon.h"
@@ -52,6 +54,7 @@
 static const struct sketch_operations scalar = {
     .name = "scalar",
     .surrogate = surrogate_scalar,
+    .clean = clean_scalar,
     .words = words_scalar,
     .cut = cut_scalar,
     .cut_spaceless = cut_spaceless_scalar,
@@ -76,6 +79,7 @@ static const struct sketch_operations scalar = {
 static const struct sketch_operations avx2 = {
     .name = "avx2",
     .surrogate = surrogate_avx2,
+    .clean = clean_avx2,
     .words = words_avx2,
     .cut = cut_avx2,
     .cut_spaceless = cut_spaceless_avx2,
@@ -97,6 +101,7 @@ static const struct sketch_operations avx2 = {
 static const struct sketch_operations avx512 = {
     .name = "avx512",
     .surrogate = surrogate_avx2,
+    .clean = clean_avx2,
     .words = words_avx512,
     .cut = cut_avx512,
     .cut_spaceless = cut_spaceless_avx512,
@@ -128,6 +133,7 @@ const struct sketch_operations *sketch_variant(size_t index)
 static const struct sketch_operations neon = {
     .name = "neon",
     .surrogate = surrogate_scalar,
+    .clean = clean_scalar,
     .words = words_neon,
     .cut = cut_neon,
     .cut_spaceless = cut_spaceless_neon,

@@ -14,6 +14,7 @@
 #include "minhash/agree.h"
 #include "minhash/consistent.h"
 #include "minhash/minima.h"
+#include "text/clean.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/surrogate.h"
@@ -28,6 +29,7 @@ struct sketch_operations {
     const char *name; /* of the variant */
 
     sketch_surrogate_function *surrogate;
+    sketch_clean_function *clean;
     sketch_words_function *words;
     sketch_cut_function *cut;
     sketch_cut_function *cut_spaceless;

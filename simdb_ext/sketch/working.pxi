@@ -16,11 +16,12 @@ cdef class Working:
     cdef sketch_scratch *scratch
     cdef sketch_idf idf
     cdef Vocabulary vocabulary
+    cdef Cleaning cleaning
     cdef object owners
 
     def __cinit__(
         self, unit, shingle, lowercase, seed, replace, counting, vocabulary, idf,
-        dimensions=SKETCH_DIMENSIONS
+        dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False
     ):
         self.settings.unit = <sketch_unit><int>checked_name("unit", unit, UNITS)
         self.settings.shingle = checked_shingle(shingle)
@@ -39,6 +40,9 @@ cdef class Working:
         sketch_tokens_begin(self.scratch, &self.settings)
         if self.settings.counting != SKETCH_TF:
             self.widen()
+        if compose is not None:
+            self.cleaning = Cleaning(compose, lowercase, turkic)
+            self.settings.clean = self.cleaning.settings
         if vocabulary is not None:
             self.take_vocabulary(vocabulary)
         if idf is not None:

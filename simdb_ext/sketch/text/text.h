@@ -11,6 +11,7 @@ struct sketch_text {
     int64_t length;
     int width;
     int is_ascii;
+    int is_clean; /* it has been cleaned; else it is looked through before it is cut */
 };
 
 static inline uint32_t character_at(const struct sketch_text *text, int64_t position)
@@ -20,6 +21,17 @@ static inline uint32_t character_at(const struct sketch_text *text, int64_t posi
     if (text->width == 2)
         return ((const uint16_t *)text->characters)[position];
     return ((const uint32_t *)text->characters)[position];
+}
+
+/* Write a character, which fits the width, at a place of other characters. */
+static inline void put_character(void *room, int width, int64_t place, uint32_t code)
+{
+    if (width == 1)
+        ((uint8_t *)room)[place] = (uint8_t)code;
+    else if (width == 2)
+        ((uint16_t *)room)[place] = (uint16_t)code;
+    else
+        ((uint32_t *)room)[place] = code;
 }
 
 /* Where tokens are written: token i is copy[starts[i]] .. copy[stops[i]]. */

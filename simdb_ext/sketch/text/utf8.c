@@ -115,16 +115,6 @@ int64_t utf8_accept(struct sketch_text *texts, int64_t start, int64_t stop, int6
     return stop;
 }
 
-static inline void put(void *room, int width, int64_t place, uint32_t code)
-{
-    if (width == 1)
-        ((uint8_t *)room)[place] = (uint8_t)code;
-    else if (width == 2)
-        ((uint16_t *)room)[place] = (uint16_t)code;
-    else
-        ((uint32_t *)room)[place] = code;
-}
-
 /* Decode valid UTF-8 and return the number of code points. */
 static inline int64_t decode_as(const uint8_t *content, int64_t length, void *room, int width)
 {
@@ -136,22 +126,22 @@ static inline int64_t decode_as(const uint8_t *content, int64_t length, void *ro
         if (at[0] < 0x80) {
             if (length - i >= 8 && is_ascii_word(at)) {
                 for (int j = 0; j < 8; j++)
-                    put(room, width, place + j, at[j]);
+                    put_character(room, width, place + j, at[j]);
                 i += 8;
                 place += 8;
             } else {
-                put(room, width, place++, at[0]);
+                put_character(room, width, place++, at[0]);
                 i++;
             }
         } else if (at[0] < 0xE0) {
-            put(room, width, place++, (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu));
+            put_character(room, width, place++, (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu));
             i += 2;
         } else if (at[0] < WIDE_LEAD) {
-            put(room, width, place++,
+            put_character(room, width, place++,
                 (at[0] & 0xFu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu));
             i += 3;
         } else {
-            put(room, width, place++, (at[0] & 0x7u) << 18 | (at[1] & 0x3Fu) << 12
+            put_character(room, width, place++, (at[0] & 0x7u) << 18 | (at[1] & 0x3Fu) << 12
                 | (at[2] & 0x3Fu) << 6 | (at[3] & 0x3Fu));
             i += 4;
         }

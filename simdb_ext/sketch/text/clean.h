@@ -1,0 +1,37 @@
+/* Cleaning: texts that look equal to a reader become equal.
+
+   Characters that are not seen (Unicode's Default_Ignorable_Code_Point) are dropped, a word that a
+   hyphen cuts at the end of a line is joined, and case is folded fully where that is more than
+   lower case: final sigma, sharp s, ligatures (Unicode, section 5.18; CaseFolding.txt, status F).
+   The text is in NFC then (UAX #15); texts that may not be are found here, by the quick check. */
+
+#ifndef SIMDB_CLEAN_H
+#define SIMDB_CLEAN_H
+
+#include "text.h"
+
+/* SKETCH_TURKIC: the capital of the dotless i is I, as in Turkish and Azerbaijani. */
+enum sketch_cleaning { SKETCH_UNCLEANED, SKETCH_CLEANED, SKETCH_TURKIC };
+
+/* What a text needs before it is clean. */
+enum { CLEAN_REWRITE = 1, CLEAN_COMPOSE = 2 };
+
+/* How to clean: case is folded only if `lowercase`. */
+struct clean_settings {
+    enum sketch_cleaning cleaning;
+    int lowercase;
+};
+
+/* Fill the tables; call this once, after `unicode_unfold`. */
+void clean_unfold(void);
+
+/* Return what a text needs, 0 for nothing. */
+typedef int sketch_clean_function(const struct sketch_text *text, struct clean_settings settings);
+
+/* The bytes of the clean text are at most this many times those of the text. */
+#define CLEAN_GROWTH 4
+
+/* Write the clean text to `room` and make it `text`. */
+void clean_write(struct sketch_text *text, struct clean_settings settings, void *room);
+
+#endif

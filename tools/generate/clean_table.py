@@ -1,0 +1,139 @@
+"""Write the table by which the kernel cleans texts: what is not seen, what folds, what combines.
+
+    python tools/generate/clean_table.py
+
+The properties are those of Unicode 13.0, which every supported Python knows, so that a fingerprint
+does not depend on the Python: characters that came later are left alone, as
+`simdb/sketch/normalisation.py` leaves them.  Default_Ignorable_Code_Point is in no Python; its
+ranges are those of DerivedCoreProperties.txt, code points that are reserved for it included.
+"""
+
+import unicodedata
+from itertools import groupby
+from pathlib import Path
+
+from unicode_table import filled
+
+from simdb.sketch.normalisation import lower_cased
+from simdb.sketch.normalisation_table import NEWER_RANGES
+
+CODE_POINTS = 0x110000
+SURROGATES = range(0xD800, 0xE000)
+HANGUL_PARTS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))  # vowels and final consonants
+# Left alone: the dotted capital of Turkish, which Unicode folds to two characters and the kernel to
+# i; and two Latin letters so rare that a test of every text for them is not worth its time.
+NOT_FOLDED = (0x130, 0x149, 0x1F0)
+IGNORABLE = """
+ad-ad 34f-34f 61c-61c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164-3164
+fe00-fe0f feff-feff ffa0-ffa0 fff0-fff8 1bca0-1bca3 1d173-1d17a e0000-e0fff
+"""
+ROOT = Path(__file__).parents[2]
+
+
+def main() -> None:
+    old = [code for code in range(CODE_POINTS) if is_old(code)]
+    tables = {
+        "First code point and number of those that are not seen.": (
+            "IGNORABLE_RANGES[][2]",
+            [(first, last - first + 1) for first, last in ranges_of(IGNORABLE)],
+        ),
+        "First code point, number of them, their canonical combining class.": (
+            "COMBINING_RANGES[][3]",
+            combining_ranges(old),
+        ),
+        "First code point and number of those that NFC may change, alone or with one before.": (
+            "COMPOSING_RANGES[][2]",
+            runs(composing(old)),
+        ),
+        "A code point, and up to three that it becomes if case does not count; 0 is none.": (
+            "FOLDS[][4]",
+            folds(old),
+        ),
+    }
+    parts = [
+        f"/* {comment} */\nstatic const int32_t {name} = {{\n{filled(rows, ',')}\n}};\n"
+        for comment, (name, rows) in tables.items()
+    ]
+    content = HEADER + "\n".join(parts) + "\n#endif\n"
+    (ROOT / "simdb_ext/sketch/text/clean_table.h").write_text(content)
+
+
+def ranges_of(text: str) -> list[tuple[int, int]]:
+    """Return the first and last code point of each range."""
+    rows = (row.split("-") for row in text.split())
+    return [(int(first, 16), int(last, 16)) for first, last in rows]
+
+
+NEWER = {code for first, last in ranges_of(NEWER_RANGES) for code in range(first, last + 1)}
+
+
+def is_old(code: int) -> bool:
+    """Whether the code point is a character that normalisation may change."""
+    return code not in SURROGATES and code not in NEWER
+
+
+def combining_ranges(codes: list[int]) -> list[tuple[int, ...]]:
+    """Return (first, count, class) of consecutive characters with one combining class."""
+    rows = []
+    marked = [(code, unicodedata.combining(chr(code))) for code in codes]
+    for _, group in groupby(
+        ((code, kind, at) for at, (code, kind) in enumerate(row for row in marked if row[1])),
+        key=lambda row: (row[0] - row[2], row[1]),
+    ):
+        members = list(group)
+        rows.append((members[0][0], len(members), members[0][1]))
+    return rows
+
+
+def composing(codes: list[int]) -> set[int]:
+    """Return the characters whose NFC_Quick_Check is not "yes": no, or maybe."""
+    found = {code for code in codes if not unicodedata.is_normalized("NFC", chr(code))}
+    for code in codes:
+        parts = unicodedata.decomposition(chr(code)).split()
+        is_canonical = len(parts) == 2 and not parts[0].startswith("<")
+        if is_canonical and unicodedata.is_normalized("NFC", chr(code)):
+            found.add(int(parts[1], 16))
+    return found | set(HANGUL_PARTS)
+
+
+def runs(codes: set[int]) -> list[tuple[int, ...]]:
+    """Return (first, count) of consecutive code points."""
+    rows: list[tuple[int, ...]] = []
+    for code in sorted(codes):
+        if rows and sum(rows[-1]) == code:
+            rows[-1] = (rows[-1][0], rows[-1][1] + 1)
+        else:
+            rows.append((code, 1))
+    return rows
+
+
+def folds(codes: list[int]) -> list[tuple[int, ...]]:
+    """Return each character with other equals than its lower case, and what stands for them all.
+
+    A character whose capital is several becomes what these are in lower case, once composed: so a
+    text and the same in capitals agree.
+    """
+    rows = []
+    for code in codes:
+        character = chr(code)
+        is_several = len(character.upper()) > 1
+        capital = unicodedata.normalize("NFC", character.upper())
+        folded = lower_cased(capital if is_several else character.casefold())
+        if code not in NOT_FOLDED and folded != lower_cased(character):
+            rows.append((code, *map(ord, folded), *[0] * (3 - len(folded))))
+    return rows
+
+
+HEADER = f"""/* What texts are cleaned by, of Unicode 13.0.
+
+   Written by {Path(__file__).relative_to(ROOT)}. */
+
+#ifndef SIMDB_CLEAN_TABLE_H
+#define SIMDB_CLEAN_TABLE_H
+
+#include <stdint.h>
+
+"""
+
+if __name__ == "__main__":
+    main()
