@@ -16,7 +16,8 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `TimesName`: "none", "inserted", "seen".
 `ClustersName`: "none", "distance", "similarity".
 `MarkupName`: "none", "html".
-`NormalisationName`: "none", "nfc", "nfkc".
+`NormalisationName`: "none", "nfc", "nfkc", "lenient".
+`MarksName`: "keep", "drop".
 `UnitName`: "words", "characters", "whitespace", "moz".
 `ByCharacterName`: "", "spaceless", "cjk".
 `SimhashWeightingName`: "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf".
@@ -43,7 +44,8 @@ DurabilityName = Literal["full", "process", "none"]
 TimesName = Literal["none", "inserted", "seen"]
 ClustersName = Literal["none", "distance", "similarity"]
 MarkupName = Literal["none", "html"]
-NormalisationName = Literal["none", "nfc", "nfkc"]
+NormalisationName = Literal["none", "nfc", "nfkc", "lenient"]
+MarksName = Literal["keep", "drop"]
 UnitName = Literal["words", "characters", "whitespace", "moz"]
 ByCharacterName = Literal["", "spaceless", "cjk"]
 SimhashWeightingName = Literal["binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf"]

@@ -77,8 +77,10 @@ class Simhash(TextSketch):
         flag("store_volatility", self.store_volatility)
         if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
             raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
-        if self.unit == "moz" and (self.lowercase or self.seed):
-            raise OptionError("unit='moz' has lowercase=False and seed=0 only; use Simhash.moz()")
+        if self.unit == "moz" and (self.lowercase or self.clean or self.seed):
+            raise OptionError(
+                "unit='moz' has lowercase=False, clean=False and seed=0 only; use Simhash.moz()"
+            )
         self._check_idf()
 
     @classmethod
@@ -104,7 +106,15 @@ class Simhash(TextSketch):
         every sketch, of fingerprint 0.  If as many features have a bit as not, its weight is
         made slightly negative instead of 0.
         """
-        return cls(unit="moz", shingle=window, weighting="tf", lowercase=False, dimensions=64)
+        return cls(
+            unit="moz",
+            shingle=window,
+            weighting="tf",
+            lowercase=False,
+            dimensions=64,
+            normalisation="none",
+            clean=False,
+        )
 
     @property
     def vector_bytes(self) -> int:

@@ -14,7 +14,7 @@ from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
 from simdb.minhash import Minhash
 from simdb.options import BANDED, PERMUTED, Options, Simhash
-from simdb.text_sketch import CJK, TextSketch
+from simdb.text_sketch import CJK, EARLIER, TextSketch
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
@@ -30,8 +30,9 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     bare = replace(options, sketch=replace(options.sketch, idf=None))
     encoded = asdict(bare)
     encoded["sketch"]["idf"] = idf
-    if not options.sketch.html_weights:
-        del encoded["sketch"]["html_weights"]
+    for name, earlier in EARLIER.items():
+        if encoded["sketch"][name] == earlier:
+            del encoded["sketch"][name]
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
     if not options.keeps_times:
@@ -63,6 +64,7 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
             " open it with a newer simdb"
         )
     kind = kinds[named]
+    sketch_settings = EARLIER | sketch_settings
     settings = {name: value for name, value in stored.items() if name != "sketch"}
     is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
     names = {each.name for each in fields(Options)}

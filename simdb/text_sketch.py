@@ -5,20 +5,29 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from simdb.checks import callable_name, flag, language, one_of, tag_weights, whole, words
-from simdb.choices import ByCharacterName, MarkupName, NormalisationName, UnitName
+from simdb.choices import ByCharacterName, MarksName, MarkupName, NormalisationName, UnitName
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
 
 UNITS = ("words", "characters", "whitespace", "moz")
-NORMALISATIONS = ("none", "nfc", "nfkc")
+NORMALISATIONS = (NONE, NFC, NFKC, LENIENT) = ("none", "nfc", "nfkc", "lenient")
+MARKS = (KEEP, DROP) = ("keep", "drop")
 MARKUPS = ("none", "html")
 # Which scripts are cut by character; without a choice, that of the IDF table, or the first.
 CUT_BY_CHARACTER = SPACELESS, CJK = ("spaceless", "cjk")
 FEATURE_OPTIONS = (
-    "markup", "html_title", "html_links", "html_weights", "normalisation", "unit", "by_character",
-    "tokeniser", "lowercase", "stop_words", "stemming", "shingle", "seed",
+    "markup", "html_title", "html_links", "html_weights", "normalisation", "marks", "clean", "unit",
+    "by_character", "tokeniser", "lowercase", "turkic_case", "stop_words", "stemming", "shingle",
+    "seed",
 )  # fmt: skip
 SHINGLE_MAX = 64
+# What options meant before there were any, for what earlier versions have stored.
+EARLIER: dict[str, Any] = {
+    "html_weights": (),
+    "marks": "keep",
+    "clean": False,
+    "turkic_case": False,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -31,7 +40,13 @@ class TextSketch:
        False, and with the targets of links if `html_links` is True.  `html_weights`: how often the
        text of some elements counts, {"title": 3, "h1": 2} or ("h1=2", "title=3"), with
        a weighting that counts, such as "tf" (Biswas 2017; Sood & Loguinov 2011, section 3.1).
-    2. `normalisation`: "none", "nfc" or "nfkc".
+    2. `normalisation`: the Unicode form (UAX #15): "nfc", "nfkc", which also makes full width,
+       ligatures and other forms of one character equal, or "none".
+       `clean`: what looks equal becomes equal.  Characters that are not seen (Unicode's
+       Default_Ignorable_Code_Point: soft hyphens, joiners, zero width spaces) are dropped; a word
+       that a hyphen cuts at the end of a line is joined, if it goes on with a lower-case letter.
+       `marks`: "drop" leaves out accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic,
+       Syriac) and the tatweel.  normalisation="lenient" is "nfkc" with marks="drop".
     3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
        between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
        "package.module:function" of a callable from str to a list of str, which `simdb.open` imports
@@ -41,7 +56,9 @@ class TextSketch:
        other scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
        Javanese, by the properties of Unicode 18.  The default is that of the `idf` table, or else
        "spaceless".
-    4. `lowercase`: by the one-to-one Unicode mapping.
+    4. `lowercase`: by the one-to-one Unicode mapping, and with `clean` also by what full case
+       folding makes equal beyond it: final sigma, sharp s and ss, ligatures.
+       `turkic_case`: I is the capital of the dotless i, as in Turkish and Azerbaijani.
     5. `stop_words`: tokens to leave out: a language ("english") or the words themselves.
     6. `stemming`: a language of Snowball; the stem takes the place of each token.
     7. `shingle`: the number of consecutive tokens in a feature.
@@ -57,11 +74,14 @@ class TextSketch:
     html_title: bool = True
     html_links: bool = False
     html_weights: Mapping[str, int] | tuple[str, ...] = ()
-    normalisation: NormalisationName = "none"
+    normalisation: NormalisationName = "nfc"
+    marks: MarksName = "keep"
+    clean: bool = True
     unit: UnitName = "words"
     by_character: ByCharacterName = ""
     tokeniser: str = ""
     lowercase: bool = True
+    turkic_case: bool = False
     stop_words: str | tuple[str, ...] = ""
     stemming: str = ""
     shingle: int = 3
@@ -100,11 +120,22 @@ class TextSketch:
         """
         is_used = {
             "markup": self.markup != "none",
-            "normalisation": self.normalisation != "none",
+            "normalisation": self.is_normalised_in_python,
             "tokeniser": bool(self.tokeniser),
             "stemming": bool(self.stemming),
         }
         return tuple(name for name, used in is_used.items() if used)
+
+    @property
+    def is_normalised_in_python(self) -> bool:
+        """Whether normalisation is a step of its own; otherwise the kernel cleans texts."""
+        is_changed = self.clean or self.normalisation != NONE
+        return (
+            self.marks == DROP
+            or self.normalisation == NFKC
+            or (self.normalisation == NFC and not self.clean)
+            or (bool(self.tokeniser) and is_changed)
+        )
 
     @property
     def cuts_words(self) -> bool:
@@ -122,7 +153,7 @@ class TextSketch:
         flag("html_title", self.html_title)
         flag("html_links", self.html_links)
         self._check_html_weights()
-        one_of("normalisation", self.normalisation, NORMALISATIONS)
+        self._check_normalisation()
         one_of("unit", self.unit, UNITS)
         callable_name("tokeniser", self.tokeniser)
         flag("lowercase", self.lowercase)
@@ -143,6 +174,18 @@ class TextSketch:
                 raise OptionError(
                     f"{name}= needs unit='words' or 'whitespace', but unit is {self.unit!r}"
                 )
+
+    def _check_normalisation(self) -> None:
+        """Set what "lenient" stands for, and check what belongs to normalisation."""
+        one_of("normalisation", self.normalisation, NORMALISATIONS)
+        if self.normalisation == LENIENT:
+            object.__setattr__(self, "normalisation", NFKC)
+            object.__setattr__(self, "marks", DROP)
+        one_of("marks", self.marks, MARKS)
+        flag("clean", self.clean)
+        flag("turkic_case", self.turkic_case)
+        if self.turkic_case and not (self.clean and self.lowercase):
+            raise OptionError("turkic_case= folds case; it needs clean=True and lowercase=True")
 
     def _check_html_weights(self) -> None:
         """Set `html_weights` to words such as "h1=2", sorted, and check them."""
@@ -172,10 +215,11 @@ class TextSketch:
             )
         if not self.uses_idf:
             raise OptionError(f"weighting={self.weighting!r} takes no idf; use 'tf-idf'")
+        fitted = EARLIER | dict(self.idf.settings)
         differing = [
-            f"{name} was {self.idf.settings.get(name)!r}, not {value!r}"
+            f"{name} was {fitted.get(name)!r}, not {value!r}"
             for name, value in self.feature_settings.items()
-            if self.idf.settings.get(name) != value
+            if fitted.get(name) != value
         ]
         if differing:
             raise OptionError(

@@ -41,10 +41,10 @@ FLOORS = [
 FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
-        "normalisation", "cutting", "weighing", "language", "markup", "tokeniser", "vocabulary",
-        "packages", "naming", "permutations", "pipeline", "quantisation", "document_kind", "ready",
-        "sketcher", "minhash_signer", "minhash_sketcher", "kinds", "fitting", "exact_similarity",
-        "exact_pairs",
+        "normalisation", "cleaning", "cutting", "weighing", "language", "markup", "tokeniser",
+        "vocabulary", "packages", "naming", "permutations", "pipeline", "quantisation",
+        "document_kind", "ready", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
+        "fitting", "exact_similarity", "exact_pairs",
     ],
     "index": [
         "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",

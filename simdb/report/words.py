@@ -92,6 +92,10 @@ def _pipeline(sketch: TextSketch) -> str:
         steps.append("the visible text of an HTML page is taken")
     if sketch.normalisation != "none":
         steps.append(f"characters are normalised ({sketch.normalisation.upper()})")
+    if sketch.clean:
+        steps.append("what is not seen is dropped")
+    if sketch.marks != "keep":
+        steps.append("accents and points are dropped")
     cut = f"the tokeniser {sketch.tokeniser}" if sketch.tokeniser else UNITS[sketch.unit]
     steps.append(f"texts are cut into {cut}" if not sketch.tokeniser else f"texts are cut by {cut}")
     if sketch.lowercase:

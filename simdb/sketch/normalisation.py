@@ -13,13 +13,20 @@ from typing import Literal
 from simdb.sketch.normalisation_table import NEWER_RANGES
 from simdb.sketch.unicode_table import LOWER_RANGES
 
-Form = Literal["NFC", "NFKC"]
+Form = Literal["NFC", "NFD", "NFKC"]
 PLANE = 1 << 16  # code points beyond have more than 16 bits
-FORMS: dict[str, Form] = {"nfc": "NFC", "nfkc": "NFKC"}
+FORMS: dict[str, Form] = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC"}
+# Accents and points of Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac, and the tatweel.
+MARKS = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711"
+    "\u0730-\u074a\u08d3-\u08e1\u08e3-\u08ff\u1ab0-\u1ac0\u1dc0-\u1df9\u1dfb-\u1dff\u20d0-\u20f0"
+    "\ufe20-\ufe2f]+"
+)
 
 
 def normalised(text: str, normalisation: str) -> str:
-    """Return the text in the normal form "nfc" or "nfkc", or unchanged for "none"."""
+    """Return the text in the normal form "nfc", "nfd" or "nfkc", or unchanged for "none"."""
     form = FORMS.get(normalisation)
     if form is None or text.isascii() or unicodedata.is_normalized(form, text):
         return text
@@ -30,6 +37,11 @@ def normalised(text: str, normalisation: str) -> str:
     # The odd places of the list have the newer characters, which stay unchanged.
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
     return "".join(pieces)
+
+
+def without_marks(text: str) -> str:
+    """Return the text in NFC, without accents and points; see MARKS."""
+    return text if text.isascii() else normalised(MARKS.sub("", normalised(text, "nfd")), "nfc")
 
 
 def lower_cased(text: str) -> str:

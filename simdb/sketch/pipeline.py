@@ -21,10 +21,10 @@ from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.features import NamedFeatures
 from simdb.resources import Resources
+from simdb.sketch.cleaning import as_options_say, cleaning_of
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
-from simdb.sketch.normalisation import normalised
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
 from simdb.sketch.weighing import Idf
@@ -47,17 +47,17 @@ class Step(Protocol):
 
 
 class Normalisation:
-    """The step that brings texts into a Unicode normal form."""
+    """The step that normalises texts as the kernel cannot, or before a tokeniser cuts them."""
 
     def __init__(self, options: TextSketch) -> None:
-        """Normalise to `options.normalisation`."""
-        self._normalisation = options.normalisation
+        """Normalise as `options` say."""
+        self._options = options
 
     def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
         """Return the normalised texts."""
         return [
-            normalised(
-                decoded(text, "utf-8", position=position, replace=replace), self._normalisation
+            as_options_say(
+                decoded(text, "utf-8", position=position, replace=replace), self._options
             )
             for position, text in enumerate(texts, start)
         ]
@@ -159,15 +159,26 @@ class Pipeline:
         elif options.unit == "moz":
             return room.naming.name_windows(code_points(cut_up, 0, errors), options.shingle)
         else:
-            tokens = cut(code_points(cut_up, 0, errors), options.cutting, options.lowercase)
+            tokens = cut(
+                code_points(self._cleaned(cut_up, errors), 0, errors),
+                options.cutting,
+                options.lowercase,
+            )
         return room.naming.name_features(tokens, options, self._vocabulary)
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
         """Return the arguments that every kernel function for this kind takes."""
-        settings = self._text_settings()
-        if kind == "tokens":
-            del settings["unit"], settings["lowercase"]
+        settings = self._feature_settings() if kind == "tokens" else self._text_settings()
         return settings | {"replace": replace, "start": start}
+
+    def _feature_settings(self) -> dict[str, Any]:
+        """Return the arguments by which the kernel makes features of tokens."""
+        options = self._options
+        return {
+            "shingle": options.shingle,
+            "seed": options.seed,
+            "vocabulary": self._vocabulary,
+        }
 
     def _text_settings(self) -> dict[str, Any]:
         """Return the arguments by which the kernel makes features of a text."""
@@ -175,10 +186,17 @@ class Pipeline:
         return {
             "unit": options.cutting,
             "lowercase": options.lowercase,
-            "shingle": options.shingle,
-            "seed": options.seed,
-            "vocabulary": self._vocabulary,
+            **self._feature_settings(),
+            **cleaning_of(options),
         }
+
+    def _cleaned(self, text: Any, errors: str) -> Any:
+        """Return a text as the kernel cuts it."""
+        cleaning = cleaning_of(self._options)
+        if not cleaning:
+            return text
+        text = decoded(text, "utf-8", position=0, replace=errors == "replace")
+        return kernel.cleaned(text, lowercase=self._options.lowercase, **cleaning)
 
     @property
     def idf(self) -> Idf | None:
@@ -203,7 +221,7 @@ class Pipeline:
         steps: list[Step] = []
         if options.markup == "html":
             steps.append(Markup(options))
-        if options.normalisation != "none":
+        if options.is_normalised_in_python:
             steps.append(Normalisation(options))
         if options.tokeniser:
             steps.append(Tokeniser(options.tokeniser, self._allowed, lowercase=options.lowercase))

@@ -31,8 +31,10 @@ FREQUENCIES = {
 }  # fmt: skip
 
 # Every set that is not called spaceless cuts words as the first versions did.
-simhash = partial(simdb.Simhash, by_character="cjk")
-minhash = partial(simdb.Minhash, by_character="cjk")
+as_first = {"by_character": "cjk", "normalisation": "none", "clean": False}
+simhash = partial(simdb.Simhash, **as_first)
+minhash = partial(simdb.Minhash, **as_first)
+spaceless = partial(simdb.Simhash, normalisation="none", clean=False)
 
 
 def idf_table(sketch):
@@ -162,10 +164,16 @@ SETS = {
             permutations=64,
         ),
     ),
-    "spaceless words 1": (same, simdb.Simhash(weighting="tf", shingle=1)),
-    "spaceless words 3": (same, simdb.Simhash()),
-    "spaceless words 2, stop words": (same, simdb.Simhash(shingle=2, stop_words=STOP_WORDS)),
-    "minhash, spaceless words": (same, simdb.Minhash()),
+    "spaceless words 1": (same, spaceless(weighting="tf", shingle=1)),
+    "spaceless words 3": (same, spaceless()),
+    "spaceless words 2, stop words": (same, spaceless(shingle=2, stop_words=STOP_WORDS)),
+    "minhash, spaceless words": (same, simdb.Minhash(normalisation="none", clean=False)),
+    "cleaned words 3": (same, simdb.Simhash()),
+    "cleaned words 1": (same, simdb.Simhash(weighting="tf", shingle=1)),
+    "cleaned words 2, case kept": (same, simdb.Simhash(shingle=2, lowercase=False)),
+    "lenient words 2": (same, simdb.Simhash(shingle=2, normalisation="lenient")),
+    "minhash, cleaned characters 5": (same, simdb.Minhash(unit="characters", shingle=5)),
+    "minhash, Turkic words": (same, simdb.Minhash(turkic_case=True)),
 }
 
 

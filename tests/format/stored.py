@@ -24,7 +24,7 @@ from simdb.storage.codec import FORMAT_VERSION
 HERE = Path(__file__).parent
 OPTIONS = simdb.Options(
     sketch=simdb.Simhash(
-        shingle=2, dimensions=64, seed=7, normalisation="nfkc", by_character="cjk"
+        shingle=2, dimensions=64, seed=7, normalisation="nfkc", clean=False, by_character="cjk"
     ),
     blocks=5,
     leading=2,
@@ -51,6 +51,7 @@ STORED = {
             stored_bits=8,
             seed=7,
             normalisation="nfkc",
+            clean=False,
             by_character="cjk",
         ),
         similarity=0.7,

@@ -17,7 +17,10 @@ from simdb.storage.files.shards_file import VERSION
 HERE = Path(__file__).parent
 SHARDS = 2
 OPTIONS = simdb.Options(
-    sketch=simdb.Simhash(shingle=2, dimensions=64, seed=7), blocks=4, leading=1, polytopes=1
+    sketch=simdb.Simhash(shingle=2, dimensions=64, seed=7, normalisation="none", clean=False),
+    blocks=4,
+    leading=1,
+    polytopes=1,
 )
 TEXTS = [
     "The quick brown fox jumps over the lazy dog",

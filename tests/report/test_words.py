@@ -19,7 +19,10 @@ def test_a_size_has_a_unit_that_suits_it(count, shown):
 def test_the_default_options_are_said_in_sentences():
     text = " ".join(options_in_words(simdb.Options(polytopes=4)))
 
-    assert text.startswith("Texts are cut into words, letters become lower case; each 3 in a row")
+    assert text.startswith(
+        "Characters are normalised (NFC), what is not seen is dropped, texts are"
+    )
+    assert "cut into words, letters become lower case; each 3 in a row" in text
     assert "128 weights of 4 bits each" in text
     assert "similarity of 0.889 or more, ready fingerprints with up to 3 differing bits" in text
     assert "By default, documents with weights match" in text
@@ -31,6 +34,7 @@ def test_the_default_options_are_said_in_sentences():
     [
         (simdb.Simhash(markup="html"), "The visible text of an HTML page is taken"),
         (simdb.Simhash(normalisation="nfkc"), "normalised (NFKC)"),
+        (simdb.Simhash(marks="drop"), "accents and points are dropped"),
         (simdb.Simhash(unit="characters", shingle=5), "texts are cut into characters"),
         (simdb.Simhash(shingle=1), "each of them is a feature"),
         (simdb.Simhash(tokeniser="a.b:c"), "cut by the tokeniser a.b:c"),

@@ -83,7 +83,7 @@ def test_a_tone_mark_makes_another_text():
 def test_spaces_between_words_change_nothing():
     apart = [THAI[:3], THAI[3:]]
 
-    for space in (" ", "\u200b", "\n", ", "):
+    for space in (" ", "\n", ", "):
         assert same(space.join(apart), THAI)
         assert not same(space.join(apart), THAI, **CJK)
 
@@ -91,7 +91,7 @@ def test_spaces_between_words_change_nothing():
 def test_numbers_and_words_of_other_scripts_stay_whole():
     text = f"{THAI[0]}\u0e51\u0e52\u0e53Python3{THAI[1]}2024e\u0301"
 
-    assert same(text, [THAI[0], "\u0e51\u0e52\u0e53python3", THAI[1], "2024e\u0301"], shingle=2)
+    assert same(text, [THAI[0], "\u0e51\u0e52\u0e53python3", THAI[1], "2024\xe9"], shingle=2)
 
 
 def test_a_mark_of_no_script_is_a_word_after_such_a_letter():
@@ -100,7 +100,8 @@ def test_a_mark_of_no_script_is_a_word_after_such_a_letter():
 
 @pytest.mark.parametrize("unit", ["characters", "whitespace", "moz"])
 def test_other_units_have_no_such_option(unit):
-    settings = {"moz": {"weighting": "tf", "dimensions": 64, "lowercase": False}}.get(unit, {})
+    moz = {"weighting": "tf", "dimensions": 64, "lowercase": False, "clean": False}
+    settings = moz if unit == "moz" else {}
     usual, cjk = (
         simdb.Simhash(unit=unit, by_character=name, **settings) for name in ("spaceless", "cjk")
     )

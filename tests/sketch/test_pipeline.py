@@ -175,8 +175,11 @@ def test_a_stop_word_that_is_no_text_is_refused():
     [
         ({}, ()),
         ({"stop_words": "english", "weighting": "binary", "unit": "whitespace"}, ()),
-        ({"stemming": "english", "normalisation": "nfc"}, ("normalisation", "stemming")),
-        ({"markup": "html", "tokeniser": "a:b"}, ("markup", "tokeniser")),
+        ({"stemming": "english", "normalisation": "nfkc"}, ("normalisation", "stemming")),
+        ({"normalisation": "nfc", "clean": False}, ("normalisation",)),
+        ({"marks": "drop"}, ("normalisation",)),
+        ({"markup": "html", "tokeniser": "a:b"}, ("markup", "normalisation", "tokeniser")),
+        ({"tokeniser": "a:b", "normalisation": "none", "clean": False}, ("tokeniser",)),
     ],
     ids=str,
 )
@@ -188,7 +191,7 @@ def test_a_plan_says_in_words_what_runs_in_python(open_database, tmp_path):
     plain = open_database(tmp_path / "plain").plan()
     stemmed = open_database(
         tmp_path / "stemmed",
-        options=simdb.Options(sketch=simdb.Simhash(stemming="english", normalisation="nfc")),
+        options=simdb.Options(sketch=simdb.Simhash(stemming="english", normalisation="nfkc")),
     ).plan()
 
     assert plain.sketching == "texts become fingerprints in the kernel"

@@ -65,7 +65,14 @@ class SketchOptions:
         ),
     ] = None
     normalisation: Annotated[
-        str | None, _flag("Unicode normalisation: none, nfc or nfkc; none if not given.")
+        str | None,
+        _flag(
+            "The Unicode form of texts: none, nfc, nfkc (full width becomes usual, too) or lenient"
+            " (nfkc, marks dropped); nfc if not given."
+        ),
+    ] = None
+    marks: Annotated[
+        str | None, _flag("Whether to keep or drop accents and points; keep if not given.")
     ] = None
     unit: Annotated[
         str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
@@ -82,6 +89,16 @@ class SketchOptions:
     ] = None
     lowercase: Annotated[
         bool | None, _flag("Whether to ignore the case of letters; yes if not given.")
+    ] = None
+    clean: Annotated[
+        bool | None,
+        _flag(
+            "Whether to drop characters that are not seen and join words cut at line ends; yes if"
+            " not given."
+        ),
+    ] = None
+    turkic_case: Annotated[
+        bool | None, _flag("Whether I is the capital of the dotless i; no if not given.")
     ] = None
     stop_words: Annotated[
         str | None, _flag("Words to leave out: a language, or @FILE with one word on each line.")

@@ -1,0 +1,29 @@
+"""Cleaning: what the options say of characters, for the kernel and for what Python does itself."""
+
+from typing import Any
+
+from simdb import kernel
+from simdb.sketch.normalisation import normalised, without_marks
+from simdb.text_sketch import DROP, NFC, NONE, TextSketch
+
+
+def cleaning_of(options: TextSketch) -> dict[str, Any]:
+    """Return the arguments by which the kernel cleans texts; empty if it takes them as they are."""
+    if not options.clean:
+        return {}
+    compose = str if options.normalisation == NONE else composed
+    return {"compose": compose, "turkic": options.turkic_case}
+
+
+def as_options_say(text: str, options: TextSketch) -> str:
+    """Return a text normalised, without marks if the options say so, and cleaned."""
+    text = normalised(text, options.normalisation)
+    if options.marks == DROP:
+        text = without_marks(text)
+    cleaning = cleaning_of(options)
+    return kernel.cleaned(text, lowercase=options.lowercase, **cleaning) if cleaning else text
+
+
+def composed(text: str) -> str:
+    """Return the text in NFC."""
+    return normalised(text, NFC)

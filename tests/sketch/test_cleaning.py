@@ -1,0 +1,269 @@
+"""Cleaning: texts that look equal are equal, and the kernel cleans as Unicode's own data say."""
+
+import random
+import re
+import unicodedata
+
+import pytest
+
+import simdb
+from simdb import kernel
+from simdb.sketch.cleaning import composed
+from simdb.sketch.normalisation import lower_cased
+from simdb_ext import _sketch
+
+# Derived property Default_Ignorable_Code_Point, DerivedCoreProperties.txt.
+UNSEEN = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+GERMAN = (
+    "Der Stra\xdfenbahnfahrer f\xe4hrt heute wieder durch die gro\xdfe Stadt und gr\xfc\xdft "
+    "alle Leute"
+)
+GREEK = (
+    "\u039f \u039f\u03b4\u03c5\u03c3\u03c3\u03ad\u03b1\u03c2 "
+    "\u03b3\u03cd\u03c1\u03b9\u03c3\u03b5 \u03c3\u03c4\u03b7\u03bd "
+    "\u0399\u03b8\u03ac\u03ba\u03b7 \u03cd\u03c3\u03c4\u03b5\u03c1\u03b1 \u03b1\u03c0\u03cc "
+    "\u03c0\u03bf\u03bb\u03bb\u03bf\u03cd\u03c2 \u03ba\u03cc\u03c0\u03bf\u03c5\u03c2 "
+    "\u03ba\u03b1\u03b9 \u03c7\u03c1\u03cc\u03bd\u03bf\u03c5\u03c2"
+)
+TURKISH = (
+    "Isparta \u0131l\u0131ca k\u0131y\u0131s\u0131nda \u0130zmirli "
+    "\xe7\u0131\u011f\u0131rtkan y\u0131\u011f\u0131n y\u0131\u011f\u0131n f\u0131nd\u0131k "
+    "ay\u0131klad\u0131"
+)
+VIETNAMESE = (
+    "T\u1ea5t c\u1ea3 m\u1ecdi ng\u01b0\u1eddi sinh ra \u0111\u1ec1u \u0111\u01b0\u1ee3c "
+    "t\u1ef1 do v\xe0 b\xecnh \u0111\u1eb3ng v\u1ec1 nh\xe2n ph\u1ea9m v\xe0 quy\u1ec1n "
+    "l\u1ee3i"
+)
+KOREAN = (
+    "\ubaa8\ub4e0 \uc778\uac04\uc740 \ud0dc\uc5b4\ub0a0 \ub54c\ubd80\ud130 "
+    "\uc790\uc720\ub85c\uc6b0\uba70 \uadf8 \uc874\uc5c4\uacfc \uad8c\ub9ac\uc5d0 "
+    "\uc788\uc5b4 \ub3d9\ub4f1\ud558\ub2e4"
+)
+PERSIAN = (
+    "\u06a9\u062a\u0627\u0628\u200c\u0647\u0627\u06cc \u062a\u0627\u0632\u0647 \u0631\u0627 "
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0646\u0645 \u0648 \u0628\u0647 "
+    "\u06a9\u062a\u0627\u0628\u200c\u062e\u0627\u0646\u0647 "
+    "\u0645\u06cc\u200c\u0631\u0648\u0645"
+)
+ARABIC = (
+    "\u0643\u064f\u0644\u064f\u0651 \u0627\u0644\u0646\u064e\u0651\u0627\u0633\u0650 "
+    "\u064a\u064f\u0648\u0644\u064e\u062f\u064f\u0648\u0646\u064e "
+    "\u0623\u064e\u062d\u0652\u0631\u064e\u0627\u0631\u064b\u0627 "
+    "\u0645\u064f\u062a\u064e\u0633\u064e\u0627\u0648\u0650\u064a\u0646\u064e "
+    "\u0641\u0650\u064a \u0627\u0644\u0643\u064e\u0631\u064e\u0627\u0645\u064e\u0629\u0650 "
+    "\u0648\u064e\u0627\u0644\u062d\u064f\u0642\u064f\u0648\u0642\u0650"
+)
+HEBREW = (
+    "\u05db\u05b8\u05bc\u05dc \u05d1\u05b0\u05bc\u05e0\u05b5\u05d9 "
+    "\u05d4\u05b8\u05d0\u05b8\u05d3\u05b8\u05dd "
+    "\u05e0\u05d5\u05b9\u05dc\u05b0\u05d3\u05d5\u05bc \u05d1\u05b0\u05bc\u05e0\u05b5\u05d9 "
+    "\u05d7\u05d5\u05b9\u05e8\u05b4\u05d9\u05df "
+    "\u05d5\u05b0\u05e9\u05b8\u05c1\u05d5\u05b4\u05d9\u05dd "
+    "\u05d1\u05b0\u05bc\u05e2\u05b6\u05e8\u05b0\u05db\u05b8\u05bc\u05dd"
+)
+ENGLISH = "All human beings are born free and equal in dignity and rights, with reason"
+
+
+def cleaned(text, *, lowercase=True, turkic=False):
+    return kernel.cleaned(text, lowercase=lowercase, compose=composed, turkic=turkic)
+
+
+def fingerprint(text, **options):
+    return simdb.fingerprint(text, simdb.Simhash(**options)).bits
+
+
+def without_marks(text):
+    """Return the text without its non-spacing marks, and without the tatweel."""
+    apart = unicodedata.normalize("NFD", text)
+    return "".join(each for each in apart if unicodedata.category(each) != "Mn" != each != "\u0640")
+
+
+def capitals_of_turkish():
+    return TURKISH.replace("i", "\u0130").replace("\u0131", "I").upper()
+
+
+@pytest.mark.parametrize(
+    ("text", "copy"),
+    [
+        (GERMAN, GERMAN.replace("fahrer", "fah\xadrer").replace("wieder", "wie\xadder")),
+        (ENGLISH, ENGLISH.replace("human", "hu\u200bman").replace("rights", "rig\u2060hts")),
+        (ENGLISH, ENGLISH.replace("dignity", "dig-\nnity").replace("reason", "rea-\r\n    son")),
+        (GERMAN, GERMAN.upper()),
+        (GERMAN.replace("\xdf", "ss"), GERMAN.replace("\xdf", "\u1e9e")),
+        (GREEK, GREEK.upper()),
+        (GREEK, unicodedata.normalize("NFD", GREEK)),
+        (VIETNAMESE, unicodedata.normalize("NFD", VIETNAMESE)),
+        (KOREAN, unicodedata.normalize("NFD", KOREAN)),
+        (PERSIAN, PERSIAN.replace("\u200c", "")),
+        ("office of first difficulty floors", "o\ufb03ce of \ufb01rst di\ufb03culty \ufb02oors"),
+        ("\u0130stanbul is a city", "i\u0307stanbul is a city"),
+    ],
+    ids=str,
+)
+def test_what_looks_equal_is_equal_by_default(text, copy):
+    raw = {"clean": False, "normalisation": "none"}
+
+    for form in (str, str.encode):
+        assert fingerprint(form(copy)) == fingerprint(text)
+    assert fingerprint(copy, **raw) != fingerprint(text, **raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "copy"),
+    [
+        ("the Bundes-\nTag of all", "the BundesTag of all"),
+        ("they are free -\nand equal", "they are freeand equal"),
+        ("from 1939-\nto the end", "from 1939to the end"),
+        (TURKISH, capitals_of_turkish()),
+        (ARABIC, without_marks(ARABIC)),
+    ],
+    ids=["a capital follows", "a dash", "a number", "Turkish", "points"],
+)
+def test_what_looks_different_stays_different(text, copy):
+    assert fingerprint(copy, shingle=1) != fingerprint(text, shingle=1)
+
+
+@pytest.mark.parametrize("text", [ARABIC, HEBREW, VIETNAMESE, GREEK], ids=["ar", "he", "vi", "el"])
+@pytest.mark.parametrize("options", [{"marks": "drop"}, {"normalisation": "lenient"}], ids=str)
+def test_points_and_accents_are_left_out_on_demand(text, options):
+    bare = unicodedata.normalize("NFC", without_marks(text))
+
+    assert fingerprint(text, **options) == fingerprint(bare)
+    assert fingerprint(bare.replace(bare[3], bare[3] + "\u0640"), **options) == fingerprint(bare)
+
+
+def test_capitals_of_turkish_are_folded_on_demand():
+    assert fingerprint(capitals_of_turkish(), turkic_case=True) == fingerprint(
+        TURKISH, turkic_case=True
+    )
+
+
+def test_lenient_takes_all():
+    wide = "".join(chr(ord(each) + 0xFEE0) if "!" <= each <= "~" else each for each in ENGLISH)
+    sketch = simdb.Simhash(normalisation="lenient")
+
+    assert sketch == simdb.Simhash(normalisation="nfkc", marks="drop")
+    assert simdb.fingerprint(wide, sketch).bits == fingerprint(ENGLISH)
+
+
+def test_marks_that_are_vowels_stay():
+    assert fingerprint(
+        "\u0915\u093f\u0924\u093e\u092c \u0915\u0941\u091b \u0914\u0930", marks="drop"
+    ) == fingerprint("\u0915\u093f\u0924\u093e\u092c \u0915\u0941\u091b \u0914\u0930")
+    assert fingerprint(
+        "\u0e01\u0e34\u0e19\u0e02\u0e49\u0e32\u0e27\u0e17\u0e35\u0e48\u0e1a\u0e49\u0e32\u0e19",
+        marks="drop",
+    ) == fingerprint(
+        "\u0e01\u0e34\u0e19\u0e02\u0e49\u0e32\u0e27\u0e17\u0e35\u0e48\u0e1a\u0e49\u0e32\u0e19"
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"turkic_case": True, "clean": False}, {"turkic_case": True, "lowercase": False}],
+    ids=str,
+)
+def test_turkic_case_needs_folding(options):
+    with pytest.raises(simdb.OptionError, match="clean=True and lowercase=True"):
+        simdb.Simhash(**options)
+
+
+def drawn_text(draw):
+    """Return a text in which everything that cleaning knows is often side by side."""
+    pool = (
+        "aZ9_-", "-\n", "-\r\n  ", "\xad\n", " \t\n", "\xdf\u1e9e\u03c2\u03a3\u017f\xb5",
+        "iI\u0130\u0131", "\u0307\u0301\u0323\u0327", "\xad\u200b\u200d\ufe0f\ufeff",
+        "\u2010\u2013\u2019\u201c\u2026", "\ufb01\u0390\u1fb3",
+        "\u3042\u3099\uac00\u1161\u11a8", "\u05d0\u05bc\u05b7\u0627\u0651\u064e",
+        "\U0001f468\U000e0041", "ab" * 40, "-" * 3, "\xe9" * 33,
+    )  # fmt: skip
+    return "".join(draw.choice(draw.choice(pool)) for _ in range(draw.choice((3, 40, 400))))
+
+
+def is_letter(character):
+    """Return whether words have the character, which is no digit and no word by itself."""
+    kind = unicodedata.category(character)
+    is_cjk = "\u3040" <= character <= "\u30ff" or "\uac00" <= character <= "\ud7af"
+    return (kind[0] in "LMN" or kind == "Pc") and not is_cjk and not "0" <= character <= "9"
+
+
+def cleaned_by_rules(text, *, lowercase, turkic):
+    """Clean a text rule by rule, one after the other."""
+    text = unicodedata.normalize("NFC", text)
+    is_lower = {lower for each in map(chr, range(0x3000)) if (lower := lower_cased(each)) != each}
+    out, at = [], 0
+    while at < len(text):
+        before = text[at - 1] if at else ""
+        line_end = re.compile(r"[-\xad](\r\n|\n|\r)[ \t]*").match(text, at)
+        if line_end and before and is_letter(before) and text[line_end.end() :][:1] in is_lower:
+            at = line_end.end()
+            continue
+        each = text[at]
+        at += 1
+        if UNSEEN.match(each):
+            continue
+        if lowercase and turkic and each == "I":
+            each = "\u0131"
+        elif lowercase and each == "\u0307" and before and before in "iI\u0130":
+            continue
+        elif lowercase and each != "\u0130":
+            several = unicodedata.normalize("NFC", each.upper())
+            folded = lower_cased(several if len(each.upper()) > 1 else each.casefold())
+            each = folded if folded != lower_cased(each) else each
+        out.append(each)
+    return "".join(out)
+
+
+@pytest.mark.parametrize("variant", _sketch.variants())
+@pytest.mark.parametrize("seed", range(4))
+def test_the_kernel_cleans_by_the_rules(variant, seed):
+    draw, before = random.Random(seed), _sketch.select(variant)
+    try:
+        for _ in range(150):
+            text, rules = drawn_text(draw), {"lowercase": draw.random() < 0.8}
+            rules["turkic"] = rules["lowercase"] and draw.random() < 0.3
+            assert cleaned(text, **rules) == cleaned_by_rules(text, **rules), ascii(text)
+    finally:
+        _sketch.select(before)
+
+
+def test_texts_in_nfc_are_not_composed_and_all_others_are():
+    draw, asked = random.Random(5), []
+    for _ in range(300):
+        text = drawn_text(draw)
+        kernel.cleaned(text, lowercase=True, compose=lambda each: asked.append(each) or each)
+        was_asked = asked.pop() == text if asked else False
+        # The quick check may ask in vain, but never leaves out a text.
+        assert was_asked or unicodedata.is_normalized("NFC", text)
+    kernel.cleaned(VIETNAMESE + GERMAN + KOREAN, lowercase=True, compose=asked.append)
+    assert not asked
+
+
+def test_every_way_to_a_sketch_cleans(open_database, tmp_path):
+    texts = [GERMAN, GERMAN.upper(), PERSIAN, VIETNAMESE, ENGLISH.replace("human", "hu\xadman")]
+    copies = [unicodedata.normalize("NFD", each.replace("\u200c", "")) for each in texts]
+    for kind in (simdb.Simhash(), simdb.Minhash(permutations=16)):
+        database = open_database(tmp_path / type(kind).__name__, options=simdb.Options(sketch=kind))
+        database.insert_many(range(len(texts)), texts)
+
+        alone = [database.query(each)[0] for each in copies]
+        together = [next(iter(each)) for each in database.query_many(copies)]
+
+        assert alone == together
+        assert {each.similarity for each in alone} == {1}
+
+
+def test_features_are_named_as_they_are_cut(open_database):
+    database = open_database()
+
+    explanation = database.explain(
+        document=GERMAN, other_document=GERMAN.upper().replace("HEUTE", "HEU\xadTE")
+    )
+
+    assert not explanation.features
+    assert explanation.shared_count > 0
