@@ -230,9 +230,15 @@ static void check_text(const struct sketch_operations *scalar,
                     (size_t)other->words(ascii, (int64_t)length, lowercase, found.copy,
                                          found.starts, found.stops), "words", other->name);
     compare_tokens(&expected, &found, count, "words", other->name);
+    for (int i = 0; i < 3; i++) {
+        struct clean_settings settings = {SKETCH_CLEANED, lowercase};
+        struct sketch_text text = {content[i], (int64_t)length, 1 << i, 0, 0};
+        compare_numbers((size_t)scalar->clean(&text, settings),
+                        (size_t)other->clean(&text, settings), "clean", other->name);
+    }
     for (int i = 0; i < 3; i++)
         for (int alone = 0; alone < 2; alone++) {
-            struct sketch_text text = {content[i], (int64_t)length, 1 << i, 0};
+            struct sketch_text text = {content[i], (int64_t)length, 1 << i, 0, 0};
             struct sketch_tokens tokens = {expected.copy, expected.starts, expected.stops};
             struct sketch_tokens others = {found.copy, found.starts, found.stops};
             int64_t start = (int64_t)below(length + 1), open, opened;
@@ -311,6 +317,7 @@ int main(int count, char **arguments)
 
     places_begin();
     unicode_unfold();
+    clean_unfold();
     printf("search: %s", search_variant(0)->name);
     for (index = 1; search_variant(index) != NULL; index++) {
         state = seed * 0x9E3779B97F4A7C15u | 1;

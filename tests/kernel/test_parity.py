@@ -15,6 +15,7 @@ SOURCES = (
     KERNEL / "search" / "kernel.c",
     KERNEL / "search" / "polytope.c",
     KERNEL / "sketch" / "variants.c",
+    KERNEL / "sketch" / "text" / "clean.c",
     KERNEL / "sketch" / "text" / "places.c",
     KERNEL / "sketch" / "text" / "unicode.c",
 )
