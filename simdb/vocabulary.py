@@ -14,8 +14,10 @@ READING: dict[str, tuple[str, ...]] = {
     "query_many": (
         "documents", "ids", *CRITERION, "limit", "match", "where", "accept", "errors", "threads",
     ),
-    "nearest": ("document", "k", "id", "recall", "where", "errors"),
-    "nearest_many": ("documents", "k", "ids", "recall", "where", "errors", "threads"),
+    "nearest": ("document", "k", "id", "recall", "where", "vectors", "texts", "errors"),
+    "nearest_many": (
+        "documents", "k", "ids", "recall", "where", "vectors", "texts", "errors", "threads",
+    ),
     "draw_ids": ("count", "seed", "weighted"),
     "explain": ("id", "other_id", "document", "other_document", *CRITERION, "errors"),
     "plan": ("n", *CRITERION, "pairs"),

@@ -102,7 +102,7 @@ FOLDERS = {
         "search.methods.register",
         "search.question", "search.where", "search.lookup", "search.accepting", "search.sweep",
         "search.pairs", "search.chunks", "search.many", "search.one", "search.nearest_where",
-        "search.nearest",
+        "search.nearest", "search.reranking",
         "search.planning",
         "clusters.labels", "clusters.equal", "clusters.order", "clusters.star", "clusters.find",
         "clusters.links", "clusters.split", "clusters.maintain", "clusters.check",

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.judge import Judge, Texts
     from simdb.engine.search.many import Room
     from simdb.engine.search.pairs import Pairs
+    from simdb.engine.search.reranking import Vectors
     from simdb.engine.search.where import Where
     from simdb.reports import Explanation
 
@@ -219,6 +220,8 @@ class Reading(Protocol[IdT]):
         id: IdT | None = None,
         recall: float | None = None,
         where: "Where | None" = None,
+        vectors: "Vectors[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
     ) -> list[Match[IdT]]:
         """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
@@ -235,6 +238,12 @@ class Reading(Protocol[IdT]):
         `where(metadata)`: find the nearest of the documents that satisfy it, see `query`.  It is
         asked about the nearest documents first, so it takes long only if few satisfy it.
 
+        `vectors`: the vectors of stored documents, a mapping from id to vector or a function that
+        takes a list of ids and returns their vectors, None for an unknown one.  20 times `k`
+        documents are then found by estimate, and those with the greatest exact cosine are returned
+        with it; the document must be a vector, too.  `texts`: texts in the same way, by the exact
+        similarity of all their features, see `find_all`.
+
         Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
         document without features.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid `k` or `recall`,
@@ -242,6 +251,14 @@ class Reading(Protocol[IdT]):
         """
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
         check_optional(where)
+        if vectors is not None or texts is not None:
+            if (document is None) == (id is None):
+                raise InputError("nearest needs either a document or the id= of a stored document")
+            documents, ids = ([document], None) if id is None else (None, [id])
+            return self.nearest_many(
+                documents, k, ids=ids, recall=recall, where=where, vectors=vectors, texts=texts,
+                errors=errors, threads=1,
+            )[0]  # fmt: skip
         with self._state() as state:
             return searches.nearest.find(self._store, state, document, id, wanted, errors, where)
 
@@ -253,6 +270,8 @@ class Reading(Protocol[IdT]):
         ids: Iterable[IdT] | None = None,
         recall: float | None = None,
         where: "Where | None" = None,
+        vectors: "Vectors[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -267,17 +286,23 @@ class Reading(Protocol[IdT]):
         check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
+        ranking = searches.reranking.reranking(self._store.exact_similarity, vectors, texts)
+        listed = None if ids is None else states.incoming.as_list(ids, "ids")
+        if ranking is not None:
+            documents = searches.reranking.as_queries(documents)
+            wanted = ranking.widened(wanted)
         with self._state() as state:
             state.threads = count
-            if ids is not None:
-                ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
+            if listed is not None:
+                ordinals = known_ordinals(state, listed)
                 rows = searches.nearest.of_stored(self._store, state, ordinals, wanted, where)
             else:
                 slices = states.incoming.sketch_slices(
                     self._store.sketcher, documents, None, None, errors=errors, threads=count
                 )
                 rows = searches.nearest.of_slices(self._store, state, slices, wanted, where)
-            return lookup.as_matches(state, rows)
+            found = lookup.as_matches(state, rows)
+        return found if ranking is None else ranking.best(found, documents, listed, k)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.

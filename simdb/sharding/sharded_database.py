@@ -34,6 +34,8 @@ from simdb.values import Sketches, object_array
 if TYPE_CHECKING:
     from simdb.document_like import DocumentLike
     from simdb.engine.search.accepting import Accept, AcceptMany
+    from simdb.engine.search.judge import Texts
+    from simdb.engine.search.reranking import Vectors
     from simdb.engine.search.where import Where
 
 
@@ -194,6 +196,8 @@ class ShardedDatabase(Generic[IdT]):
         id: IdT | None = None,
         recall: float | None = None,
         where: "Where | None" = None,
+        vectors: "Vectors[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = 1,
     ) -> list[Match[IdT]]:
@@ -201,16 +205,13 @@ class ShardedDatabase(Generic[IdT]):
 
         See `Database.nearest`; `threads`: see `query`.
         """
-        wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
-        check_optional(where)
         if (document is None) == (id is None):
             raise InputError("nearest needs either a document or the id= of a stored document")
         documents, ids = ([document], None) if id is None else (None, [id])
-        slices, own = self._queries(documents, ids, None, errors, 1)
-        (sketches,) = slices
-        return searching.nearest(
-            self._shards, sketches, wanted, where=where, left_out=own, threads=count
-        )[0]
+        return self.nearest_many(
+            documents, k, ids=ids, recall=recall, where=where, vectors=vectors, texts=texts,
+            errors=errors, threads=threads,
+        )[0]  # fmt: skip
 
     def nearest_many(
         self,
@@ -220,6 +221,8 @@ class ShardedDatabase(Generic[IdT]):
         ids: Iterable[IdT] | None = None,
         recall: float | None = None,
         where: "Where | None" = None,
+        vectors: "Vectors[IdT] | None" = None,
+        texts: "Texts[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches[IdT]:
@@ -228,11 +231,18 @@ class ShardedDatabase(Generic[IdT]):
         check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
-        slices, own = self._queries(documents, ids, None, errors, count)
+        exact = self._shards.sample.store.exact_similarity
+        ranking = searches.reranking.reranking(exact, vectors, texts)
+        if ranking is not None:
+            documents = searches.reranking.as_queries(documents)
+            wanted = ranking.widened(wanted)
+        listed = None if ids is None else states.incoming.as_list(ids, "ids")
+        slices, own = self._queries(documents, listed, None, errors, count)
         (sketches,) = slices
-        return searching.nearest(
+        found = searching.nearest(
             self._shards, sketches, wanted, where=where, left_out=own, threads=count
         )
+        return found if ranking is None else ranking.best(found, documents, listed, k)
 
     def get(self, id: IdT, default: Any = None) -> Any:
         """Return the stored document `id`, or `default` if no document has this id."""

@@ -16,6 +16,7 @@ __all__ = [
     "nearest_where",
     "pairs",
     "planning",
+    "reranking",
 ]
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         nearest_where,
         pairs,
         planning,
+        reranking,
     )
 else:
     __getattr__ = cold.modules(__name__, __all__)

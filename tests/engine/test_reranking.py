@@ -1,0 +1,150 @@
+"""The nearest, by vectors or texts of the caller: the best of many candidates, exactly measured."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.search import reranking
+
+DIMENSIONS, COUNT = 24, 400
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    """Make vectors in a few clouds, so that many are almost equally near."""
+    random = np.random.default_rng(7)
+    centres = random.normal(size=(6, DIMENSIONS))
+    return (centres[np.arange(COUNT) % 6] + random.normal(size=(COUNT, DIMENSIONS)) / 2).astype(
+        "f4"
+    )
+
+
+@pytest.fixture
+def database(open_database, vectors):
+    options = simdb.Options(sketch=simdb.Simhash(vector_length=DIMENSIONS))
+    database = open_database(options=options)
+    database.insert_many([f"v{at}" for at in range(COUNT)], vectors)
+    return database
+
+
+def by_id(vectors, ids):
+    return np.array([vectors[int(id[1:])] for id in ids])
+
+
+def nearest(vectors, query, k, *, without=()):
+    """Return the ids and cosines of the nearest, by comparing with all."""
+    every = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = every @ (query / np.linalg.norm(query))
+    order = [at for at in np.argsort(-cosines, kind="stable") if at not in without][:k]
+    return [f"v{at}" for at in order], cosines[order]
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_all_candidates_measured_give_the_exact_nearest(database, vectors, k):
+    # 20 k documents are candidates: for k = 30 all of them are.
+    found = database.nearest_many(vectors[:40], k, vectors=lambda ids: by_id(vectors, ids))
+
+    for query, matches in zip(vectors[:40], found, strict=True):
+        ids, cosines = nearest(vectors, query, k)
+        got = [match.similarity for match in matches]
+        # The least of the true ones is reached by all but some: candidates are estimated.
+        assert np.mean(np.array(got) >= cosines[-1] - 1e-5) >= (1 if k == 30 else 0.9)
+        assert got == sorted(got, reverse=True)
+        if k == 30:
+            assert [match.id for match in matches] == ids
+
+
+def test_one_query_gives_what_many_give(database, vectors):
+    exact = {"vectors": lambda ids: by_id(vectors, ids)}
+    ids = ["v3", "v77"]
+
+    assert (
+        database.nearest(vectors[5], 7, **exact)
+        == database.nearest_many([vectors[5]], 7, **exact)[0]
+    )
+    assert [database.nearest(id=id, k=7, **exact) for id in ids] == list(
+        database.nearest_many(ids=ids, k=7, **exact)
+    )
+    assert "v3" not in {match.id for match in database.nearest(id="v3", k=7, **exact)}
+
+
+def test_candidates_are_measured_some_at_a_time(database, vectors, monkeypatch):
+    exact = {"vectors": lambda ids: by_id(vectors, ids)}
+    together = list(database.nearest_many(vectors[:9], 3, **exact))
+
+    monkeypatch.setattr(reranking, "MEASURED_TOGETHER", 100)
+
+    assert list(database.nearest_many(vectors[:9], 3, **exact)) == together
+
+
+def test_a_mapping_may_lack_vectors(database, vectors):
+    known = {f"v{at}": vectors[at] for at in range(0, COUNT, 2)}
+
+    found = database.nearest(vectors[8], 10, vectors=known)
+    estimates = {match.id: match.similarity for match in database.nearest(vectors[8], 200)}
+
+    assert len(found) == 10
+    for match in found:
+        if match.id in known:
+            cosine = nearest(by_id(vectors, [match.id]), vectors[8], 1)[1][0]
+            assert match.similarity == pytest.approx(cosine, abs=1e-5)
+        else:
+            assert match.similarity == estimates[match.id]
+
+
+def test_where_chooses_among_candidates(database, vectors):
+    with database.write() as transaction:
+        for at in range(COUNT):
+            transaction.update_metadata(f"v{at}", {"odd": at % 2 == 1})
+
+    found = database.nearest(
+        vectors[8], 5, vectors=lambda ids: by_id(vectors, ids), where=lambda each: each["odd"]
+    )
+
+    assert [int(match.id[1:]) % 2 for match in found] == [1] * 5
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=str)
+def test_texts_choose_by_their_exact_similarity(open_database, sketch):
+    words = [f"w{at}" for at in range(60)]
+    texts = {at: " ".join(words[at % 20 : at % 20 + 30 + at // 20]) for at in range(100)}
+    database = open_database(options=simdb.Options(sketch=sketch))
+    database.insert_many(list(texts), list(texts.values()))
+
+    found = database.nearest(texts[11], 5, texts=texts)
+
+    own = set(texts[11].split())
+    jaccards = sorted(
+        (len(own & set(text.split())) / len(own | set(text.split())) for text in texts.values()),
+        reverse=True,
+    )
+    assert [match.similarity for match in found] == pytest.approx(jaccards[:5])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"vectors": {}, "texts": {}}, "either vectors= or texts="),
+        ({"vectors": np.zeros((3, 4))}, "vectors must be a mapping from id"),
+        ({"vectors": lambda ids: [[1.0] * DIMENSIONS]}, "returned 1 values"),
+        ({"vectors": lambda ids: [[1.0] * 3] * len(ids)}, "as many in each vector"),
+    ],
+    ids=["both", "an array", "too few", "other dimensions"],
+)
+def test_what_cannot_be_measured_is_refused(database, vectors, given, message):
+    with pytest.raises(simdb.Error, match=message):
+        database.nearest(vectors[0], 3, **given)
+
+
+def test_shards_answer_like_one_database(database, vectors, tmp_path):
+    options = simdb.Options(sketch=simdb.Simhash(vector_length=DIMENSIONS))
+    exact = {"vectors": lambda ids: by_id(vectors, ids)}
+    batches = [([f"v{at}" for at in range(COUNT)], vectors)]
+    simdb.write_sharded(tmp_path / "shards", batches, 3, options=options)
+
+    with simdb.open_sharded(tmp_path / "shards") as shards:
+        many = shards.nearest_many(vectors[:9], 30, **exact)
+        one = shards.nearest(id="v4", k=30, **exact)
+
+    assert list(many) == list(database.nearest_many(vectors[:9], 30, **exact))
+    assert one == database.nearest(id="v4", k=30, **exact)
