@@ -2,8 +2,7 @@
 
 See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  A header names the largest coordinates of
 the rotated weights.  The search looks up, in all tables, every header that costs at most one
-threshold (`polytope_reach`).  Each run has a threshold of its own, so a collection can change: what
-was learnt from the documents of one run is used for that run only.
+threshold (`polytope_reach`).  Each run has a threshold of its own, by the width of its headers.
 """
 
 import math
@@ -13,7 +12,7 @@ from simdb.errors import OptionError
 from simdb.options import POLYTOPE
 from simdb.plan.chance import binomial_below, filter_distance
 from simdb.plan.paging import PAGE_ENTRIES, TABLE_PAGES
-from simdb.plan.polytope_reach import probe_count, thresholds, universal
+from simdb.plan.polytope_reach import probe_count, thresholds
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem
 from simdb.plans import Plan
@@ -103,7 +102,7 @@ def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
     plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
         delta_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
-        criterion.recall, seconds, _in_words(problem, found, sum(counts)),
+        criterion.recall, seconds, _in_words(problem, sum(counts)),
         header_bits=max((run.width for run in runs), default=0),
         bytes_per_document=population.bytes_of_polytopes(),
     )  # fmt: skip
@@ -115,26 +114,13 @@ def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
     return population.paging.charged(plan, pages=pages, measured=share * entries)
 
 
-def _in_words(problem: Problem[Population], found: Sequence[float], probes: float) -> str:
-    """Return in words what the plan does, and for how many documents its threshold is learnt."""
-    criterion, population = problem.criterion, problem.population
-    assert criterion.similarity is not None
-    runs, tables = population.polytope_runs, population.polytope_tables
-    share, _ = shares(criterion.similarity, criterion.recall)
-    learnt = sum(
-        run.count
-        for run, threshold in zip(runs, found, strict=True)
-        if threshold < universal(
-            criterion.similarity, share, width=run.width, tables=tables, either=population.is_swept
-        )
-    )  # fmt: skip
-    words = (
+def _in_words(problem: Problem[Population], probes: float) -> str:
+    """Return in words what the plan does."""
+    criterion, tables = problem.criterion, problem.population.polytope_tables
+    return (
         f"about {probes:.1f} headers of {tables} cross-polytope table(s) find {criterion.recall:g}"
-        f" of the documents at similarity {criterion.asked_similarity:g}"
+        f" of the documents at similarity {criterion.asked_similarity:g}, whatever they are"
     )
-    if learnt:
-        return f"{words} or more; learnt from {learnt:,} of {population.count:,} documents"
-    return f"{words}, whatever the documents are"
 
 
 def _hindrance(criterion: Criterion, population: Population) -> str:

@@ -29,8 +29,6 @@ class Criterion:
     `asked`: what the caller gave for `similarity`, if the kernel compares with another number; see
     `simdb/correction.py`.  `floor`: the similarity from which candidates are kept although tables
     are searched for `similarity`, because something else decides them; None for `similarity`.
-    `is_even`: the recall must hold for the matches of each similarity, also for those that are just
-    as similar as asked; nothing learnt from all matches together is used.
     `attempts`: for a probing method, how many headers are looked up in each table beside that of
     the query, whatever share of the matches this finds; None for as many as the recall needs.
     `header_bits`: the most bits of a header that such a method looks up; None for any.
@@ -45,7 +43,6 @@ class Criterion:
     rotations: int | None = None
     asked: float | None = None
     floor: float | None = None
-    is_even: bool = False
     attempts: int | None = None
     header_bits: int | None = None
 
@@ -87,15 +84,11 @@ class Population:
         """Return the same tables with `count` documents in one run.
 
         `directory_bits`, `polytope_bits`: the width of the directories of the two kinds of tables.
-        What was learnt in the largest run stays learnt.
         """
-        largest = max(self.polytope_runs, key=lambda run: run.count, default=None)
-        is_same = largest is not None and largest.width == polytope_bits
-        sample = largest.sample if largest is not None and is_same else None
-        run = PolytopeRun(count, polytope_bits, sample)
         return replace(
             self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
-            polytope_runs=(run,), paging=self.paging.grown(count / max(self.count, 1)),
+            polytope_runs=(PolytopeRun(count, polytope_bits),),
+            paging=self.paging.grown(count / max(self.count, 1)),
         )  # fmt: skip
 
     def with_glimpse(self, glimpse: Evidence | None) -> "Population":

@@ -63,8 +63,6 @@ def check_written_values(
     """Yield findings if values of runs are missing, or are not those that were written."""
     for name, problem in differences(contents.manifest.runs, source, table_names):
         yield Finding(name.decode(), problem, _remedy(name))
-    for run in contents.runs:
-        yield from _tried(layout.LEARNT, partial(run.sample, source))
     if contents.manifest.unfinished is not None:
         for name, key in written_keys(contents.manifest.unfinished, table_names):
             if source.find(name, key) is None:
@@ -122,7 +120,6 @@ def check_strays(
         expected.update(written_keys(contents.manifest.unfinished, table_names))
     for name in (
         *table_names,
-        *layout.learnt_names(table_names),
         layout.IDS,
         layout.DOCUMENTS,
         layout.VOLATILITY,
@@ -198,7 +195,7 @@ def _tried(name: bytes, fetch: Callable[[], Any]) -> Iterator[Finding]:
 
 def _remedy(name: bytes) -> str:
     """Return the advice for damage in a sub-database: tables can be built again."""
-    is_derived = name in (layout.IDS, layout.CLUSTERS, layout.LEARNT)
+    is_derived = name in (layout.IDS, layout.CLUSTERS)
     return REBUILD if is_derived or layout.is_table_name(name) else RESTORE
 
 

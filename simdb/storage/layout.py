@@ -17,8 +17,6 @@
                                                         if the options maintain clusters
     times       chunk u32                               times of TIME_ORDINALS ordinals; only if
                                                         the options keep times
-    learnt      run u32                                 sampled pairs of a run; only if the options
-                                                        have `polytopes`
 
 Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
 values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
@@ -27,7 +25,6 @@ polytope/NN.
 """
 
 import struct
-from collections.abc import Iterable
 
 from simdb.errors import CorruptError
 
@@ -40,7 +37,6 @@ DELTA = b"delta"
 METADATA = b"metadata"
 DELETED = b"deleted"
 CLUSTERS = b"clusters"
-LEARNT = b"learnt"
 TIMES = b"times"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
@@ -65,7 +61,6 @@ DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"
 DELETED_KIND = b"dead"
 CLUSTERS_KIND = b"clus"
-LEARNT_KIND = b"lrnt"
 TIMES_KIND = b"time"
 
 # Columns of a table.
@@ -139,12 +134,7 @@ def all_names(table_names: list[bytes], *, keeps_clusters: bool, keeps_times: bo
     """Name every sub-database of a database with these tables of keys."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
     kept = [CLUSTERS] * keeps_clusters + [TIMES] * keeps_times
-    return [*singles, *kept, *learnt_names(table_names), *table_names]
-
-
-def learnt_names(table_names: Iterable[bytes]) -> list[bytes]:
-    """Name the sub-database of samples, which goes with cross-polytope tables."""
-    return [LEARNT] if any(map(is_polytope_name, table_names)) else []
+    return [*singles, *kept, *table_names]
 
 
 def table_key(run: int, column: int) -> bytes:

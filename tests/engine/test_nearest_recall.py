@@ -14,9 +14,6 @@ from binomial import chance_of
 from stepping import all_steps
 
 import simdb
-from simdb.engine.state.polytope_tables import polytope_runs, thresholds_of
-from simdb.engine.write import learning
-from simdb.plan.polytope_reach import universal
 from simdb.vector_form import fingerprints_of
 
 DIMENSIONS, PERMUTATIONS = 128, 128
@@ -51,27 +48,6 @@ def test_documents_that_a_step_just_reaches_are_found_with_the_recall(
     found = database.nearest_many(made(queries), K, recall=recall)
 
     assert chance_of(shared(found, exact), QUERIES * K, recall) > CHANCE
-
-
-def test_what_was_learnt_from_very_similar_documents_does_not_lower_a_threshold(
-    open_database, monkeypatch
-):
-    monkeypatch.setattr(learning, "SAMPLED_LEAST", 4096)
-    chance = np.random.default_rng(9)
-    easy = np.repeat(chance.standard_normal((400, DIMENSIONS)), 3, axis=0)
-    easy += 0.02 * chance.standard_normal(easy.shape)
-    database = open_database(options=simdb.Options(delta_documents=100, similarity=0.8))
-    database.insert_many(range(len(easy)), made(easy))
-
-    with database.read() as snapshot, snapshot._state() as state:
-        learnt, even = (
-            thresholds_of(state.view, state.source, 0.8, 0.9, either=False, is_even=each)
-            for each in (False, True)
-        )
-        (run,) = polytope_runs(state.view, state.source)
-
-    assert learnt[0] < even[0]
-    assert even[0] == np.float32(universal(0.8, 0.9, width=run.width, tables=4, either=False))
 
 
 def made(weights):

@@ -34,7 +34,7 @@ def population(count, polytope_tables=4):
 
 
 def by_similarity(recall):
-    return lambda similarity: Criterion(similarity, None, recall, "auto", True, is_even=True)
+    return lambda similarity: Criterion(similarity, None, recall, "auto", True)
 
 
 def by_distance(distance):

@@ -1,4 +1,4 @@
-"""Thresholds of cross-polytope tables: universal ones, and those learnt from a sample."""
+"""Thresholds of cross-polytope tables, which hold for any documents."""
 
 import math
 
@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from simdb.plan.polytope_reach import (
-    DOCUMENTS_LEAST,
-    SAMPLING_RECALL,
     PolytopeRun,
-    Sample,
     probe_count,
     thresholds,
     universal,
@@ -17,21 +14,6 @@ from simdb.plan.polytope_reach import (
 from simdb.plan.polytope_table import COSTS, LEAST_COSTS, PROBES, SHARES, SIMILARITIES
 
 WIDTHS = (7, 13, 18, 22)
-
-
-def sample(*, documents, matches=1, costs=None, similarity=0.9, least=0.88):
-    """Return the sample of `documents` with `matches` each.
-
-    Their costs lie evenly between 0 and 1, those of every few documents in a row as well.
-    """
-    count = documents * matches
-    costs = np.arange(count) * 0.6180339887 % 1 if costs is None else costs
-    rows = np.empty((count, 4), np.float32)
-    rows[:, 0] = np.repeat(np.arange(documents), matches)
-    rows[:, 1] = similarity
-    rows[:, 2] = costs
-    rows[:, 3] = costs
-    return Sample(rows, least)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -84,91 +66,24 @@ def test_what_was_not_simulated_has_no_threshold(similarity, share):
     assert universal(similarity, share, width=13, tables=1, either=False) == math.inf
 
 
-def test_a_learnt_threshold_reaches_the_share_with_a_margin():
-    found = sample(documents=400).threshold(0.88, 0.9, either=False)
+def test_every_run_has_the_threshold_of_its_headers():
+    runs = [PolytopeRun(5000, 13), PolytopeRun(70, 7)]
 
-    wanted = 0.9 / SAMPLING_RECALL
-    assert wanted < found < wanted + 2 * math.sqrt(0.1 * 0.9 / 400)
+    found = thresholds(runs, 0.88, 0.9, tables=4, either=False)
 
-
-def test_documents_inserted_later_are_not_hidden_by_those_before_them():
-    # The last quarter of the documents has matches that cost 1, the others have free ones.
-    costs = np.repeat([0.0, 0.0, 0.0, 1.0], 500)
-
-    assert sample(documents=2000, costs=costs).threshold(0.88, 0.7, either=False) == 1.0
+    assert found == [universal(0.88, 0.9, width=width, tables=4, either=False) for width in (13, 7)]
 
 
-def test_few_documents_of_another_kind_are_not_hidden_by_many():
-    # The last tenth of the documents has matches that cost 1, the others have free ones.
-    costs = np.repeat([0.0, 1.0], [900, 100])
+@pytest.mark.parametrize("either", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_to_ask_for_more_never_looks_less_far(width, either):
+    similarities = np.linspace(0.7, 0.99, 59)
+    shares = np.linspace(0.5, 0.99, 50)
 
-    assert sample(documents=1000, costs=costs).threshold(0.88, 0.5, either=False) == 1.0
+    found = np.array([
+        [universal(s, share, width=width, tables=4, either=either) for share in shares]
+        for s in similarities
+    ])  # fmt: skip
 
-
-def test_of_many_parts_the_hardest_needs_no_margin():
-    found = sample(documents=1600).threshold(0.88, 0.9, either=False)
-
-    wanted = 0.9 / SAMPLING_RECALL
-    assert wanted < found < wanted + 2 * math.sqrt(0.1 * 0.9 / 1600)
-
-
-def test_a_small_sample_has_a_wider_margin():
-    few = sample(documents=DOCUMENTS_LEAST).threshold(0.88, 0.9, either=False)
-    many = sample(documents=4 * DOCUMENTS_LEAST).threshold(0.88, 0.9, either=False)
-
-    assert few > many
-
-
-@pytest.mark.parametrize(
-    ("documents", "similarity", "share"),
-    [
-        (DOCUMENTS_LEAST - 1, 0.88, 0.9),  # too few documents
-        (1000, 0.87, 0.9),  # less similar than what was looked up
-        (1000, 0.95, 0.9),  # no match is so similar
-        (1000, 0.88, 0.995),  # more than the sample can tell
-    ],
-)
-def test_too_small_a_sample_teaches_nothing(documents, similarity, share):
-    assert sample(documents=documents).threshold(similarity, share, either=False) == math.inf
-
-
-def test_one_document_with_many_matches_does_not_hide_the_others():
-    # One document has 10,000 matches that cost nothing, 200 have one each that costs 1.
-    rows = np.zeros((10_200, 4), np.float32)
-    rows[10_000:, 0] = np.arange(1, 201)
-    rows[:, 1] = 0.9
-    rows[10_000:, 2:] = 1.0
-
-    assert Sample(rows, 0.88).threshold(0.88, 0.9, either=False) == 1.0
-
-
-def test_many_documents_with_one_match_do_not_hide_a_large_group():
-    # 200 documents have one match each that costs nothing; one has 10,000 that cost 1.
-    rows = np.zeros((10_200, 4), np.float32)
-    rows[:200, 0] = np.arange(1, 201)
-    rows[:, 1] = 0.9
-    rows[200:, 2:] = 1.0
-
-    assert Sample(rows, 0.88).threshold(0.88, 0.9, either=False) == 1.0
-
-
-def test_for_either_direction_the_smaller_cost_counts():
-    rows = np.zeros((400, 4), np.float32)
-    rows[:, 0] = np.arange(400)
-    rows[:, 1] = 0.9
-    rows[:, 2] = 2.0
-    rows[:, 3] = 1.0
-
-    learnt = Sample(rows, 0.88)
-
-    assert learnt.threshold(0.88, 0.9, either=False) == 2.0
-    assert learnt.threshold(0.88, 0.9, either=True) == 1.0
-
-
-def test_every_run_has_a_threshold_of_its_own():
-    safe = universal(0.88, 0.9, width=13, tables=4, either=False)
-    easy = sample(documents=1000, costs=np.zeros(1000))
-    hard = sample(documents=1000, costs=np.full(1000, 100.0))
-    runs = [PolytopeRun(5000, 13), PolytopeRun(5000, 13, easy), PolytopeRun(5000, 13, hard)]
-
-    assert thresholds(runs, 0.88, 0.9, tables=4, either=False) == [safe, 0.0, safe]
+    assert (np.diff(found, axis=0) <= 0).all()
+    assert (np.diff(found, axis=1) >= 0).all()

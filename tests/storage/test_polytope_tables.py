@@ -112,7 +112,6 @@ def test_without_polytopes_nothing_of_them_is_stored(open_database):
 
     sections = database.stats().section_bytes
 
-    assert "learnt" not in sections
     assert not [name for name in sections if name.startswith("polytope/")]
 
 

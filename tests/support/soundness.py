@@ -38,14 +38,12 @@ def stray_values(database):
         if merge is not None:
             expected.update(written_keys(merge, tables))
         transaction = state.source.transaction
-        learnt = [layout.LEARNT] if store.options.polytope_count else []
         found = {
             (name, bytes(key))
-            for name in [*names, *learnt, layout.DOCUMENTS, layout.VOLATILITY]
+            for name in [*names, layout.DOCUMENTS, layout.VOLATILITY]
             for key, _ in transaction.cursor(store.environment.subdatabase(name))
         }
-    missing = {(name, key) for name, key in expected - found if name != layout.LEARNT}
-    return sorted((found - expected) | missing)
+    return sorted(found ^ expected)
 
 
 def everything(database):

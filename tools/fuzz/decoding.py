@@ -21,7 +21,6 @@ from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import read_tombstones
-from simdb.storage.runs.samples import decode_sample
 from simdb.stored_options import decode_options
 from taking import Taking
 
@@ -141,11 +140,6 @@ def clusters(data):
     kept.whole(layout.MEMBER_ORDINALS)
     kept.members(3, layout.MEMBER_ORDINALS)
     kept.ring(3, most=50)
-
-
-def learnt(data):
-    """Decode the sample of a run."""
-    decode_sample(0, with_checksum(layout.LEARNT_KIND, KEY, data))
 
 
 def idf(data):

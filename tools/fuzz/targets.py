@@ -76,7 +76,6 @@ TARGETS = {
             lambda: [bytes(4) + each for each in payloads(layout.TIMES_KIND)],
         ),
         Target("clusters", decoding.clusters, kind(layout.CLUSTERS_KIND)),
-        Target("learnt", decoding.learnt, lambda: [struct.pack("<8f", 0, 1, 2, 3, 7, 0.9, 0, 0)]),
         Target("idf", decoding.idf, lambda: [sample()[1]]),
         Target(
             "database", whole.database, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(40)]

@@ -46,10 +46,6 @@ TINY = {
     "engine.write.among": {"MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "GROWTH": 1},
     "engine.write.claim": {"GROUP_DOCUMENTS": 2},
     "engine.write.stored_matches": {"MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1},
-    "engine.write.learning": {
-        "SAMPLED_LEAST": 4, "SAMPLED_MOST": 6, "PROBES_MOST": 50, "BATCH": 2, "TRIED": 1,
-        "MATCHES_MOST": 9, "MATCHES_KEPT": 2,
-    },
     "index.bands": {"KEYED_SIGNATURES": 3},
     "index.rotation": {"PART_ENTRIES": 3},
     "plan.compaction": {
@@ -69,7 +65,6 @@ TINY = {
     "storage.runs.merge": {"THREADED_DOCUMENTS": 4},
     "storage.runs.merging": {"WINDOW_ENTRIES": 5},
     "storage.runs.rewriting": {"WINDOW_ENTRIES": 3, "THREADED_MOST": 10},
-    "storage.runs.samples": {"SAMPLED_PAIRS_MAX": 4},
     "storage.runs.seal": {"KEYED_DOCUMENTS": 3},
     "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
     "storage.transfer.frames": {"PART_BYTES": 50},

@@ -21,7 +21,6 @@ from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.store import Store
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.idf import copy_idf
-from simdb.engine.write.learning import learn
 from simdb.engine.write.unfinished import drop_unfinished
 from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
@@ -201,8 +200,6 @@ def _write_all(
             rows = _merge_runs(store, base, source, manifest.next_run, writer.put, threads)
         else:
             rows = [_make_tables(writer, options, base, source, manifest.next_run)]
-    for row in rows:
-        learn(writer, row, None, options, threads=threads)
     for run in base.runs:
         drop_run(writer, run)
     drop_unfinished(writer, manifest.unfinished)

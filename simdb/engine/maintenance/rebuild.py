@@ -25,7 +25,6 @@ from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
-from simdb.engine.write.learning import learn
 from simdb.engine.write.replace_clusters import write_anew
 from simdb.engine.write.writer import Writer, write_notes
 from simdb.errors import CorruptError, Error, FormatError
@@ -201,7 +200,6 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
             keying=kind.keying,
             header_offset=options.header_offset,
         )
-        learn(writer, info, None, options)
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)

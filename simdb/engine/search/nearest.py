@@ -7,7 +7,6 @@ document.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -260,7 +259,7 @@ def _planned(
 
     def at_similarity(similarity: float) -> Criterion:
         question = Question(similarity=similarity, recall=recall)
-        return replace(question.criterion(options, is_weighted=True), is_even=True)
+        return question.criterion(options, is_weighted=True)
 
     def at_distance(distance: int) -> Criterion:
         return Question(distance=distance, recall=1.0).criterion(options, is_weighted=False)

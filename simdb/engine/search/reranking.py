@@ -119,7 +119,7 @@ def as_queries(documents: Any) -> Any:
 def reranking(exact: Callable[[], ExactSimilarity], vectors: Any, texts: Any) -> Reranking | None:
     """Return how the caller's `vectors` or `texts` choose; None if neither is given."""
     if vectors is not None and texts is not None:
-        raise OptionError("give either vectors= or texts=, by which the nearest are chosen")
+        raise OptionError("the nearest are chosen by vectors or by texts, not by both")
     if vectors is not None:
         return Reranking("vectors", vectors, cosines)
     return None if texts is None else Reranking("texts", texts, exact().of_pairs)
@@ -130,9 +130,9 @@ def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
     try:
         every = np.asarray([np.asarray(each, np.float32) for each in vectors], np.float32)
     except (TypeError, ValueError) as error:
-        raise InputError(f"vectors= needs numbers, as many in each vector: {error}") from error
+        raise InputError(f"vectors must be of numbers, as many in each: {error}") from error
     if len(every) and every.ndim != 2:
-        raise InputError(f"vectors= needs one vector for each document, got {every.ndim - 1} axes")
+        raise InputError(f"a vector has one axis, but one of a document has {every.ndim - 1}")
     if not len(left):
         return np.empty(0, np.float32)
     lengths = np.linalg.norm(every, axis=1, keepdims=True)

@@ -45,11 +45,6 @@ class FingerprintKind:
         # Runs never change, and most of them are in many views.
         self._crowds_of_runs: WeakKeyDictionary[Run, tuple[float, ...]] = WeakKeyDictionary()
 
-    @property
-    def learnt_similarity(self) -> float:
-        """The similarity from which on the samples of the runs have all matches they found."""
-        return self._options.compared(self._options.similarity)
-
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
     ) -> Any:
@@ -95,7 +90,7 @@ class FingerprintKind:
             view.unseen,
             () if criterion.distance is None else self._crowds(view, source),
             self.keying.polytopes.table_count,
-            polytope_runs(view, source, is_even=criterion.is_even),
+            polytope_runs(view, source),
             len(view.delta.ordinals),
         )
 

@@ -1,10 +1,9 @@
 """Polytope tables: the cross-polytope tables of a view, and how far a search in them must go.
 
-Every run has tables and a sample of its own (`plan/polytope_reach.py`), and so a threshold of its
-own.  Documents that are in no run yet are compared one by one.
+Every run has tables of its own, and so a threshold of its own (`plan/polytope_reach.py`).
+Documents that are in no run yet are compared one by one.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.state.view import View
-from simdb.plan.polytope_reach import PolytopeRun, Sample, thresholds
+from simdb.plan.polytope_reach import PolytopeRun, thresholds
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
@@ -45,51 +44,32 @@ def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bo
 
 
 def thresholds_of(
-    view: View,
-    source: Source,
-    similarity: float,
-    share: float,
-    *,
-    either: bool,
-    is_even: bool = False,
+    view: View, source: Source, similarity: float, share: float, *, either: bool
 ) -> F32:
-    """Return the threshold of each run that finds a share of the matches; see `polytope_reach`.
-
-    `is_even`: the share of the matches of each similarity, whatever was learnt.
-    """
+    """Return the threshold of each run that finds a share of the matches; see `polytope_reach`."""
     known = view.sealed.thresholds
-    key = (similarity, share, either, is_even)
+    key = (similarity, share, either)
     found = known.get(key)
     if found is None:
-        runs = polytope_runs(view, source, is_even=is_even)
+        runs = polytope_runs(view, source)
         tables = view.kind.keying.polytopes.table_count
         each = thresholds(runs, similarity, share, tables=tables, either=either)
         found = known[key] = np.array(each, np.float32)
     return found
 
 
-def polytope_runs(view: View, source: Source, *, is_even: bool = False) -> tuple[PolytopeRun, ...]:
-    """Return what the planner must know of the cross-polytope tables of each run.
-
-    `is_even`: without the samples.
-    """
+def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+    """Return what the planner must know of the cross-polytope tables of each run."""
     sealed = view.sealed
     if sealed.polytope_runs is None:
         described = []
         if view.kind.keying.polytopes.table_count:
-            least = view.kind.learnt_similarity
-            described = [_described(run, source, least) for run in view.runs]
+            described = [
+                PolytopeRun(run.info.polytope_count, run.polytope_table(0, source).width)
+                for run in view.runs
+            ]
         sealed.polytope_runs = tuple(described)
-    if is_even:
-        return tuple(replace(run, sample=None) for run in sealed.polytope_runs)
     return sealed.polytope_runs
-
-
-def _described(run: Run, source: Source, least: float) -> PolytopeRun:
-    rows = run.sample(source)
-    sample = None if rows is None else Sample(rows, least)
-    width = run.polytope_table(0, source).width
-    return PolytopeRun(run.info.polytope_count, width, sample)
 
 
 def _made(view: View, source: Source) -> Any:

@@ -54,7 +54,7 @@ class Sealed:
         # The cross-polytope tables, what is known of those of each run, and their thresholds.
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None
-        self.thresholds: dict[tuple[float, float, bool, bool], npt.NDArray[np.float32]] = {}
+        self.thresholds: dict[tuple[float, float, bool], npt.NDArray[np.float32]] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
 

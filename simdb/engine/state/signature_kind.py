@@ -32,11 +32,6 @@ class SignatureKind:
         self.masks = [ALL_BITS] * self.keying.table_count
         self._options = options
 
-    @property
-    def learnt_similarity(self) -> float:
-        """1.0: nothing is learnt."""
-        return 1.0
-
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
     ) -> Any:

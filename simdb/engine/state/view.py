@@ -166,10 +166,6 @@ class Kind(Protocol):
         """One mask for each table: the bits that lead its keys."""
 
     @property
-    def learnt_similarity(self) -> float:
-        """The similarity from which on the samples of the runs have all matches they found."""
-
-    @property
     def methods(self) -> Sequence[str]:
         """The names of the methods that a caller can choose."""
 

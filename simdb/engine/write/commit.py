@@ -16,7 +16,6 @@ import numpy.typing as npt
 from simdb.engine.state.staged_metadata import StagedMetadata
 from simdb.engine.state.store import Store
 from simdb.engine.write.ahead import Ahead
-from simdb.engine.write.learning import learn
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.unfinished import begin_merge, carry_on, step_ahead
 from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters, write_notes
@@ -24,7 +23,7 @@ from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
-from simdb.storage.records.manifest import Manifest, RunInfo, merged_into
+from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import changed_blocks, encode_blocks
 from simdb.storage.records.times import changed_chunks
 from simdb.storage.records.tombstones import encode_chunks
@@ -154,13 +153,6 @@ def _write_sealed(
             )
         ]
         number += 1
-    for row in rows:
-        merged = merged_into(row, [run.info for run in runs])
-        parts = [run for run in runs if run.info in merged]
-        learn(
-            writer, row, staging.dead, store.options, merged=parts, before=source,
-            threads=staging.threads,
-        )  # fmt: skip
     unchanged = [run.info for run in base.runs if run.info.start < rows[0].start]
     for run in base.runs[len(unchanged) :]:
         drop_run(writer, run)

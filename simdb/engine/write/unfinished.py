@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from simdb.engine.state.store import Store
 from simdb.engine.write.ahead import Ahead
-from simdb.engine.write.learning import learn
 from simdb.engine.write.writer import DROPPED, Writer, drop_run
 from simdb.errors import CorruptError
 from simdb.plan import compaction
@@ -96,7 +95,6 @@ def carry_on(
     if due < len(steps):
         merging.note(steps[due], runs)
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
-    learn(writer, run, dead, writer.store.options, merged=runs, before=source)
     _drop(writer, runs)
     unmerged = [row for row in manifest.runs if row not in work.rows]
     every = sorted([*unmerged, run], key=lambda row: row.start)

@@ -15,7 +15,7 @@ from simdb.storage.records.manifest import Manifest, encode_manifest
 from simdb.storage.runs.run import Run, run_keys
 
 # Besides the tables, the sub-databases that lose values when runs are sealed and merged.
-DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA, layout.LEARNT})
+DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
 
 
 @dataclass(slots=True)

@@ -23,7 +23,6 @@ from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs import page_cache
-from simdb.storage.runs.samples import F32, decode_sample
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
     Put,
@@ -108,9 +107,6 @@ class Run:
         self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
         self._unweighted: npt.NDArray[np.int64] | None = None
-        # A run in memory has no sample.
-        self._sample: F32 | None = None
-        self._is_sample_known = tables is not None
 
     def give_back(self) -> None:
         """Release the fetched arrays from the memory of this process until they are used again."""
@@ -135,16 +131,6 @@ class Run:
         if table is None:
             table = self._tables[name] = self._fetch_table(name, source)
         return table
-
-    def sample(self, source: Source) -> F32 | None:
-        """Return the sampled pairs, see `samples.py`; None if there are none."""
-        if not self._is_sample_known:
-            if self.info.polytope_count:
-                number = self.info.number
-                value = source.find(layout.LEARNT, layout.number_key(number))
-                self._sample = None if value is None else decode_sample(number, value)
-            self._is_sample_known = True
-        return self._sample
 
     def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         """Return one column of one segment."""
@@ -308,10 +294,7 @@ def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: i
 
 
 def run_keys(run: Run, table_names: Sequence[bytes], width: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield sub-database and key of every value of a run; `table_names`: its tables of keys.
-
-    The run need not have the last value, its sample.
-    """
+    """Yield sub-database and key of every value of a run; `table_names`: its tables of keys."""
     number = run.info.number
     for name in [*table_names, layout.IDS]:
         if run.info.polytope_count or not layout.is_polytope_name(name):
@@ -321,8 +304,6 @@ def run_keys(run: Run, table_names: Sequence[bytes], width: int) -> Iterator[tup
         for column in layout.COLUMN_KINDS:
             if column != layout.VECTOR or (width and run.info.weighted_count):
                 yield layout.column_name(column), layout.segment_key(number, column, segment)
-    if run.info.polytope_count:
-        yield layout.LEARNT, layout.number_key(number)
 
 
 def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:

@@ -79,7 +79,7 @@ def search_one(
     view, source = state.view, state.source
     found = polytopes_of(view, source).search_one(
         sketches.vectors[0],
-        thresholds_of(view, source, similarity, share, either=False, is_even=criterion.is_even),
+        thresholds_of(view, source, similarity, share, either=False),
         least,
         sign_limit,
         plan.distance,
@@ -201,7 +201,6 @@ def _search(
             criterion.similarity,
             share,
             either=either,
-            is_even=criterion.is_even,
         ),
         similarity=criterion.least,
         distance=limit,
