@@ -292,7 +292,8 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     least = question.similarity
     if least is None:
         least = exact.least(options.similarity)
-    return candidate_similarities(options, exact.estimated(least))
+    recall = options.recall if question.recall is None else question.recall
+    return candidate_similarities(options, exact.estimated(least), recall)
 
 
 def _options_of(options: Any) -> Options:

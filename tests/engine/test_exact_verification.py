@@ -94,6 +94,29 @@ def test_a_given_similarity_is_the_exact_one(db):
     assert found_by(found) == pytest.approx(true_pairs(0.9))
 
 
+@pytest.mark.parametrize("dimensions", [64, 128])
+def test_with_recall_1_no_estimate_loses_a_pair(open_database, dimensions):
+    # Each pair has the similarity 97 / 121 = .802.  Of 2,000 estimates near the threshold some are
+    # more than 3 standard deviations below it.
+    chance = random.Random(3)
+    texts = {}
+    for pair in range(2000):
+        words = [f"{pair}w{at}" for at in range(111)]
+        texts[f"{pair}a"] = " ".join(words)
+        for at in chance.sample(range(2, 108, 5), 4):
+            words[at] = f"x{at}"
+        texts[f"{pair}b"] = " ".join(words)
+    options = simdb.Options(sketch=simdb.Simhash(dimensions=dimensions))
+    database = open_database(options=options)
+    database.insert_many(list(texts), list(texts.values()))
+
+    found = database.find_all(similarity=0.8, verify="exact", texts=texts, recall=1.0)
+
+    assert {frozenset((pair.left, pair.right)) for pair in found} == {
+        frozenset((f"{pair}a", f"{pair}b")) for pair in range(2000)
+    }
+
+
 def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
     estimated = set(found_by(db.find_all(recall=1.0)))
 

@@ -30,8 +30,10 @@ ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"
 VERIFICATIONS = (ESTIMATE, EXACT)
 # Tables are searched for candidates this many standard deviations of an estimate below the
-# threshold, and a candidate that is found counts down to the second number of them.
-SEARCHED_DEVIATIONS, KEPT_DEVIATIONS = 0.5, 3.0
+# threshold, and a candidate that is found counts down to the second number of them.  Estimates have
+# heavier tails than a normal variable: beyond 3 there is one in some 100, beyond 5 none was seen
+# among 195,000 pairs.  To find all pairs, every one counts down to the third number.
+SEARCHED_DEVIATIONS, KEPT_DEVIATIONS, CERTAIN_DEVIATIONS = 0.5, 5.0, 8.0
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -179,20 +181,23 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
             "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
             " want both), or leave out verify="
         )
-    searched, floor = candidate_similarities(options, judge.estimated_least)
+    searched, floor = candidate_similarities(options, judge.estimated_least, criterion.recall)
     return replace(criterion, similarity=searched, floor=floor, asked=None)
 
 
-def candidate_similarities(options: Options, estimated: float) -> tuple[float, float]:
+def candidate_similarities(
+    options: Options, estimated: float, recall: float
+) -> tuple[float, float]:
     """Return for which similarity tables are searched, and from which one candidates are kept.
 
-    `estimated`: what the sketch estimates, at least, for documents that match.  Both are as the
-    kernel compares them.
+    `estimated`: what the sketch estimates, at least, for documents that match.  With the `recall`
+    1.0 both are the same, so low that no match is below.  Both are as the kernel compares them.
     """
     deviation = estimate_deviation(options, estimated)
+    both = (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
     searched, floor = (
         options.compared(max(estimated - deviations * deviation, 0.01))
-        for deviations in (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
+        for deviations in (both if recall < 1 else (CERTAIN_DEVIATIONS, CERTAIN_DEVIATIONS))
     )
     return searched, floor
 
