@@ -84,8 +84,8 @@ FOLDERS = {
         "clustering", "dropping", "storing",
     ],
     "tuning": [
-        "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",
-        "pairs", "choice", "reasons", "advice", "tune",
+        "lengths", "stored", "characters", "sample", "measuring", "editing", "candidates",
+        "unjudged", "judged", "pairs", "choice", "reasons", "advice", "tune",
     ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.kept_plans", "state.sealed",

@@ -51,6 +51,9 @@ class SketchAdvice(Advice):
             "shingle": sketch.shingle,
             "weighting": sketch.weighting,
             "markup": sketch.markup,
+            "normalisation": sketch.normalisation,
+            "marks": sketch.marks,
+            "turkic_case": sketch.turkic_case,
             "similarity": self.options.similarity,
             "precision": _interval(self.precision),
             "recall": _interval(self.recall),
@@ -84,9 +87,11 @@ def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str, str]:
     usual = Simhash()
     differing = [
         f"--{name} {getattr(sketch, name)}"
-        for name in ("markup", "unit", "shingle", "weighting")
+        for name in ("markup", "normalisation", "marks", "unit", "shingle", "weighting")
         if getattr(sketch, name) != getattr(usual, name)
     ]
+    if sketch.turkic_case:
+        differing.append("--turkic-case")
     used = differing if sketch.idf is None else [f"--idf {IDF_FILE}"]
     thresholds = exact_threshold(sketch, similarity), similarity
     dedup, create = (" ".join([*used, f"--similarity {each:g}"]) for each in thresholds)

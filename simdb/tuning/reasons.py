@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from simdb.options import Simhash
 from simdb.tuning.candidates import COMMON, is_marked, is_short
+from simdb.tuning.characters import Writing
 from simdb.tuning.choice import FEW_PAIRS, Choice
 from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.measuring import CHANCE_MATCHES
@@ -43,6 +44,31 @@ def _on_texts(choice: Choice) -> Iterator[str]:
         )
     if is_marked(sample):
         yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
+    yield from _on_writing(sample.writing)
+
+
+def _on_writing(writing: Writing) -> Iterator[str]:
+    added = writing.options
+    if "normalisation" in added:
+        yield (
+            f"{writing.formed:.0%} of them have forms of characters, such as full width or"
+            " ligatures, which NFKC makes usual."
+        )
+    if "marks" in added:
+        yield (
+            f"{writing.pointed:.0%} of them have points or a tatweel, which other writers leave"
+            " out, so they do not count."
+        )
+    if "turkic_case" in added:
+        yield f"{writing.turkic:.0%} of them are Turkic, so I is the capital of the dotless i."
+    if writing.is_noisy:
+        yield (
+            f"{writing.noise:.0%} of the words are one letter off a frequent word, as if a machine"
+            " had read them from paper. A wrong letter changes three shingles of 3 words: of copies"
+            " with 2% of their letters wrong, these find a tenth and shingles of 5 characters all,"
+            " with unit='characters', shingle=5, similarity=0.6 (--unit characters --shingle 5"
+            " --similarity 0.6)."
+        )
 
 
 def _on_sketch(choice: Choice) -> Iterator[str]:

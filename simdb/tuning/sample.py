@@ -9,6 +9,7 @@ import numpy as np
 
 from simdb.arrow_texts import text_column
 from simdb.errors import InputError
+from simdb.tuning.characters import Writing, writing_of
 from simdb.tuning.lengths import count_words
 from simdb.values import check_many, describe
 
@@ -35,6 +36,7 @@ class Sample:
 
     `words`: their median number of words, without tags.  `spaceless`: the share of texts mostly in
     scripts without spaces, such as Chinese or Thai.  `marked`: the share of texts with mark-up.
+    `writing`: what their characters say.
     """
 
     texts: list[str]
@@ -42,6 +44,7 @@ class Sample:
     words: float
     spaceless: float
     marked: float
+    writing: Writing
 
 
 def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:
@@ -81,6 +84,7 @@ def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> S
         float(np.median(words[is_known])),
         _share(kept, SPACELESS_LETTER),
         sum(len(TAG.findall(text)) >= TAGS_LEAST for text in kept) / len(kept),
+        writing_of(kept),
     )
 
 

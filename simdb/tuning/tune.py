@@ -63,11 +63,14 @@ def tune(
 def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
     """Return a choice as advice."""
     sketch = choice.outlook.sketch
+    added = choice.sample.writing.options
     if is_marked(choice.sample):
+        added["markup"] = "html"
+    if added:
         idf = sketch.idf
         if idf is not None:
-            idf = replace(idf, settings={**idf.settings, "markup": "html"})
-        sketch = replace(sketch, markup="html", idf=idf)
+            idf = replace(idf, settings={**idf.settings, **added})
+        sketch = replace(sketch, **added, idf=idf)
     options = Options(sketch=sketch, similarity=choice.threshold)
     flags, create_flags, idf_flags = flags_of(sketch, choice.threshold)
     reasons = list(reasons_of(choice))
