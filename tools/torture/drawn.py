@@ -59,13 +59,24 @@ def some_simhash(chance):
         shingle=chance.randint(1, 3),
         unit=chance.choice(["words", "words", "whitespace", "characters"]),
         by_character=chance.choice(["spaceless", "spaceless", "cjk"]),
-        lowercase=chance.random() < 0.7,
-        normalisation=chance.choice(["none", "none", "nfc", "nfkc"]),
+        **some_cleaning(chance),
         weighting=weighting,
         dimensions=chance.choice([64, 128, 256]),
         store_volatility=chance.random() < 0.8,
         seed=chance.randrange(3),
     )
+
+
+def some_cleaning(chance):
+    """Draw what makes texts equal that look equal."""
+    lowercase, clean = chance.random() < 0.7, chance.random() < 0.8
+    return {
+        "lowercase": lowercase,
+        "clean": clean,
+        "normalisation": chance.choice(["none", "nfc", "nfc", "nfkc"]),
+        "marks": chance.choice(["keep", "keep", "keep", "drop"]),
+        "turkic_case": lowercase and clean and chance.random() < 0.2,
+    }
 
 
 def some_minhash(chance):
@@ -75,6 +86,7 @@ def some_minhash(chance):
         shingle=chance.randint(1, 2),
         weighting=weighting,
         permutations=chance.choice([16, 24, 64, 128]),
+        **some_cleaning(chance),
         stored_bits=chance.choice([8, 32]),
         family=chance.choice(families) if weighting in ("set", "bag") else families[0],
         feature_bits=chance.choice([32, 64]),

@@ -2,8 +2,8 @@
 
     python tools/torture/texts.py --seeds 200
 
-Texts have 0 to 65 characters, or are one huge token, and lie at odd addresses.  `make sanitize`
-runs this with the kernel under sanitizers.
+Texts have 0 to 65 characters or some hundreds, or are one huge token, and lie at odd addresses.
+`make sanitize` runs this with the kernel under sanitizers.
 """
 
 import argparse
@@ -19,6 +19,8 @@ SCRIPTS = (
     (0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1E00, 0x2100),
     (0x2C00, 0x3100), (0x3100, 0xA000), (0xAC00, 0xD800), (0xE000, 0x10000), (0x10000, 0x10FFFF),
 )  # fmt: skip
+# What is cleaned before texts are cut.
+CLEANED = ("-\n", "\xad", "\u200b", "\xdf", "i\u0307")
 
 
 def some_text(chance, length):
@@ -26,7 +28,7 @@ def some_text(chance, length):
     scripts = chance.sample(SCRIPTS, chance.randint(1, 3))
     made = [chr(chance.randrange(*chance.choice(scripts))) for _ in range(length)]
     for at in chance.sample(range(length), length // chance.choice([4, 8, 10**6])):
-        made[at] = chance.choice(" \t\n\u00a0\u3000\0-'_.")
+        made[at] = chance.choice([*" \t\n\u00a0\u3000\0-'_.", *CLEANED])
     return "".join(made)
 
 
@@ -48,7 +50,8 @@ def sketch_some(seed):
     from simdb import kernel  # noqa: PLC0415
 
     chance = random.Random(seed)
-    texts = [some_text(chance, length) for length in range(66)]
+    lengths = [*range(66), *(chance.randint(66, 500) for _ in range(20))]
+    texts = [some_text(chance, length) for length in lengths]
     texts += [
         some_text(chance, 1).join("aa") * chance.choice([2000, 70_000]),
         " ".join("ab" * 9000),
