@@ -65,7 +65,7 @@ def _on_writing(writing: Writing) -> Iterator[str]:
         yield (
             f"{writing.noise:.0%} of the words are one letter off a frequent word, as if a machine"
             " had read them from paper. A wrong letter changes three shingles of 3 words: of copies"
-            " with 2% of their letters wrong, these find a tenth and shingles of 5 characters all,"
+            " with 2% of their letters wrong, these find few and shingles of 5 characters all,"
             " with unit='characters', shingle=5, similarity=0.6 (--unit characters --shingle 5"
             " --similarity 0.6)."
         )
