@@ -5,9 +5,9 @@ takes steps: it looks for all documents of at least some similarity, then of a l
 as soon as it has found k.  The last resort is a **scan**, which compares every document.
 
 The k best are then at least as similar as the step asked for, and the plan of the step finds each
-of them with the wanted recall, *at every similarity* from the step's on, so
-the recall holds for the k best in the mean.  By distance each step is exact: if k documents are
-within a distance, and all within it are known, the nearest k are known.
+of them with the wanted recall, *at every similarity* from the step's on, so the recall holds for
+the k best in the mean.  By distance each step is exact: if k documents are within a distance, and
+all within it are known, the nearest k are known.
 
 Each step costs about twice as much as the step before it.  So all steps together cost less than
 twice the last of them, and the last less than twice a search that knows the right similarity.  No

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.plan.polytope_table import (
     COSTS,
@@ -31,9 +30,6 @@ SIMILARITY_CAUTION = 0.002
 # One document sees the header of the other, either sees that of the other, both see some header.
 SEEN, EITHER, MEETING = ("seen", "either", "meeting")
 TABLES: dict[str, Any] = {SEEN: COSTS, EITHER: LEAST_COSTS, MEETING: MEETING_COSTS}
-
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,24 +77,3 @@ def _universal(similarity: float, share: float, width: int, tables: int, kind: s
         return math.inf
     at_similarity = [np.interp(of_one, SHARES, row) for row in TABLES[kind][width]]
     return float(np.interp(cautious, SIMILARITIES, at_similarity))
-
-
-def _threshold(rows: F32, share: float, either: bool) -> float:
-    """Return the least threshold that reaches the share of some rows of a sample."""
-    _, of_document = np.unique(rows[:, 0], return_inverse=True)
-    costs = np.minimum(rows[:, 2], rows[:, 3]) if either else rows[:, 2]
-    order = np.argsort(costs)
-    # A document with many matches must not hide that others' matches are harder to find, and the
-    # other way round: the share is reached of all matches and of those of each document.
-    by_document = 1 / np.bincount(of_document)[of_document]
-    return max(
-        _quantile(costs[order], np.ones(len(costs)), share),
-        _quantile(costs[order], by_document[order], share),
-    )
-
-
-def _quantile(costs: F32, weights: F64, share: float) -> float:
-    """Return the least of the ascending costs up to which the weights sum to the share."""
-    sums = np.cumsum(weights)
-    at = int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)))
-    return float(costs[min(at, len(costs) - 1)])

@@ -186,13 +186,6 @@ def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:
     return None
 
 
-def _tried(name: bytes, fetch: Callable[[], Any]) -> Iterator[Finding]:
-    try:
-        fetch()
-    except (CorruptError, FormatError) as error:
-        yield Finding(name.decode(), str(error), _remedy(name))
-
-
 def _remedy(name: bytes) -> str:
     """Return the advice for damage in a sub-database: tables can be built again."""
     is_derived = name in (layout.IDS, layout.CLUSTERS)
