@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.accepting import Accept, AcceptMany
     from simdb.engine.search.judge import Judge, Texts
     from simdb.engine.search.many import Room
+    from simdb.engine.search.nearest import Wanted
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
     from simdb.engine.search.where import Where
@@ -286,23 +287,25 @@ class Reading(Protocol[IdT]):
         check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
-        ranking = searches.reranking.reranking(self._store.exact_similarity, vectors, texts)
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
-        if ranking is not None:
-            documents = searches.reranking.as_queries(documents)
-            wanted = ranking.widened(wanted)
-        with self._state() as state:
-            state.threads = count
-            if listed is not None:
-                ordinals = known_ordinals(state, listed)
-                rows = searches.nearest.of_stored(self._store, state, ordinals, wanted, where)
-            else:
-                slices = states.incoming.sketch_slices(
-                    self._store.sketcher, documents, None, None, errors=errors, threads=count
-                )
-                rows = searches.nearest.of_slices(self._store, state, slices, wanted, where)
-            found = lookup.as_matches(state, rows)
-        return found if ranking is None else ranking.best(found, documents, listed, k)
+
+        def find(documents: Any, wanted: "Wanted") -> Matches[IdT]:
+            with self._state() as state:
+                state.threads = count
+                if listed is not None:
+                    ordinals = known_ordinals(state, listed)
+                    rows = searches.nearest.of_stored(self._store, state, ordinals, wanted, where)
+                else:
+                    slices = states.incoming.sketch_slices(
+                        self._store.sketcher, documents, None, None, errors=errors, threads=count
+                    )
+                    rows = searches.nearest.of_slices(self._store, state, slices, wanted, where)
+                return lookup.as_matches(state, rows)
+
+        if vectors is None and texts is None:
+            return find(documents, wanted)
+        exact = self._store.exact_similarity
+        return searches.reranking.nearest(find, documents, listed, wanted, exact, vectors, texts)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.

@@ -231,18 +231,19 @@ class ShardedDatabase(Generic[IdT]):
         check_optional(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
-        exact = self._shards.sample.store.exact_similarity
-        ranking = searches.reranking.reranking(exact, vectors, texts)
-        if ranking is not None:
-            documents = searches.reranking.as_queries(documents)
-            wanted = ranking.widened(wanted)
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
-        slices, own = self._queries(documents, listed, None, errors, count)
-        (sketches,) = slices
-        found = searching.nearest(
-            self._shards, sketches, wanted, where=where, left_out=own, threads=count
-        )
-        return found if ranking is None else ranking.best(found, documents, listed, k)
+
+        def find(documents: Any, wanted: Wanted) -> Matches[IdT]:
+            slices, own = self._queries(documents, listed, None, errors, count)
+            (sketches,) = slices
+            return searching.nearest(
+                self._shards, sketches, wanted, where=where, left_out=own, threads=count
+            )
+
+        if vectors is None and texts is None:
+            return find(documents, wanted)
+        exact = self._shards.sample.store.exact_similarity
+        return searches.reranking.nearest(find, documents, listed, wanted, exact, vectors, texts)
 
     def get(self, id: IdT, default: Any = None) -> Any:
         """Return the stored document `id`, or `default` if no document has this id."""

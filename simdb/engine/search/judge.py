@@ -194,11 +194,10 @@ def candidate_similarities(
     1.0 both are the same, so low that no match is below.  Both are as the kernel compares them.
     """
     deviation = estimate_deviation(options, estimated)
-    both = (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
-    searched, floor = (
-        options.compared(max(estimated - deviations * deviation, 0.01))
-        for deviations in (both if recall < 1 else (CERTAIN_DEVIATIONS, CERTAIN_DEVIATIONS))
-    )
+    far = (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
+    if recall >= 1:
+        far = (CERTAIN_DEVIATIONS, CERTAIN_DEVIATIONS)
+    searched, floor = (options.compared(max(estimated - each * deviation, 0.01)) for each in far)
     return searched, floor
 
 
@@ -219,20 +218,29 @@ def _reader_of(texts: Texts) -> Reader:
     """Return the function from ordinals to texts."""
     if isinstance(texts, ByOrdinal):
         return texts.read
-    get = _from_mapping(texts) if isinstance(texts, Mapping) else texts
+    get = by_ids("texts", texts)
 
     def read(state: State, ordinals: U32) -> Sequence[Any]:
-        ids = list(state.identifiers(ordinals).decode(ordinals))
-        found = get(ids)
-        if len(found) != len(ids):
-            raise InputError(
-                f"texts= was called with {len(ids)} ids and returned {len(found)} texts; it must"
-                " return one for each id, in their order, and None for an unknown one"
-            )
-        return found
+        return get(list(state.identifiers(ordinals).decode(ordinals)))
 
     return read
 
 
-def _from_mapping(texts: Mapping[Id, Any]) -> Callable[[list[Id]], Sequence[Any]]:
-    return lambda ids: [texts.get(id) for id in ids]
+def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
+    """Return the function from ids to what the argument `name` of a verb gives for each of them.
+
+    `given`: a mapping from ids, or a function of a list of ids.  What is not known is None.
+    """
+    if isinstance(given, Mapping):
+        return lambda ids: [given.get(id) for id in ids]
+
+    def get(ids: list[Id]) -> Sequence[Any]:
+        found: Sequence[Any] = given(ids)
+        if len(found) != len(ids):
+            raise InputError(
+                f"{name}= was called with {len(ids)} ids and returned {len(found)} {name}; it must"
+                " return one for each id, in their order, and None for an unknown one"
+            )
+        return found
+
+    return get

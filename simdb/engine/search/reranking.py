@@ -6,19 +6,22 @@ Neither is stored: whoever asks has them, and gives them by id, some at a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import shown
+from simdb.engine.search.judge import by_ids
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
 from simdb.matches import Matches
-from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.values import Id, offsets_of
+from simdb.values import offsets_of
+
+if TYPE_CHECKING:
+    from simdb.sketch.exact_similarity import ExactSimilarity
 
 # So many times as many documents as are wanted are measured.
 CANDIDATES = 20
@@ -33,7 +36,7 @@ Measure = Callable[[Sequence[Any], I64, I64], F32]
 
 
 class Reranking:
-    """How candidates are measured: by what `get` returns for their ids."""
+    """How candidates are measured: by what the caller gives for their ids."""
 
     def __init__(self, name: str, given: Any, measure: Measure) -> None:
         """Take the argument `name` of a verb: a mapping, or a function of a list of ids."""
@@ -42,25 +45,8 @@ class Reranking:
                 f"{name} must be a mapping from id to what it is, or a function that takes a list"
                 f" of ids and returns one for each; got {shown(given)}"
             )
-        self._name = name
-        self._given = given
+        self._get = by_ids(name, given)
         self._measure = measure
-
-    def widened(self, wanted: Wanted) -> Wanted:
-        """Return how many candidates are looked for."""
-        return wanted._replace(k=CANDIDATES * wanted.k)
-
-    def known(self, ids: list[Id]) -> list[Any]:
-        """Return what belongs to each id, None where it is not known."""
-        if isinstance(self._given, Mapping):
-            return [self._given.get(id) for id in ids]
-        found = list(self._given(ids))
-        if len(found) != len(ids):
-            raise InputError(
-                f"{self._name}= was called with {len(ids)} ids and returned {len(found)} values; it"
-                " must return one for each id, in their order, and None for an unknown one"
-            )
-        return found
 
     def best(self, found: Matches, documents: Any, ids: list[Any] | None, k: int) -> Matches:
         """Return the `k` candidates of each query that are nearest, with exact similarities.
@@ -68,7 +54,7 @@ class Reranking:
         `documents`: the vector or text of each query, or `ids` of stored documents.  A candidate of
         which nothing is known keeps its estimate.
         """
-        queries = documents if ids is None else self.known(ids)
+        queries = documents if ids is None else self._get(ids)
         similarities = found.similarities.copy()
         start = 0
         while start < len(found):
@@ -99,7 +85,7 @@ class Reranking:
         own = list(queries[some])
         counts = np.diff(found.offsets[some.start : some.stop + 1])
         left = np.repeat(np.arange(len(own)), counts)
-        known = [*own, *self.known(list(found.ids[at]))]
+        known = [*own, *self._get(list(found.ids[at]))]
         is_known = np.array([each is not None for each in known], np.bool_)
         right = right + len(own)
         pairs = np.flatnonzero(is_known[left] & is_known[right])
@@ -109,20 +95,29 @@ class Reranking:
         similarities[first + pairs] = exact
 
 
-def as_queries(documents: Any) -> Any:
-    """Return documents as something that can be read twice."""
-    if documents is None or isinstance(documents, np.ndarray):
-        return documents
-    return as_list(documents, "documents")
+def nearest(
+    find: Callable[[Any, Wanted], Matches],
+    documents: Any,
+    ids: list[Any] | None,
+    wanted: Wanted,
+    exact: "Callable[[], ExactSimilarity]",
+    vectors: Any,
+    texts: Any,
+) -> Matches:
+    """Return the best of what `find` finds for documents, by the caller's `vectors` or `texts`.
 
-
-def reranking(exact: Callable[[], ExactSimilarity], vectors: Any, texts: Any) -> Reranking | None:
-    """Return how the caller's `vectors` or `texts` choose; None if neither is given."""
+    `ids`: of the queries, if they are stored documents.  `exact` measures texts.
+    """
     if vectors is not None and texts is not None:
         raise OptionError("the nearest are chosen by vectors or by texts, not by both")
     if vectors is not None:
-        return Reranking("vectors", vectors, cosines)
-    return None if texts is None else Reranking("texts", texts, exact().of_pairs)
+        ranking = Reranking("vectors", vectors, cosines)
+    else:
+        ranking = Reranking("texts", texts, exact().of_pairs)
+    if documents is not None and not isinstance(documents, np.ndarray):
+        documents = as_list(documents, "documents")  # they are read twice
+    found = find(documents, wanted._replace(k=CANDIDATES * wanted.k))
+    return ranking.best(found, documents, ids, wanted.k)
 
 
 def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
