@@ -15,13 +15,16 @@ def cleaning_of(options: TextSketch) -> dict[str, Any]:
     return {"compose": compose, "turkic": options.turkic_case}
 
 
-def as_options_say(text: str, options: TextSketch) -> str:
-    """Return a text normalised, without marks if the options say so, and cleaned."""
-    text = normalised(text, options.normalisation)
-    if options.marks == DROP:
-        text = without_marks(text)
+def cleaned(text: str, options: TextSketch) -> str:
+    """Return a text as the kernel cuts it."""
     cleaning = cleaning_of(options)
     return kernel.cleaned(text, lowercase=options.lowercase, **cleaning) if cleaning else text
+
+
+def spelled(text: str, options: TextSketch) -> str:
+    """Return a text in the normal form, and without marks if the options say so."""
+    text = normalised(text, options.normalisation)
+    return without_marks(text) if options.marks == DROP else text
 
 
 def composed(text: str) -> str:

@@ -21,7 +21,7 @@ from simdb.checks import shown
 from simdb.errors import InputError, OptionError
 from simdb.features import NamedFeatures
 from simdb.resources import Resources
-from simdb.sketch.cleaning import as_options_say, cleaning_of
+from simdb.sketch.cleaning import cleaned, cleaning_of, spelled
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
@@ -47,7 +47,7 @@ class Step(Protocol):
 
 
 class Normalisation:
-    """The step that normalises texts as the kernel cannot, or before a tokeniser cuts them."""
+    """The step that normalises texts as the kernel cannot, and cleans them for a tokeniser."""
 
     def __init__(self, options: TextSketch) -> None:
         """Normalise as `options` say."""
@@ -55,12 +55,12 @@ class Normalisation:
 
     def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
         """Return the normalised texts."""
-        return [
-            as_options_say(
-                decoded(text, "utf-8", position=position, replace=replace), self._options
-            )
+        options = self._options
+        made = [
+            spelled(decoded(text, "utf-8", position=position, replace=replace), options)
             for position, text in enumerate(texts, start)
         ]
+        return [cleaned(text, options) for text in made] if options.tokeniser else made
 
 
 class Pipeline:
@@ -159,11 +159,9 @@ class Pipeline:
         elif options.unit == "moz":
             return room.naming.name_windows(code_points(cut_up, 0, errors), options.shingle)
         else:
-            tokens = cut(
-                code_points(self._cleaned(cut_up, errors), 0, errors),
-                options.cutting,
-                options.lowercase,
-            )
+            text = decoded(cut_up, "utf-8", position=0, replace=errors == "replace")
+            codes = code_points(cleaned(text, options), 0, errors)
+            tokens = cut(codes, options.cutting, options.lowercase)
         return room.naming.name_features(tokens, options, self._vocabulary)
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
@@ -189,14 +187,6 @@ class Pipeline:
             **self._feature_settings(),
             **cleaning_of(options),
         }
-
-    def _cleaned(self, text: Any, errors: str) -> Any:
-        """Return a text as the kernel cuts it."""
-        cleaning = cleaning_of(self._options)
-        if not cleaning:
-            return text
-        text = decoded(text, "utf-8", position=0, replace=errors == "replace")
-        return kernel.cleaned(text, lowercase=self._options.lowercase, **cleaning)
 
     @property
     def idf(self) -> Idf | None:

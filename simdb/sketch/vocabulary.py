@@ -3,7 +3,7 @@
 from simdb import kernel
 from simdb.errors import OptionError
 from simdb.resources import Resources
-from simdb.sketch.cleaning import as_options_say
+from simdb.sketch.cleaning import cleaned, spelled
 from simdb.sketch.language import stemming_of, stop_words_of
 from simdb.sketch.normalisation import lower_cased
 from simdb.text_sketch import TextSketch
@@ -29,5 +29,5 @@ def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabul
 
 def _as_token(word: str, options: TextSketch) -> str:
     """Normalise and lower-case a stop word as the options say."""
-    word = as_options_say(word, options)
+    word = cleaned(spelled(word, options), options)
     return lower_cased(word) if options.lowercase else word
