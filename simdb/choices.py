@@ -22,8 +22,8 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `ByCharacterName`: "", "spaceless", "cjk".
 `SimhashWeightingName`: "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf".
 `MinhashWeightingName`: "set", "bag", "tf", "tf-idf".
-`FamilyName`: "multiply-shift", "mersenne", "one-permutation", "datasketch-affine32",
-"datasketch-legacy", "datasketch-affine64", "datasketch-weighted".
+`FamilyName`: "stratified", "multiply-shift", "mersenne", "one-permutation",
+"datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted".
 """
 
 from typing import Literal
@@ -51,6 +51,6 @@ ByCharacterName = Literal["", "spaceless", "cjk"]
 SimhashWeightingName = Literal["binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf"]
 MinhashWeightingName = Literal["set", "bag", "tf", "tf-idf"]
 FamilyName = Literal[
-    "multiply-shift", "mersenne", "one-permutation", "datasketch-affine32", "datasketch-legacy",
-    "datasketch-affine64", "datasketch-weighted",
+    "stratified", "multiply-shift", "mersenne", "one-permutation", "datasketch-affine32",
+    "datasketch-legacy", "datasketch-affine64", "datasketch-weighted",
 ]  # fmt: skip

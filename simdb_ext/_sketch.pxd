@@ -148,6 +148,7 @@ cdef extern from "minhash/minima.h" nogil:
         MINIMA_STEP
 
     enum minima_kind:
+        MINIMA_STRATIFIED
         MINIMA_MULTIPLY_SHIFT
         MINIMA_MERSENNE
         MINIMA_ONE_PERMUTATION

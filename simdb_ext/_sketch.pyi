@@ -300,6 +300,8 @@ def sign_texts(
     x are its highest 32 bits.  Minimum i is the least value of any feature.  With a the multipliers
     and b the increments, the values are:
 
+    "stratified": (a[i] (y | 1) + z) mod 2^32; y is the lower half of x and z the upper, and the
+    lower 16 bits of a[i] are 0.
     "multiply-shift": (a[i] y + b[i]) mod 2^32, a odd; y is the lower half of x for even i, the
     upper half for odd i.
     "mersenne": ((a[i] y + b[i]) mod 2^61 - 1) >> 29, a not 0, both below 2^61 - 1; y = x >> 3.

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.minhash import MERSENNE as MERSENNE_FAMILY
-from simdb.minhash import PERMUTATIONS_STEP, Minhash
+from simdb.minhash import PERMUTATIONS_STEP, STRATIFIED, Minhash
 from simdb.mix import SECOND_WORD, fmix64
 
 U8 = npt.NDArray[np.uint8]
@@ -24,12 +24,14 @@ def permutations_of(options: Minhash) -> Family:
     """Return the family for the kernel: name, multipliers and increments uint64[n].
 
     There are as many as `options` says, or a few more, so that they are a multiple of the kernel's
-    step.  Permutation i does not depend on their number.
+    step.  Permutation i does not depend on their number, but for "stratified".
     """
     count = -(-options.permutations // PERMUTATIONS_STEP) * PERMUTATIONS_STEP
     start = fmix64(np.array([options.seed], np.uint64) ^ _BEGINNING)
     words = fmix64(start + SECOND_WORD * np.arange(1, 2 * count + 1, dtype=np.uint64))
     multipliers, increments = words[0::2], words[1::2]
+    if options.family == STRATIFIED and options.is_of_sets:
+        return options.family, _spaced(multipliers), np.ascontiguousarray(increments)
     if options.family == MERSENNE_FAMILY:
         prime = np.uint64(MERSENNE)
         return (
@@ -38,6 +40,17 @@ def permutations_of(options: Minhash) -> Family:
             (increments % prime),
         )
     return options.family, multipliers | np.uint64(1), np.ascontiguousarray(increments)
+
+
+def _spaced(drawn: U64) -> U64:
+    """Return multipliers whose lower halves are evenly spaced words of 32 bits, in a drawn order.
+
+    The order matters for bands: the ranks of values at equal distances go together, and bands of
+    them would do so, too.
+    """
+    bits = (len(drawn) - 1).bit_length()
+    order = np.argsort(drawn, kind="stable").astype(np.uint64)
+    return drawn >> np.uint64(32) << np.uint64(32) | order << np.uint64(32 - bits)
 
 
 def narrowed(minima: U32, family: Family) -> U8:

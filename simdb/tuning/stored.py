@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.minhash import MULTIPLY_SHIFT, SET, Minhash
+from simdb.minhash import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash
 from simdb.options import Simhash
 from simdb.vector_form import unpack, unpack_minima
 
@@ -29,8 +29,9 @@ def is_telling(sketch: Simhash | Minhash) -> bool:
     if sketch.tokeniser or sketch.stop_words or sketch.unit not in ("words", "whitespace"):
         return False
     if isinstance(sketch, Minhash):
-        has_whole = sketch.stored_bits == MINIMUM_BITS and sketch.family == MULTIPLY_SHIFT
-        return has_whole and sketch.weighting == SET
+        is_whole = sketch.stored_bits == MINIMUM_BITS
+        is_even = sketch.family in (STRATIFIED, MULTIPLY_SHIFT)
+        return is_whole and is_even and sketch.weighting == SET
     return sketch.weighting == "binary" and sketch.store_volatility
 
 

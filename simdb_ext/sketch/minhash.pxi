@@ -1,6 +1,7 @@
 # MinHash signatures: making them, comparing them, keys of their bands; for `_sketch.pyx`.
 
 cdef dict FAMILIES = {
+    "stratified": MINIMA_STRATIFIED,
     "multiply-shift": MINIMA_MULTIPLY_SHIFT,
     "mersenne": MINIMA_MERSENNE,
     "one-permutation": MINIMA_ONE_PERMUTATION,
@@ -18,6 +19,8 @@ cdef class Family:
         name, multipliers, increments = family
         self.family.kind = <minima_kind><int>checked_name("family", name, FAMILIES)
         check_permutations(multipliers, increments, name == "mersenne")
+        if name == "stratified" and (multipliers & np.uint64(0xFFFF)).any():
+            raise ValueError("a multiplier of family 'stratified' has lower 16 bits that are not 0")
         if feature_bits not in (32, 64):
             raise ValueError(f"feature_bits is {feature_bits}, not 32 or 64")
         cdef const uint64_t[::1] factors = multipliers

@@ -68,7 +68,8 @@ static const struct sketch_operations scalar = {
     .idf = idf_scalar,
     .weigh = weigh_scalar,
     .quantise = quantise_scalar,
-    .minima = {mix_features_scalar, minima_shift_scalar, minima_mersenne_scalar},
+    .minima = {mix_features_scalar, minima_stratified_scalar, minima_shift_scalar,
+               minima_mersenne_scalar},
     .consistent = consistent_scalar,
     .agree = {agree_narrow_scalar, agree_wide_scalar},
 };
@@ -93,7 +94,8 @@ static const struct sketch_operations avx2 = {
     .idf = idf_scalar,
     .weigh = weigh_avx2,
     .quantise = quantise_avx2,
-    .minima = {mix_features_avx2, minima_shift_avx2, minima_mersenne_scalar},
+    .minima = {mix_features_avx2, minima_stratified_avx2, minima_shift_avx2,
+               minima_mersenne_scalar},
     .consistent = consistent_scalar,
     .agree = {agree_narrow_avx2, agree_wide_avx2},
 };
@@ -115,7 +117,8 @@ static const struct sketch_operations avx512 = {
     .idf = idf_avx512,
     .weigh = weigh_avx512,
     .quantise = quantise_avx512,
-    .minima = {mix_features_avx512, minima_shift_avx512, minima_mersenne_avx512},
+    .minima = {mix_features_avx512, minima_stratified_avx512, minima_shift_avx512,
+               minima_mersenne_avx512},
     .consistent = consistent_avx512,
     .agree = {agree_narrow_avx512, agree_wide_avx512},
 };
@@ -147,7 +150,8 @@ static const struct sketch_operations neon = {
     .idf = idf_scalar,
     .weigh = weigh_scalar,
     .quantise = quantise_scalar,
-    .minima = {mix_features_scalar, minima_shift_neon, minima_mersenne_scalar},
+    .minima = {mix_features_scalar, minima_stratified_neon, minima_shift_neon,
+               minima_mersenne_scalar},
     .consistent = consistent_scalar,
     .agree = {agree_narrow_neon, agree_wide_neon},
 };

@@ -33,7 +33,8 @@ FREQUENCIES = {
 # Every set that is not called spaceless cuts words as the first versions did.
 as_first = {"by_character": "cjk", "normalisation": "none", "clean": False}
 simhash = partial(simdb.Simhash, **as_first)
-minhash = partial(simdb.Minhash, **as_first)
+shifting = partial(simdb.Minhash, family="multiply-shift")
+minhash = partial(shifting, **as_first)
 spaceless = partial(simdb.Simhash, normalisation="none", clean=False)
 
 
@@ -167,13 +168,16 @@ SETS = {
     "spaceless words 1": (same, spaceless(weighting="tf", shingle=1)),
     "spaceless words 3": (same, spaceless()),
     "spaceless words 2, stop words": (same, spaceless(shingle=2, stop_words=STOP_WORDS)),
-    "minhash, spaceless words": (same, simdb.Minhash(normalisation="none", clean=False)),
+    "minhash, spaceless words": (same, shifting(normalisation="none", clean=False)),
     "cleaned words 3": (same, simdb.Simhash()),
     "cleaned words 1": (same, simdb.Simhash(weighting="tf", shingle=1)),
     "cleaned words 2, case kept": (same, simdb.Simhash(shingle=2, lowercase=False)),
     "lenient words 2": (same, simdb.Simhash(shingle=2, normalisation="lenient")),
-    "minhash, cleaned characters 5": (same, simdb.Minhash(unit="characters", shingle=5)),
-    "minhash, Turkic words": (same, simdb.Minhash(turkic_case=True)),
+    "minhash, cleaned characters 5": (same, shifting(unit="characters", shingle=5)),
+    "minhash, Turkic words": (same, shifting(turkic_case=True)),
+    "minhash, stratified": (same, simdb.Minhash()),
+    "minhash, stratified, 104 of 8 bits": (same, simdb.Minhash(permutations=104, stored_bits=8)),
+    "minhash, stratified, features of 32 bits": (same, simdb.Minhash(feature_bits=32)),
 }
 
 

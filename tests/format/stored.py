@@ -50,6 +50,7 @@ STORED = {
             permutations=32,
             stored_bits=8,
             seed=7,
+            family="multiply-shift",
             normalisation="nfkc",
             clean=False,
             by_character="cjk",

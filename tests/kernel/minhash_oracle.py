@@ -27,6 +27,8 @@ def signature(hashes, family, feature_bits=64):
     coefficients = list(zip(multipliers, increments, strict=True))
     if name == "mersenne":
         return [min((a * (x >> 3) + b) % PRIME >> 29 for x in features) for a, b in coefficients]
+    if name == "stratified":
+        return [min((a * (x | 1) + (x >> 32)) % 2**32 for x in features) for a in multipliers]
     return [
         min((a * (x >> 32 * (place % 2)) + b) % 2**32 for x in features)
         for place, (a, b) in enumerate(coefficients)

@@ -298,6 +298,12 @@ static void check_minima(const struct sketch_operations *scalar,
     scalar->minima.shift(&family, features, count, values[0]);
     other->minima.shift(&family, features, count, values[1]);
     compare(values[0], values[1], sizeof values[0], "minima", other->name);
+    for (int i = 0; i < MINIMA_MOST; i++)
+        multipliers[i] &= ~(uint64_t)0xFFFF;
+    memset(values, 0xFF, sizeof values);
+    scalar->minima.stratified(&family, features, count, values[0]);
+    other->minima.stratified(&family, features, count, values[1]);
+    compare(values[0], values[1], sizeof values[0], "stratified minima", other->name);
     for (size_t i = 0; i < sizeof left; i++) {
         left[i] = (uint8_t)below(3);
         right[i] = (uint8_t)below(3);

@@ -23,7 +23,7 @@ def signed(document, **options):
     return simdb.signature(document, simdb.Minhash(shingle=1, **options))
 
 
-@pytest.mark.parametrize("family", ["multiply-shift", "mersenne", "one-permutation"])
+@pytest.mark.parametrize("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
 @pytest.mark.parametrize("stored_bits", [8, 32])
 def test_every_kind_of_a_document_has_one_signature(family, stored_bits):
     sketch = simdb.Minhash(shingle=1, family=family, stored_bits=stored_bits)
@@ -38,7 +38,7 @@ def test_every_kind_of_a_document_has_one_signature(family, stored_bits):
     assert not signatures.is_empty.any()
 
 
-@pytest.mark.parametrize("family", ["multiply-shift", "mersenne", "one-permutation"])
+@pytest.mark.parametrize("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_small_documents_agree_in_eight_bits_by_chance_only(family, size):
     """Of 128 minima 10 agree by chance for 1 of 6,000 million pairs; these are 32,640."""
@@ -165,7 +165,7 @@ def test_features_without_weight_leave_nothing():
     assert signed(features, weighting="tf").is_empty
 
 
-@pytest.mark.parametrize("family", ["multiply-shift", "mersenne", "one-permutation"])
+@pytest.mark.parametrize("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
 def test_a_document_of_one_feature_has_a_signature(family):
     sketch = simdb.Minhash(family=family)
 

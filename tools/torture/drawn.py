@@ -81,7 +81,7 @@ def some_cleaning(chance):
 
 def some_minhash(chance):
     weighting = chance.choice(["set", "set", "bag", "tf", "tf-idf"])
-    families = ["multiply-shift", "mersenne", "one-permutation"]
+    families = ["stratified", "multiply-shift", "mersenne", "one-permutation"]
     return simdb.Minhash(
         shingle=chance.randint(1, 2),
         weighting=weighting,

@@ -135,7 +135,9 @@ class SketchOptions:
     ] = None
     family: Annotated[
         str | None,
-        _flag("Hash functions of the minima: multiply-shift, mersenne or one-permutation."),
+        _flag(
+            "Hash functions of the minima: stratified, multiply-shift, mersenne or one-permutation."
+        ),
     ] = None
 
     def given(self) -> Given:

@@ -56,6 +56,8 @@ void minima_add(const struct minima_functions *functions, struct minima *minima,
         add_to_bins(functions, minima, family, hashes, count);
     else if (family->kind == MINIMA_MERSENNE)
         functions->mersenne(family, hashes, count, minima->values);
+    else if (family->kind == MINIMA_STRATIFIED)
+        functions->stratified(family, hashes, count, minima->values);
     else
         functions->shift(family, hashes, count, minima->values);
 }

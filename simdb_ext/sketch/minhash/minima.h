@@ -8,13 +8,19 @@
 #define MINIMA_MOST 1024
 #define MINIMA_STEP 8 /* the number of permutations is a multiple of it */
 
-enum minima_kind { MINIMA_MULTIPLY_SHIFT, MINIMA_MERSENNE, MINIMA_ONE_PERMUTATION };
+enum minima_kind {
+    MINIMA_STRATIFIED,
+    MINIMA_MULTIPLY_SHIFT,
+    MINIMA_MERSENNE,
+    MINIMA_ONE_PERMUTATION
+};
 
 struct minima_family {
     enum minima_kind kind;
     int count;     /* permutations: a multiple of MINIMA_STEP, at most MINIMA_MOST */
     int is_narrow; /* a feature is the highest 32 bits of its mixed hash, twice; else all 64 */
-    const uint64_t *multipliers; /* for MINIMA_MERSENNE: from 1 to 2^61 - 2 */
+    /* For MINIMA_STRATIFIED the lower 16 bits are 0; for MINIMA_MERSENNE from 1 to 2^61 - 2. */
+    const uint64_t *multipliers;
     const uint64_t *increments;  /* for MINIMA_MERSENNE: below 2^61 - 1 */
 };
 
@@ -36,6 +42,7 @@ typedef void minima_function(const struct minima_family *family, const uint64_t 
 /* The functions that have a variant for each instruction set. */
 struct minima_functions {
     minima_mix_function *mix;
+    minima_function *stratified; /* for MINIMA_STRATIFIED */
     minima_function *shift;    /* for MINIMA_MULTIPLY_SHIFT */
     minima_function *mersenne; /* for MINIMA_MERSENNE */
 };

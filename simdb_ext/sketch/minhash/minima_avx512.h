@@ -31,6 +31,48 @@ MINIMA_INLINE __m512i low_words_avx512(const uint64_t *words, __mmask16 some)
 }
 
 /* Lower the minima of 16 `width` permutations from `first` on, of the last 16 only those in `some`;
+   `width` is a constant.  Only the upper 16 bits of a multiplier, and so of a product, are not 0:
+   products of 16 bits are enough. */
+MINIMA_INLINE void stratified_some_avx512(const struct minima_family *family, int first,
+                                          const int width, __mmask16 some,
+                                          const uint64_t *features, int64_t count,
+                                          uint32_t *values)
+{
+    __m512i multipliers[8], least[8];
+
+    for (int j = 0; j < width; j++) {
+        multipliers[j] = low_words_avx512(family->multipliers + first + 16 * j, some);
+        least[j] = _mm512_maskz_loadu_epi32(some, values + first + 16 * j);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        __m512i step = _mm512_set1_epi32((int)(((uint32_t)features[i] | 1) << 16));
+        __m512i start = _mm512_set1_epi32((int)(features[i] >> 32));
+        for (int j = 0; j < width; j++) {
+            __m512i value = _mm512_add_epi32(_mm512_mullo_epi16(multipliers[j], step), start);
+            least[j] = _mm512_min_epu32(least[j], value);
+        }
+    }
+    for (int j = 0; j < width; j++)
+        _mm512_mask_storeu_epi32(values + first + 16 * j, some, least[j]);
+}
+
+CPU_AVX512 static void minima_stratified_avx512(const struct minima_family *family,
+                                                const uint64_t *features, int64_t count,
+                                                uint32_t *values)
+{
+    int first = 0;
+
+    for (; first + 128 <= family->count; first += 128)
+        stratified_some_avx512(family, first, 8, 0xFFFF, features, count, values);
+    for (; first + 64 <= family->count; first += 64)
+        stratified_some_avx512(family, first, 4, 0xFFFF, features, count, values);
+    for (; first + 16 <= family->count; first += 16)
+        stratified_some_avx512(family, first, 1, 0xFFFF, features, count, values);
+    if (first < family->count)
+        stratified_some_avx512(family, first, 1, 0xFF, features, count, values);
+}
+
+/* Lower the minima of 16 `width` permutations from `first` on, of the last 16 only those in `some`;
    `width` is a constant.  A feature fills every 64-bit lane: its lower half is in the even 32-bit
    lanes, its upper half in the odd ones. */
 MINIMA_INLINE void shift_some_avx512(const struct minima_family *family, int first,

@@ -18,6 +18,20 @@ static void mix_features_scalar(uint64_t *hashes, int64_t count, int is_narrow)
     }
 }
 
+/* The values of one feature differ by multiples of one step, so they are spread evenly over all
+   values: a feature is small in as many permutations as another. */
+static void minima_stratified_scalar(const struct minima_family *family, const uint64_t *features,
+                                     int64_t count, uint32_t *values)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t step = (uint32_t)features[i] | 1, start = (uint32_t)(features[i] >> 32);
+        for (int j = 0; j < family->count; j++) {
+            uint32_t value = (uint32_t)family->multipliers[j] * step + start;
+            values[j] = value < values[j] ? value : values[j];
+        }
+    }
+}
+
 /* Even permutations take the lower half of a feature, odd ones the upper half: so two features that
    have one half in common are still told apart. */
 static void minima_shift_scalar(const struct minima_family *family, const uint64_t *features,
