@@ -225,14 +225,19 @@ def test_files_keep_what_a_double_loop_keeps(new_folder, given, keep, on_null, e
 def test_crawls_and_claims_keep_what_estimates_keep(given):
     texts = [text for text in given if text is not None]
     rows = rows_of(texts)
-    with simdb.open(None) as db:
+    # A pair below the threshold by its texts and above it by its estimate need not be a candidate.
+    every = simdb.Options(recall=1.0)
+    with simdb.open(None, options=every) as db:
         pages = [Page(row["id"], row["text"]) for row in rows]
         crawled = [verdict.is_passed for verdict in Crawl(db).decide(pages)]
-    with simdb.open(None) as db:
+    with simdb.open(None, options=every) as db:
         claims = db.add_many_if_new([row["id"] for row in rows], texts)
         claimed = [not len(found) for found in claims]
 
-    found = simdb.deduplicate(rows, id="id", db=simdb.open(None), verify="estimate")
+    found = [
+        simdb.deduplicate(rows, id="id", db=simdb.open(None), verify="estimate", recall=1.0),
+        simdb.deduplicate(texts, verify="estimate", recall=1.0),
+    ]
 
-    assert crawled == claimed == found.kept.tolist()
-    assert simdb.deduplicate(texts, verify="estimate").kept.tolist() == claimed
+    assert crawled == claimed
+    assert [each.kept.tolist() for each in found] == [claimed] * 2
