@@ -171,6 +171,30 @@ cdef extern from "minhash/minima.h" nogil:
     )
 
 
+cdef extern from "ngrams/ngrams.h" nogil:
+    enum:
+        NGRAMS_MOST
+
+    struct ngram_table:
+        const uint64_t *hashes
+        const uint32_t *directory
+        const uint64_t *filter
+        uint64_t last_word
+        int shift
+
+    struct ngram_hit:
+        pass
+
+    int64_t ngrams_hash(const uint64_t *words, int64_t count, int n, uint64_t *hashes)
+    void ngrams_filter(
+        const uint64_t *hashes, int64_t count, uint64_t *filter, uint64_t last_word
+    )
+    int64_t ngrams_find(
+        const ngram_table *table, const uint64_t *words, const int64_t *offsets,
+        int64_t documents, const int32_t *lengths, int length_count, ngram_hit *hits, int64_t room
+    )
+
+
 cdef extern from "minhash/agree.h" nogil:
     ctypedef void agree_function(
         const void *left, int is_one, const void *right, int64_t count, int width,
@@ -207,6 +231,13 @@ cdef extern from "scratch.h" nogil:
         SKETCH_LOG_TF
         SKETCH_COLLECT
         SKETCH_MINHASH
+        SKETCH_SEQUENCE
+
+    struct sketch_sequence:
+        uint64_t *words
+        int64_t room
+        int64_t count
+        int64_t done
 
     struct sketch_settings:
         int shingle
@@ -224,6 +255,7 @@ cdef extern from "scratch.h" nogil:
     struct sketch_scratch:
         sketch_bag bag
         sketch_set set
+        sketch_sequence sequence
         sketch_unknown unknown
 
 

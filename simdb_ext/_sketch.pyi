@@ -278,6 +278,40 @@ def quantise(weights: I32 | F32) -> tuple[U64, U8]:
 # (name, multipliers, increments) of p permutations, a multiple of 8 up to 1024.
 Family = tuple[str, U64, U64]
 
+def hash_words(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    compose: Callable[[str], str] | None = None,
+    turkic: bool = False,
+) -> tuple[I64, U64]:
+    """Return the words of each text in order: offsets int64[n + 1] and the first words of hashes.
+
+    The arguments and the errors are those of `count_texts`.
+    """
+
+def ngrams(offsets: I64, words: U64, n: int) -> tuple[I64, U64]:
+    """Return the n-grams of documents of words: offsets int64[n + 1] and hashes uint64[k].
+
+    A document of w words has w - n + 1 of them, or none.  If n is not 1, the hashes are those of
+    features of n words.  n: from 1 to 32.
+    """
+
+class Ngrams:
+    """A table of n-grams, given by their hashes uint64[k], which ascend strictly."""
+
+    def __init__(self, hashes: U64) -> None: ...
+    def find(self, offsets: I64, words: U64, lengths: Sequence[int]) -> npt.NDArray[np.void]:
+        """Return the n-grams of documents of words that are in the table, for n in `lengths`.
+
+        Fields: `document` int32, `position` int32 of the first word in the document, and `entry`
+        uint32 in the table.  They come by document, then as in `lengths`, then by position.
+        """
+
 def sign_texts(
     texts: Sequence[str | bytes],
     *,

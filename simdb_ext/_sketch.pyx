@@ -16,6 +16,7 @@ import numpy as np
 # The number of distinct features of a document for which there is room at first.
 cdef enum:
     BAG_FIRST = 1 << 12
+    SEQUENCE_FIRST = 1 << 16
 
 # The numbers of weights that a document can have.
 cdef tuple QUANTISED_DIMENSIONS = (64, SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX)
@@ -30,6 +31,7 @@ include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
 include "sketch/moz.pxi"
 include "sketch/minhash.pxi"
+include "sketch/ngrams.pxi"
 include "sketch/overlap.pxi"
 include "sketch/single.pxi"
 

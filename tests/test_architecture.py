@@ -26,6 +26,7 @@ FLOORS = [
     ["sharding"],
     ["outputs", "sources"],
     ["deduplication"],
+    ["decontamination"],
     ["integrations"],
     ["distributed"],
     ["spark"],
@@ -42,7 +43,8 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
         "normalisation", "cleaning", "cutting", "weighing", "language", "markup", "tokeniser",
-        "vocabulary", "packages", "naming", "permutations", "pipeline", "quantisation",
+        "vocabulary", "packages", "naming", "permutations", "pipeline", "word_order",
+        "quantisation",
         "document_kind", "ready", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
         "fitting", "exact_similarity", "exact_pairs",
     ],
@@ -141,6 +143,9 @@ FOLDERS = {
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
         "question", "alike", "by_database", "within", "run", "files",
         "repeat", "arrivals", "against", "deduplicate",
+    ],
+    "decontamination": [
+        "alignment", "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

@@ -16,8 +16,9 @@ from simdb.sketch.unicode_table import CLASS_RANGES, LOWER_RANGES
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 I32 = npt.NDArray[np.int32]
-Bool = npt.NDArray[np.bool_]
+IntP = npt.NDArray[np.intp]
 
+CHARACTERS = "characters"  # the unit
 WORD, CJK, SPACE = 1, 2, 3  # classes of characters
 SPACELESS = CJK | 4  # letters and marks of other scripts without spaces
 
@@ -59,32 +60,28 @@ def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> li
 
 def cut(codes: U32, unit: str, lowercase: bool) -> list[bytes]:
     """Return the tokens of a text in UTF-8."""
-    return CUTS[unit](codes, _lower_case(codes) if lowercase else codes)
+    shown = _lower_case(codes) if lowercase else codes
+    if unit == CHARACTERS:
+        return _characters(codes, shown)
+    return _spell(shown, *bounds_of_words(codes, unit))
 
 
-def _words(codes: U32, shown: U32) -> list[bytes]:
-    """Return the words of a text, cut by the classes of `codes`, spelled as in `shown`."""
+def bounds_of_words(codes: U32, unit: str) -> tuple[IntP, IntP]:
+    """Return where each word of a text begins and where it ends: the character after it.
+
+    `unit`: "words", "spaceless" (each letter and mark of a script without spaces by itself, too) or
+    "whitespace" (what lies between white space).
+    """
     classes = _properties()[0][codes]
-    return _stretches(shown, (classes == WORD) | (classes == SPACELESS), classes == CJK)
-
-
-def _spaceless_words(codes: U32, shown: U32) -> list[bytes]:
-    """Return the same words, but each letter and mark of a script without spaces by itself."""
-    classes = _properties()[0][codes]
-    return _stretches(shown, classes == WORD, (classes == CJK) | (classes == SPACELESS))
-
-
-def _between_spaces(codes: U32, shown: U32) -> list[bytes]:
-    """Return the stretches of a text between white space."""
-    is_black = _properties()[0][codes] != SPACE
-    return _stretches(shown, is_black, np.zeros_like(is_black))
-
-
-def _stretches(shown: U32, is_word: Bool, is_single: Bool) -> list[bytes]:
-    """Return the longest stretches of `is_word`, and every character of `is_single` by itself."""
+    if unit == "whitespace":
+        is_word, is_single = classes != SPACE, np.zeros(len(codes), np.bool_)
+    elif unit == "spaceless":
+        is_word, is_single = classes == WORD, (classes == CJK) | (classes == SPACELESS)
+    else:
+        is_word, is_single = (classes == WORD) | (classes == SPACELESS), classes == CJK
     starts = is_single | (is_word & ~np.concatenate([[False], is_word[:-1]]))
     stops = is_single | (is_word & ~np.concatenate([is_word[1:], [False]]))
-    return _spell(shown, np.flatnonzero(starts), np.flatnonzero(stops) + 1)
+    return np.flatnonzero(starts), np.flatnonzero(stops) + 1
 
 
 def _characters(codes: U32, shown: U32) -> list[bytes]:
@@ -97,7 +94,7 @@ def _characters(codes: U32, shown: U32) -> list[bytes]:
     return _spell(folded, np.arange(len(folded)), np.arange(1, len(folded) + 1))
 
 
-def _spell(codes: U32, starts: npt.NDArray[np.intp], stops: npt.NDArray[np.intp]) -> list[bytes]:
+def _spell(codes: U32, starts: IntP, stops: IntP) -> list[bytes]:
     """Return codes[starts[i]:stops[i]] in UTF-8 for every i."""
     lengths = np.full(len(codes), 1) + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -124,11 +121,3 @@ def _properties() -> tuple[U8, I32]:
     for first, count, step, delta in np.fromstring(LOWER_RANGES, np.int32, sep=" ").reshape(-1, 4):
         deltas[first : first + count * step : step] = delta
     return classes, deltas
-
-
-CUTS = {
-    "words": _words,
-    "characters": _characters,
-    "whitespace": _between_spaces,
-    "spaceless": _spaceless_words,
-}

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
 Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+# Offsets and hashes of words.
+Words = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 Minima = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # minima, numbers of features
 
 
@@ -124,6 +126,19 @@ class Pipeline:
         sign = kernel.sign_tokens if kind == "tokens" else kernel.sign_texts
         settings = self._settings(kind, replace, start)
         found: Minima = sign(documents, family=family, feature_bits=feature_bits, **settings)
+        return found
+
+    def words(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> Words:
+        """Return the hashes of the words of texts in order; stop words and stems are not applied.
+
+        Each text is one for the kernel, also after a step in Python.
+        """
+        texts, _ = self._stepped(texts, "text", replace, start)
+        options = self._options
+        found: Words = kernel.hash_words(
+            texts, unit=options.cutting, lowercase=options.lowercase, seed=options.seed,
+            replace=replace, start=start, **cleaning_of(options),
+        )  # fmt: skip
         return found
 
     def fingerprinter(self, dimensions: int, width: int) -> kernel.TextFingerprinter | None:

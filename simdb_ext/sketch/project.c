@@ -66,6 +66,7 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
         sketch_set_begin(&scratch->set, expected);
     if (settings->counting == SKETCH_MINHASH)
         minima_begin(&scratch->minima, settings->family);
+    scratch->sequence.count = scratch->sequence.done;
 }
 
 static int is_wide(const struct sketch_settings *settings)
@@ -111,6 +112,16 @@ static void add_units(struct sketch_scratch *scratch, const struct sketch_settin
         scratch->total += scratch->units[i];
 }
 
+/* Append features to the sequence; return whether there was room for them. */
+static int append_features(struct sketch_sequence *sequence, const uint64_t *first, int64_t count)
+{
+    if (count > sequence->room - sequence->count)
+        return 0;
+    memcpy(sequence->words + sequence->count, first, (size_t)count * sizeof *first);
+    sequence->count += count;
+    return 1;
+}
+
 static void add_features(struct sketch_scratch *scratch, int64_t count,
                          const struct sketch_settings *settings)
 {
@@ -118,6 +129,10 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
 
     if (is_bagged(settings)) {
         scratch->is_full |= !sketch_bag_add(&scratch->bag, first, second, count);
+        return;
+    }
+    if (settings->counting == SKETCH_SEQUENCE) {
+        scratch->is_full |= !append_features(&scratch->sequence, first, count);
         return;
     }
     if (settings->counting == SKETCH_BINARY)
@@ -239,6 +254,10 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
     }
     if (scratch->is_incomplete)
         return SKETCH_DONE;
+    if (settings->counting == SKETCH_SEQUENCE) {
+        scratch->sequence.done = scratch->sequence.count;
+        return SKETCH_DONE;
+    }
     features[at] = is_bagged(settings) ? scratch->bag.count : scratch->counted;
     if (settings->counting == SKETCH_COLLECT)
         return SKETCH_DONE;

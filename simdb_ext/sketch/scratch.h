@@ -37,8 +37,25 @@
 enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE, SKETCH_SPACELESS };
 
 /* What a feature that occurs n times counts: n (TF), 1 (BINARY) or 1 + ln n (LOG_TF).  COLLECT only
-   collects the features; MINHASH makes a signature of them. */
-enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT, SKETCH_MINHASH };
+   collects the features; MINHASH makes a signature of them; SEQUENCE keeps each occurrence, in
+   order. */
+enum sketch_counting {
+    SKETCH_TF,
+    SKETCH_BINARY,
+    SKETCH_LOG_TF,
+    SKETCH_COLLECT,
+    SKETCH_MINHASH,
+    SKETCH_SEQUENCE
+};
+
+/* The first words of the hashes of all features of some texts; `done` of them are of the texts
+   before the one that is read. */
+struct sketch_sequence {
+    uint64_t *words;
+    int64_t room;
+    int64_t count;
+    int64_t done;
+};
 
 struct sketch_settings {
     int shingle;
@@ -76,6 +93,7 @@ struct sketch_scratch {
     struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
     struct sketch_set set; /* for SKETCH_BINARY */
     struct minima minima;  /* for SKETCH_MINHASH */
+    struct sketch_sequence sequence; /* for SKETCH_SEQUENCE */
     struct sketch_unknown unknown;
 };
 

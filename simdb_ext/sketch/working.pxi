@@ -37,6 +37,7 @@ cdef class Working:
             raise MemoryError()
         memset(&self.scratch.bag, 0, sizeof(sketch_bag))
         memset(&self.scratch.set, 0, sizeof(sketch_set))
+        memset(&self.scratch.sequence, 0, sizeof(sketch_sequence))
         sketch_tokens_begin(self.scratch, &self.settings)
         if self.settings.counting != SKETCH_TF:
             self.widen()
@@ -52,6 +53,7 @@ cdef class Working:
         if self.scratch != NULL:
             free_bag(&self.scratch.bag)
             free_set(&self.scratch.set)
+            free(self.scratch.sequence.words)
         free(self.scratch)
 
     cdef int take_vocabulary(self, Vocabulary vocabulary) except -1:
@@ -108,8 +110,19 @@ cdef class Working:
         return len(tokens) > 0
 
     cdef int widen(self) except -1:
-        """Make a bag or set with more room; its content is lost."""
+        """Make a bag or set with more room, whose content is lost, or a sequence."""
+        if self.settings.counting == SKETCH_SEQUENCE:
+            return self.widen_sequence()
         return self.widen_set() if self.settings.counting == SKETCH_BINARY else self.widen_bag()
+
+    cdef int widen_sequence(self) except -1:
+        cdef int64_t room = max(SEQUENCE_FIRST, 2 * self.scratch.sequence.room)
+        words = <uint64_t *>realloc(self.scratch.sequence.words, room * sizeof(uint64_t))
+        if words == NULL:
+            raise MemoryError()
+        self.scratch.sequence.words = words
+        self.scratch.sequence.room = room
+        return 0
 
     cdef int widen_set(self) except -1:
         cdef sketch_set wider
