@@ -5,7 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,7 @@ def deduplicate_files(
             on_null=KEEP if on_null == DROP else on_null,
             origins=origins, threads=question.threads, memory=question.memory,
         )  # fmt: skip
-        files = _Files(sources, reading)
+        files = Files(sources, reading)
         run = held.enter_context(
             Run(options, question, rule, origins, numbers=files.survivors(None).numbers)
         )
@@ -109,7 +109,7 @@ def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict
     sources = expanded(paths)
     check_sources(sources, text)
     records = []
-    for batch in _Files(sources, reading).batches():
+    for batch in Files(sources, reading).batches():
         nulls = [False] * len(batch) if batch.nulls is None else batch.nulls.tolist()
         columns = batch.ids, batch.texts, nulls, batch.fields or [None] * len(batch)
         for own, content, is_null, fields in zip(*columns, strict=True):
@@ -118,10 +118,11 @@ def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict
     return records, reading.id_field
 
 
-class _Files:
+class Files:
     """The sources of one run."""
 
     def __init__(self, sources: Paths, reading: Reading) -> None:
+        """Read `sources` as `reading` says."""
         self.sources, self.reading = sources, reading
         self.count = 0
         self._nulls: list[npt.NDArray[np.bool_]] = []
@@ -164,11 +165,18 @@ def _in_python(message: str) -> str:
     return message
 
 
+class Writing(Protocol):
+    """Whatever writes the documents of files that stay."""
+
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
+        """Write them; InputError if a file was changed since."""
+
+
 class Kept:
     """The documents of files that stay; what is needed to read them goes with this object."""
 
     def __init__(
-        self, files: _Files, run: Run, kept: npt.NDArray[np.bool_], held: ExitStack
+        self, files: Files, run: Writing, kept: npt.NDArray[np.bool_], held: ExitStack
     ) -> None:
         """Take `held`, which frees `run`."""
         self._files, self._run, self._kept = files, run, kept
@@ -198,7 +206,7 @@ class Kept:
 
 
 def _result(
-    files: _Files, run: Run, decided: Decided, held: ExitStack, on_null: str
+    files: Files, run: Run, decided: Decided, held: ExitStack, on_null: str
 ) -> Deduplicated:
     kept = np.ones(files.count, np.bool_)
     kept[decided.removed] = False

@@ -55,6 +55,12 @@ class Rows(Protocol):
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows, in their order, as data of the same kind."""
 
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return all rows with `values` in the field `name`, as data of the same kind.
+
+        Rows without fields become the values.
+        """
+
 
 def rows_of(data: Any) -> Rows:
     """Return the rows of `data`; InputError if it is of no kind that has rows."""
@@ -123,6 +129,22 @@ class Values:
             return type(self.data)([self.data[place] for place in places])
         return _filtered(self.data, is_chosen)
 
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return the values."""
+        if isinstance(self.data, list | tuple):
+            return type(self.data)(values)
+        if isinstance(self.data, np.ndarray):
+            return np.array(values, self.data.dtype if self.data.dtype == object else None)
+        if _is_of(self.data, "pandas", "Series"):
+            made = self.data.astype(object)
+            made[:] = values
+            return made
+        if _is_of(self.data, "polars", "Series"):
+            return type(self.data)(self.data.name, values)
+        arrow = load_arrow("an Arrow array")
+        made = arrow.array(values, self.data.type)
+        return made if _is_of(self.data, "pyarrow", "Array") else arrow.chunked_array([made])
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -155,6 +177,10 @@ class Records:
         """Return some dicts."""
         return [self.data[place] for place in np.flatnonzero(is_chosen).tolist()]
 
+    def with_field(self, name: str, values: Sequence[Any]) -> list[Any]:
+        """Return new dicts."""
+        return [{**row, name: value} for row, value in zip(self.data, values, strict=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class PandasFrame:
@@ -181,6 +207,12 @@ class PandasFrame:
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows, with their labels in the index."""
         return self.data[is_chosen]
+
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return a frame with a new column."""
+        column = np.empty(len(values), object)
+        column[:] = values
+        return self.data.assign(**{name: column})
 
     def _series(self, name: str) -> Any:
         if name not in self.data.columns:
@@ -217,6 +249,11 @@ class PolarsFrame:
         """Return some rows."""
         return self.data[np.flatnonzero(is_chosen)]
 
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return a frame with a new column."""
+        series = sys.modules["polars"].Series(name, values)
+        return self.data.with_columns(series)
+
     def _series(self, name: str) -> Any:
         if name not in self.data.columns:
             _refuse(name, self.data.columns)
@@ -250,6 +287,15 @@ class ArrowTable:
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows."""
         return _filtered(self.data, is_chosen)
+
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return a table with a new column."""
+        names = self.data.schema.names
+        kind = self.data.schema.field(name).type if name in names else None
+        column = load_arrow("an Arrow table").array(values, kind)
+        if name not in names:
+            return self.data.append_column(name, column)
+        return self.data.set_column(names.index(name), name, column)
 
     def _column(self, name: str) -> Any:
         names = self.data.schema.names
@@ -286,6 +332,13 @@ class HubDataset:
         """Return some rows: the same files, and which of their rows."""
         return self.data.select(np.flatnonzero(is_chosen))
 
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return a dataset with a new column."""
+        others = self.data
+        if name in self.data.column_names:
+            others = self.data.remove_columns(name)
+        return others.add_column(name, list(values))
+
     def _column(self, name: str) -> Any:
         if name not in self.data.column_names:
             _refuse(name, self.data.column_names)
@@ -321,6 +374,14 @@ class HubSplits:
         parts = np.split(is_chosen, stops)[:-1]
         pairs = zip(self.splits.items(), parts, strict=True)
         return type(self.data)({name: split.chosen(part) for (name, split), part in pairs})
+
+    def with_field(self, name: str, values: Sequence[Any]) -> Any:
+        """Return the splits with a new column each."""
+        made, start = {}, 0
+        for split, rows in self.splits.items():
+            made[split] = rows.with_field(name, values[start : start + len(rows)])
+            start += len(rows)
+        return type(self.data)(made)
 
 
 def _is_of(data: Any, module: str, name: str) -> bool:

@@ -209,7 +209,10 @@ def _write(
             copy_rows(pieces(), table, stream)
         else:
             write_separated(
-                lambda: _rows(pieces()), stream, DELIMITERS[kind], () if target.rows else columns()
+                lambda: all_rows(pieces()),
+                stream,
+                DELIMITERS[kind],
+                () if target.rows else columns(),
             )
     else:
         # One thread reads while the other writes.
@@ -238,7 +241,7 @@ def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:
             yield from rows_of(piece)
 
 
-def _rows(pieces: Iterator[Piece]) -> Iterator[Row]:
+def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
     for piece in pieces:
         if isinstance(piece, Rows):

@@ -5,17 +5,18 @@ Those that have an origin in a file are read there again; the others wait in a t
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.outputs.line_spool import LineSpool
 from simdb.outputs.pieces import I64, Piece, Rows, merged
+from simdb.outputs.rows import Row, as_line
 from simdb.outputs.spool import Temporary
-from simdb.outputs.survivors import Survivors
+from simdb.outputs.survivors import Survivors, all_rows
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
@@ -25,9 +26,11 @@ from simdb.text_column import TextColumn
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
 # Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
 LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
-IN_FILE, IN_SPOOL, AS_ROW = 1, 2, 3
+IN_FILE, IN_SPOOL, AS_ROW, CHANGED = 1, 2, 3, 4
 # The places of so many documents are read at a time.
 READ_DOCUMENTS = 1 << 16
+# So many records are changed at a time.
+CHANGED_RECORDS = 1 << 10
 
 U32 = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
@@ -122,7 +125,8 @@ class LinesAgain(Temporary):
         """Read lines in `origins` if they are there; `folder`: see `LineSpool`."""
         # It is used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
-        self._origins, self._spool = origins, LineSpool(folder)
+        self._origins = origins
+        self._spool, self._changed = LineSpool(folder), LineSpool(folder)
         self._count = 0
         # Where documents of another source begin: the first of them, and the number of the source.
         self._firsts: list[tuple[int, int]] = []
@@ -131,6 +135,7 @@ class LinesAgain(Temporary):
         """Remove the temporary files."""
         self._file.close()
         self._spool.__exit__(None, None, None)
+        self._changed.__exit__(None, None, None)
 
     def add(self, batch: Batch, numbers: I64 | None, kept: Sequence[int] | None = None) -> None:
         """Append the documents of a batch; `numbers`: of their sources, None to append nothing.
@@ -166,6 +171,26 @@ class LinesAgain(Temporary):
             if not self._firsts or self._firsts[-1][1] != number:
                 self._firsts.append((self._count + at, number))
 
+    def change(
+        self, positions: I64, sources: Sequence[str], change: Callable[[int, Row], Row]
+    ) -> None:
+        """Put another record in the place of each of some documents, by ascending positions.
+
+        `change` makes it of the position and the record.  Raises InputError like `copy`.
+        """
+        flags = np.zeros(self._count, np.bool_)
+        flags[positions] = True
+        rows = all_rows(self._pieces(flags, sources))
+        for at in range(0, len(positions), CHANGED_RECORDS):
+            part = positions[at : at + CHANGED_RECORDS]
+            own = list(islice(rows, len(part)))
+            made = [as_line(change(*each)) for each in zip(part.tolist(), own, strict=True)]
+            lines = np.empty(len(part), LINE)
+            lines["kind"] = CHANGED
+            lines["start"], lines["size"] = self._changed.add(made)
+            for position, line in zip(part.tolist(), lines, strict=True):
+                os.pwrite(self._file.fileno(), line.tobytes(), position * LINE.itemsize)
+
     def copy(self, is_chosen: Iterable[object], survivors: Survivors) -> None:
         """Write the documents with a true value in `is_chosen`, which has one for each document.
 
@@ -199,5 +224,6 @@ class LinesAgain(Temporary):
             if kind == AS_ROW:
                 yield Rows(path, *merged(starts, starts + sizes), stop - start)
             else:
-                holder = self._origins if kind == IN_FILE else self._spool
+                spool = self._changed if kind == CHANGED else self._spool
+                holder = self._origins if kind == IN_FILE else spool
                 yield from holder.spans(starts, sizes)
