@@ -27,6 +27,9 @@ from simdb.errors import (
 if TYPE_CHECKING:
     from simdb.clusters import Cluster, Clusters
     from simdb.database import Database, open
+    from simdb.decontamination.decontaminate import decontaminate
+    from simdb.decontamination.leaks import Leak
+    from simdb.decontamination.result import Decontaminated
     from simdb.deduplication.deduplicate import deduplicate
     from simdb.deduplication.result import Deduplicated
     from simdb.document_like import DocumentLike
@@ -87,6 +90,9 @@ else:
         {
             "simdb.clusters": ["Cluster", "Clusters"],
             "simdb.database": ["Database", "open"],
+            "simdb.decontamination.decontaminate": ["decontaminate"],
+            "simdb.decontamination.leaks": ["Leak"],
+            "simdb.decontamination.result": ["Decontaminated"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated"],
             "simdb.document_like": ["DocumentLike"],
@@ -160,6 +166,7 @@ __all__ = [
     "Compaction",
     "CorruptError",
     "Database",
+    "Decontaminated",
     "Deduplicated",
     "DifferingBit",
     "Document",
@@ -179,6 +186,7 @@ __all__ = [
     "HeaderFill",
     "IdfTable",
     "InputError",
+    "Leak",
     "Match",
     "Matches",
     "Minhash",
@@ -208,6 +216,7 @@ __all__ = [
     "Verification",
     "WriteTransaction",
     "__version__",
+    "decontaminate",
     "deduplicate",
     "distance",
     "find_all",

@@ -7,6 +7,7 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `PolicyName`: "connected", "star".
 `MatchName`: "all", "first".
 `VerifyName`: "estimate", "exact".
+`ActionName`: "drop", "cut", "mark".
 `ErrorsName`: "strict", "replace".
 `NullName`: "keep", "drop", "error".
 `ConflictName`: "same", "skip", "replace", "error".
@@ -34,6 +35,7 @@ MethodName = Literal[
 PolicyName = Literal["connected", "star"]
 MatchName = Literal["all", "first"]
 VerifyName = Literal["estimate", "exact"]
+ActionName = Literal["drop", "cut", "mark"]
 ErrorsName = Literal["strict", "replace"]
 NullName = Literal["keep", "drop", "error"]
 ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")

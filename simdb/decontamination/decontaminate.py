@@ -1,0 +1,259 @@
+"""Decontaminate: whether the test is in the training data, in one call, for data of any kind."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import keeping
+from simdb.checks import instance, one_of, share, whole
+from simdb.choices import DROP as DROP_NULLS
+from simdb.choices import ERROR, KEEP, ON_NULL, ActionName, ErrorsName, NullName
+from simdb.decontamination.items import Part
+from simdb.decontamination.judge import Rule
+from simdb.decontamination.leaks import Leak, marks, without
+from simdb.decontamination.result import Decontaminated
+from simdb.decontamination.run import ACTIONS, DROP, MARK, MARKS_FIELD, Run, by_document
+from simdb.decontamination.search import Search
+from simdb.deduplication.files import USUAL_ID, Files, Kept, paths_of, records_of
+from simdb.deduplication.result import InMemory
+from simdb.deduplication.rows import Records, Rows, Values, rows_of
+from simdb.deduplication.texts import Texts
+from simdb.errors import InputError, OptionError
+from simdb.memory import check_memory
+from simdb.options import Simhash
+from simdb.progress import Progress, Report, report_of
+from simdb.sources.origins import Origins
+from simdb.sources.reading import check_sources
+from simdb.sources.records import Reading
+from simdb.sources.source_names import expanded
+from simdb.text_column import TextColumn
+from simdb.text_sketch import TextSketch
+from simdb.threads import thread_count
+
+NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
+# Rows of data in memory are read so many at a time.
+READ_ROWS = 4096
+
+Bools = npt.NDArray[np.bool_]
+
+
+def decontaminate(
+    data: Any,
+    *,
+    against: Any,
+    text: str = "text",
+    id: str | None = None,
+    fields: str | Sequence[str] | None = None,
+    ngram: int = 13,
+    coverage: float = 0.5,
+    min_hits: int = 1,
+    common: float = 1e-4,
+    action: ActionName = "drop",
+    sketch: TextSketch | None = None,
+    on_null: NullName = "keep",
+    memory: int | None = None,
+    errors: ErrorsName = "strict",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Decontaminated:
+    """Find the items of `against`, such as a test set, in `data`, and remove what has them.
+
+    `data`, `against`: texts, rows or paths, as `simdb.deduplicate` takes them; `against` has to fit
+    in memory, of `data` in files no text stays there.  `text`, `id`: the fields with texts and ids;
+    without `id`, ids are positions, of files "id" or FILE:LINE.  `fields`: those of an item to look
+    for, each by itself ("question", "answer"); `text` if not given.  A field can be a list of
+    texts.
+
+    An item and a document are compared if they share a run of `ngram` words, or all words of a
+    shorter item; every such run is found.  From these runs, passages grow over up to three changed
+    words in a row.  An n-gram is common if more than 10 and more than the share `common` of the
+    documents, or of the items, have it.  A document has an item if it has at least the share
+    `coverage` of those of its words that are in no common n-gram, and `min_hits` n-grams of it that
+    are not common (or all, if there are fewer).  An item of which nearly all is common must be
+    there nearly whole.  Items of fewer than five words are not looked for.
+
+    `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
+    their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
+    texts are cut and cleaned, as by a `Simhash`, but for its shingles, stop words and stems.
+    `on_null`, `memory`, `errors`, `threads`, `progress`: see `simdb.deduplicate`.  Raises
+    InputError for data, OptionError for arguments.
+    """
+    rule = _checked(ngram, coverage, min_hits, common, action, on_null)
+    check_memory("memory", memory)
+    cutting = Simhash() if sketch is None else sketch
+    instance("sketch", cutting, TextSketch, "simdb.Simhash()")
+    parts = parts_of(against, text, id, fields, errors)
+    search = Search(parts, cutting, rule, ngram=ngram, errors=errors, threads=thread_count(threads))
+    report = report_of(progress)
+    if (paths := paths_of(data)) is not None:
+        reading = Reading(
+            id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
+            has_fields=False, has_absent=True, on_null=KEEP if on_null == DROP_NULLS else on_null,
+            threads=threads, memory=memory,
+        )  # fmt: skip
+        return _of_files(expanded(paths), reading, search, parts, action, on_null, report)
+    return _of_rows(rows_of(data), text, id, search, parts, action, on_null, report)
+
+
+def parts_of(
+    against: Any, text: str, id: str | None, fields: str | Sequence[str] | None, errors: str
+) -> list[Part]:
+    """Return the items that are looked for, by their fields; InputError if there are none."""
+    names = [text] if fields is None else [fields] if isinstance(fields, str) else list(fields)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise OptionError(f"fields must be the name of a field, or a list of names, got {fields!r}")
+    if (paths := paths_of(against)) is not None:
+        records, id = records_of(paths, names[0], id, errors)
+        rows: Rows = Records(records)
+    else:
+        rows = rows_of(against)
+    if not len(rows):
+        raise InputError("against has no items")
+    known = not isinstance(rows, Values) and id is not None and _has(rows, id)
+    ids = rows.column(str(id)) if known else list(range(len(rows)))
+    parts: list[Part] = []
+    for name in names:
+        values = rows.texts(name) if isinstance(rows, Values) else rows.column(name)
+        for item, value in zip(ids, values, strict=True):
+            parts += _parts(item, name, value)
+    return parts
+
+
+def _parts(item: Any, field: str, value: Any) -> Iterator[Part]:
+    """Yield a part for a text, none for a null, and one for each text of a list."""
+    if isinstance(value, str | bytes):
+        yield Part(item, field, value)
+    elif isinstance(value, list | tuple | np.ndarray):
+        for each in value:
+            yield from _parts(item, field, each)
+    elif not keeping.is_missing(value):
+        raise InputError(
+            f"item {item!r} has {type(value).__name__} {value!r:.50} in the field {field!r}, where"
+            " a text should be; fields= names the fields with texts"
+        )
+
+
+def _has(rows: Rows, name: str) -> bool:
+    """Return whether rows have a field."""
+    try:
+        rows.column(name)
+    except OptionError:
+        return False
+    return True
+
+
+def _checked(
+    ngram: int, coverage: float, min_hits: int, common: float, action: str, on_null: str
+) -> Rule:
+    """Return the rule that the arguments mean; OptionError for a wrong one."""
+    whole("ngram", ngram, NGRAM_LEAST, NGRAM_MOST)
+    share("coverage", coverage)
+    whole("min_hits", min_hits, 1, 1 << 20)
+    share("common", common)
+    one_of("action", action, ACTIONS)
+    one_of("on_null", on_null, ON_NULL)
+    return Rule(coverage, min_hits, common)
+
+
+def _of_rows(
+    rows: Rows,
+    text: str,
+    id: str | None,
+    search: Search,
+    parts: Sequence[Part],
+    action: str,
+    on_null: str,
+    report: Report | None,
+) -> Decontaminated:
+    texts = Texts(rows.texts(text))
+    if on_null == ERROR and texts.is_null.any():
+        raise InputError(
+            f"row {int(texts.is_null.argmax())} has no text; on_null='keep' keeps such rows"
+        )
+    if action == MARK and isinstance(rows, Values):
+        raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
+    ids = None if id is None else rows.column(id)
+
+    def contents(positions: npt.NDArray[np.int64]) -> Any:
+        found = texts.at(positions)
+        if isinstance(found, TextColumn):
+            return found.filled()
+        return [each if isinstance(each, str | bytes) else "" for each in found]
+
+    cuts = range(0, len(texts), READ_ROWS)
+    batches = (contents(np.arange(at, min(at + READ_ROWS, len(texts)))) for at in cuts)
+    for done in search.read(batches):
+        if report is not None:
+            report(done)
+    leaks = search.leaks(contents)
+    kept = np.ones(len(texts), np.bool_)
+    if on_null == DROP_NULLS:
+        kept &= ~texts.is_null
+    own = by_document(leaks)
+    data = _changed_rows(rows, text, own, action, kept)
+    named = leaks if ids is None else [replace(leak, document=ids[leak.document]) for leak in leaks]
+    held = InMemory(data, lambda: rows_of(data).records(), text)
+    return result(held, kept, named, search, parts)
+
+
+def _changed_rows(
+    rows: Rows, text: str, own: dict[Any, list[Leak]], action: str, kept: Bools
+) -> Any:
+    """Return what stays of rows, and take what does not out of `kept`."""
+    if action == DROP:
+        kept[list(own)] = False
+        return rows.chosen(kept)
+    if action == MARK:
+        found = [marks(own[at]) if at in own else None for at in range(len(rows))]
+        return rows_of(rows.with_field(MARKS_FIELD, found)).chosen(kept)
+    values = list(rows.texts(text))
+    for at, leaks in own.items():
+        value = values[at]
+        rest = without(value if isinstance(value, str) else value.decode("utf-8", "replace"), leaks)
+        values[at] = rest if isinstance(value, str) else rest.encode()
+        kept[at] = bool(rest.strip())
+    return rows_of(rows.with_field(text, values)).chosen(kept)
+
+
+def _of_files(
+    sources: Sequence[str],
+    reading: Reading,
+    search: Search,
+    parts: Sequence[Part],
+    action: str,
+    on_null: str,
+    report: Report | None,
+) -> Decontaminated:
+    check_sources(sources, reading.text_field)
+    held = ExitStack()
+    try:
+        origins = held.enter_context(Origins())
+        files = Files(sources, replace(reading, origins=origins))
+        run = held.enter_context(Run(search, origins, files.survivors(None).numbers))
+        for done in run.read(files.batches()):
+            if report is not None:
+                report(done)
+        leaks = run.leaks()
+        kept = run.kept(leaks, action, list(sources), reading.text_field)
+        if on_null == DROP_NULLS:
+            kept &= ~files.nulls
+        return result(Kept(files, run, kept, held), kept, run.named(leaks), search, parts)
+    except BaseException:
+        held.close()
+        raise
+
+
+def result(
+    survivors: Any, kept: Bools, leaks: Sequence[Leak], search: Search, parts: Sequence[Part]
+) -> Decontaminated:
+    """Return the result of a search, given what stays and the leaks by ids."""
+    found = {leak.item for leak in leaks}
+    leaked = [item for item in dict.fromkeys(part.item for part in parts) if item in found]
+    return Decontaminated(
+        survivors=survivors, kept=kept, leaks=leaks, items=search.items.given, leaked=leaked,
+        short=search.items.short, words=search.words,
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Items: the texts that are looked for, as words, and the table of their n-grams."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.sketch.word_order import WordOrder
+
+# An item of fewer words, such as a name or a number, says nothing: every collection has it.
+LEAST_WORDS = 5
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Text = str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An item, or one field of it, as it was given."""
+
+    item: Any
+    field: str
+    text: Text
+
+
+class Items:
+    """Different sequences of words, each with the parts that have it, and their n-grams.
+
+    Sequence s has words[offsets[s] : offsets[s + 1]], and `grams` n-grams: those of n words or, if
+    it is shorter, itself.  Entry e of the table stands at the postings bounds[e] .. bounds[e + 1]:
+    in sequence `owners`, from word `starts` on.
+    """
+
+    def __init__(self, parts: Sequence[Part], order: WordOrder, n: int, errors: str) -> None:
+        """Take the words of `parts`; InputError for one that is not valid Unicode."""
+        self.n = n
+        self.given = len({part.item for part in parts})
+        offsets, words = order.words([part.text for part in parts], errors=errors)
+        self.parts: list[list[Part]] = []
+        self.short = 0  # parts with too few words
+        known: dict[bytes, int] = {}
+        chosen = []
+        for at, part in enumerate(parts):
+            own = words[offsets[at] : offsets[at + 1]]
+            if len(own) < LEAST_WORDS:
+                self.short += 1
+                continue
+            number = known.setdefault(own.tobytes(), len(known))
+            if number == len(self.parts):
+                self.parts.append([])
+                chosen.append(own)
+            self.parts[number].append(part)
+        self.offsets = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
+        self.words = np.concatenate([np.empty(0, np.uint64), *chosen])
+        self._index()
+
+    def __len__(self) -> int:
+        """Count the sequences."""
+        return len(self.parts)
+
+    def _index(self) -> None:
+        """Fill the table."""
+        sizes = np.diff(self.offsets)
+        self.grams = np.where(sizes < self.n, 1, sizes - self.n + 1)
+        self.lengths = np.unique(np.minimum(sizes, self.n)).tolist()
+        hashes, owners, starts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], []
+        starts.append(np.empty(0, np.int64))
+        for length in self.lengths:
+            bounds, grams = kernel.ngrams(self.offsets, self.words, length)
+            counts = np.diff(bounds)
+            counts[(sizes != length) & (length < self.n)] = 0
+            own = np.repeat(np.arange(len(sizes)), counts)
+            inside = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+            hashes.append(grams[bounds[own] + inside])
+            owners.append(own)
+            starts.append(inside)
+        together = np.concatenate(hashes)
+        ascending = np.argsort(together, kind="stable")
+        distinct, firsts = np.unique(together[ascending], return_index=True)
+        self.bounds = np.append(firsts, len(together)).astype(np.int64)
+        self.owners = np.concatenate(owners)[ascending]
+        self.starts = np.concatenate(starts)[ascending]
+        self.table = kernel.Ngrams(distinct)
+
+    @property
+    def entries(self) -> int:
+        """Count the different n-grams."""
+        return len(self.bounds) - 1
+
+    @cached_property
+    def frequencies(self) -> I64:
+        """In how many sequences each n-gram is: int64[entries]."""
+        numbers = np.repeat(np.arange(self.entries), np.diff(self.bounds))
+        # Postings of an n-gram ascend by sequence, since the sort is stable.
+        is_new = np.diff(self.owners, prepend=-1) != 0
+        is_new[self.bounds[:-1]] = True
+        return np.bincount(numbers[is_new], minlength=self.entries)
+
+    def size(self, sequence: int) -> int:
+        """Count the words of a sequence."""
+        return int(self.offsets[sequence + 1] - self.offsets[sequence])
+
+    def words_of(self, sequence: int) -> list[int]:
+        """Return the hashes of the words of a sequence."""
+        found: list[int] = self.words[self.offsets[sequence] : self.offsets[sequence + 1]].tolist()
+        return found

@@ -1,0 +1,70 @@
+"""Result: what `simdb.decontaminate` gives back."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.decontamination.leaks import COLUMNS, Leak
+from simdb.deduplication.result import Survivors
+from simdb.outputs.formats import output_format
+from simdb.outputs.table_file import write_rows
+from simdb.outputs.target import written
+from simdb.previews import counted
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decontaminated:
+    """What stays of some data without the items of a reference, and the items found in it.
+
+    `leaks`: a `Leak` for each item in each document, by document.  `kept` bool[n]: whether each
+    document stayed.  `items`: how many items were looked for, and `leaked`: the ids of those found,
+    in the order of the reference.  `short`: items, or fields of them, with fewer than five words,
+    which were not looked for.  `words`: how many words the data has.
+    """
+
+    survivors: Survivors
+    kept: npt.NDArray[np.bool_]
+    leaks: Sequence[Leak]
+    items: int
+    leaked: Sequence[Any]
+    short: int
+    words: int
+
+    @property
+    def data(self) -> Any:
+        """What stays, in its order and of the kind that was given; see `Deduplicated.data`."""
+        return self.survivors.data
+
+    def write(self, path: "str | os.PathLike[str]") -> None:
+        """Write what stays to a file, see `Deduplicated.write`."""
+        self.survivors.write(os.fspath(path))
+
+    def write_leaks(self, path: "str | os.PathLike[str]") -> None:
+        """Write a row for each leak to a file that ends in .jsonl, .csv, .tsv or .parquet.
+
+        Its columns are those of `Leak`; `start` and `stop` are where its first passage begins in
+        the document and its last one ends, in characters, and `item_start`, `item_stop` those in
+        the item.
+        """
+        name = os.fspath(path)
+        with written(name, output_format(name, "path")) as target:
+            assert target is not None, "a path and a format make a target"
+            write_rows(lambda: (leak.row for leak in self.leaks), target, COLUMNS)
+            target.finish()
+
+    def __len__(self) -> int:
+        """Count the documents that stay."""
+        return int(np.count_nonzero(self.kept))
+
+    def __repr__(self) -> str:
+        """Return the counts in two lines."""
+        documents = len({leak.document for leak in self.leaks})
+        return (
+            f"<simdb.Decontaminated: {len(self.leaked):,} of {counted(self.items, 'item')} found in"
+            f" {counted(documents, 'document')} of {len(self.kept):,}\n {len(self):,} kept;"
+            f" {self.short:,} with fewer than five words not looked for>"
+        )
