@@ -95,6 +95,14 @@ def checked_arrow(ids: str) -> Any:
     return load_arrow("an Arrow table")
 
 
+def id_array(ids: Sequence[Any]) -> Any:
+    """Return ids as an array of pyarrow: as text, bytes or whole numbers if all are, else text."""
+    arrow = checked_arrow("auto")
+    if {type(id) for id in ids} not in ({str}, {bytes}, {int}):
+        return arrow.array([id_text(id) for id in ids], arrow.string())
+    return _id_array(arrow, ids, _kind(arrow, list(ids)), "auto")
+
+
 def stream(table: Any, requested_schema: Any) -> Any:
     """Return the capsule by which other libraries read a table of pyarrow.
 
@@ -151,7 +159,7 @@ def _array(arrow: Any, values: Any) -> Any:
     return arrow.array(values)
 
 
-def _id_array(arrow: Any, values: npt.NDArray[np.object_], kind: Any, ids: str) -> Any:
+def _id_array(arrow: Any, values: Sequence[Any], kind: Any, ids: str) -> Any:
     if ids == "text":
         return arrow.array([id_text(each) for each in values], kind)
     wanted = str if kind == arrow.string() else bytes if kind == arrow.binary() else int

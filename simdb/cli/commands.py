@@ -7,6 +7,9 @@ The help of the program lists them without loading the module of any command.
 COMMANDS = {
     "Find near-duplicates": {
         "dedup": "Find near-duplicate documents in files, folders and records.",
+        "decontaminate": (
+            "Find the items of a test in training data, and remove the documents that have them."
+        ),
         "lookup": "Show which documents a database has already, and store nothing.",
         "query": (
             "Show the stored documents that match a text, a file, a stored document or a "

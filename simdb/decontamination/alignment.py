@@ -64,8 +64,10 @@ def joined(seeds: Sequence[Seed]) -> list[Seed]:
 
 def _holds(passage: Passage, seed: Seed) -> bool:
     return (
-        passage.document_start <= seed.document < passage.document_stop
-        and passage.item_start <= seed.item < passage.item_stop
+        passage.document_start <= seed.document
+        and seed.document + seed.length <= passage.document_stop
+        and passage.item_start <= seed.item
+        and seed.item + seed.length <= passage.item_stop
     )
 
 

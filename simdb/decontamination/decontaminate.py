@@ -50,7 +50,7 @@ def decontaminate(
     fields: str | Sequence[str] | None = None,
     ngram: int = 13,
     coverage: float = 0.5,
-    min_hits: int = 1,
+    min_hits: int = 8,
     common: float = 1e-4,
     action: ActionName = "drop",
     sketch: TextSketch | None = None,
@@ -64,17 +64,18 @@ def decontaminate(
 
     `data`, `against`: texts, rows or paths, as `simdb.deduplicate` takes them; `against` has to fit
     in memory, of `data` in files no text stays there.  `text`, `id`: the fields with texts and ids;
-    without `id`, ids are positions, of files "id" or FILE:LINE.  `fields`: those of an item to look
+    without `id`, ids are positions, of files "id" or FILE:LINE.  Texts without fields have
+    positions in any case.  `fields`: those of an item to look
     for, each by itself ("question", "answer"); `text` if not given.  A field can be a list of
     texts.
 
     An item and a document are compared if they share a run of `ngram` words, or all words of a
     shorter item; every such run is found.  From these runs, passages grow over up to three changed
     words in a row.  An n-gram is common if more than 10 and more than the share `common` of the
-    documents, or of the items, have it.  A document has an item if it has at least the share
-    `coverage` of those of its words that are in no common n-gram, and `min_hits` n-grams of it that
-    are not common (or all, if there are fewer).  An item of which nearly all is common must be
-    there nearly whole.  Items of fewer than five words are not looked for.
+    documents, or of the items, have it.  A document has an item if its passages have at least the
+    share `coverage` of the item's words that are in no common n-gram, and span `min_hits` n-grams
+    of the item that are not common (or all, if there are fewer).  An item of which nearly all is
+    common must be there nearly whole.  Items of fewer than five words are not looked for.
 
     `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
     their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
@@ -82,7 +83,9 @@ def decontaminate(
     `on_null`, `memory`, `errors`, `threads`, `progress`: see `simdb.deduplicate`.  Raises
     InputError for data, OptionError for arguments.
     """
-    rule = _checked(ngram, coverage, min_hits, common, action, on_null)
+    rule = checked_rule(ngram, coverage, min_hits, common)
+    one_of("action", action, ACTIONS)
+    one_of("on_null", on_null, ON_NULL)
     check_memory("memory", memory)
     cutting = Simhash() if sketch is None else sketch
     instance("sketch", cutting, TextSketch, "simdb.Simhash()")
@@ -95,8 +98,17 @@ def decontaminate(
             has_fields=False, has_absent=True, on_null=KEEP if on_null == DROP_NULLS else on_null,
             threads=threads, memory=memory,
         )  # fmt: skip
-        return _of_files(expanded(paths), reading, search, parts, action, on_null, report)
-    return _of_rows(rows_of(data), text, id, search, parts, action, on_null, report)
+        return _of_files(expanded(paths), reading, search, action, on_null, report)
+    return _of_rows(rows_of(data), text, id, search, action, on_null, report)
+
+
+def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> Rule:
+    """Return the rule that the arguments mean; OptionError for a wrong one."""
+    whole("ngram", ngram, NGRAM_LEAST, NGRAM_MOST)
+    share("coverage", coverage)
+    whole("min_hits", min_hits, 1, 1 << 20)
+    share("common", common)
+    return Rule(coverage, min_hits, common)
 
 
 def parts_of(
@@ -107,10 +119,19 @@ def parts_of(
     if not names or not all(isinstance(name, str) for name in names):
         raise OptionError(f"fields must be the name of a field, or a list of names, got {fields!r}")
     if (paths := paths_of(against)) is not None:
-        records, id = records_of(paths, names[0], id, errors)
-        rows: Rows = Records(records)
-    else:
-        rows = rows_of(against)
+        return parts_of_files(paths, names, id, errors)
+    return _parts_of_rows(rows_of(against), names, id)
+
+
+def parts_of_files(
+    paths: Sequence[str], names: Sequence[str], id: str | None, errors: str
+) -> list[Part]:
+    """Return the items in files, by the fields `names`; InputError for what cannot be read."""
+    records, id = records_of(paths, names[0], id, errors)
+    return _parts_of_rows(Records(records), names, id)
+
+
+def _parts_of_rows(rows: Rows, names: Sequence[str], id: str | None) -> list[Part]:
     if not len(rows):
         raise InputError("against has no items")
     known = not isinstance(rows, Values) and id is not None and _has(rows, id)
@@ -146,25 +167,11 @@ def _has(rows: Rows, name: str) -> bool:
     return True
 
 
-def _checked(
-    ngram: int, coverage: float, min_hits: int, common: float, action: str, on_null: str
-) -> Rule:
-    """Return the rule that the arguments mean; OptionError for a wrong one."""
-    whole("ngram", ngram, NGRAM_LEAST, NGRAM_MOST)
-    share("coverage", coverage)
-    whole("min_hits", min_hits, 1, 1 << 20)
-    share("common", common)
-    one_of("action", action, ACTIONS)
-    one_of("on_null", on_null, ON_NULL)
-    return Rule(coverage, min_hits, common)
-
-
 def _of_rows(
     rows: Rows,
     text: str,
     id: str | None,
     search: Search,
-    parts: Sequence[Part],
     action: str,
     on_null: str,
     report: Report | None,
@@ -176,7 +183,7 @@ def _of_rows(
         )
     if action == MARK and isinstance(rows, Values):
         raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
-    ids = None if id is None else rows.column(id)
+    ids = None if id is None or isinstance(rows, Values) else rows.column(id)
 
     def contents(positions: npt.NDArray[np.int64]) -> Any:
         found = texts.at(positions)
@@ -195,9 +202,9 @@ def _of_rows(
         kept &= ~texts.is_null
     own = by_document(leaks)
     data = _changed_rows(rows, text, own, action, kept)
-    named = leaks if ids is None else [replace(leak, document=ids[leak.document]) for leak in leaks]
+    named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
     held = InMemory(data, lambda: rows_of(data).records(), text)
-    return result(held, kept, named, search, parts)
+    return result(held, kept, named, search)
 
 
 def _changed_rows(
@@ -223,7 +230,6 @@ def _of_files(
     sources: Sequence[str],
     reading: Reading,
     search: Search,
-    parts: Sequence[Part],
     action: str,
     on_null: str,
     report: Report | None,
@@ -241,19 +247,18 @@ def _of_files(
         kept = run.kept(leaks, action, list(sources), reading.text_field)
         if on_null == DROP_NULLS:
             kept &= ~files.nulls
-        return result(Kept(files, run, kept, held), kept, run.named(leaks), search, parts)
+        return result(Kept(files, run, kept, held), kept, run.named(leaks), search)
     except BaseException:
         held.close()
         raise
 
 
-def result(
-    survivors: Any, kept: Bools, leaks: Sequence[Leak], search: Search, parts: Sequence[Part]
-) -> Decontaminated:
+def result(survivors: Any, kept: Bools, leaks: Sequence[Leak], search: Search) -> Decontaminated:
     """Return the result of a search, given what stays and the leaks by ids."""
     found = {leak.item for leak in leaks}
-    leaked = [item for item in dict.fromkeys(part.item for part in parts) if item in found]
+    items = search.items
+    leaked = [item for item in items.ids if item in found]
     return Decontaminated(
-        survivors=survivors, kept=kept, leaks=leaks, items=search.items.given, leaked=leaked,
-        short=search.items.short, words=search.words,
+        survivors=survivors, kept=kept, found=leaks, items=len(items.ids), leaked=leaked,
+        short=items.short, words=search.words,
     )  # fmt: skip

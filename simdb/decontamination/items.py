@@ -31,15 +31,16 @@ class Part:
 class Items:
     """Different sequences of words, each with the parts that have it, and their n-grams.
 
-    Sequence s has words[offsets[s] : offsets[s + 1]], and `grams` n-grams: those of n words or, if
-    it is shorter, itself.  Entry e of the table stands at the postings bounds[e] .. bounds[e + 1]:
-    in sequence `owners`, from word `starts` on.
+    `ids`: the items, in their order.  Sequence s has words[offsets[s] : offsets[s + 1]], and the
+    n-grams grams[firsts[s] : firsts[s + 1]]: those of n words or, if it is shorter, itself, each as
+    an entry of the table.  Entry e stands at the postings bounds[e] .. bounds[e + 1]: in sequence
+    `owners`, from word `starts` on.
     """
 
     def __init__(self, parts: Sequence[Part], order: WordOrder, n: int, errors: str) -> None:
         """Take the words of `parts`; InputError for one that is not valid Unicode."""
         self.n = n
-        self.given = len({part.item for part in parts})
+        self.ids = list(dict.fromkeys(part.item for part in parts))
         offsets, words = order.words([part.text for part in parts], errors=errors)
         self.parts: list[list[Part]] = []
         self.short = 0  # parts with too few words
@@ -66,7 +67,7 @@ class Items:
     def _index(self) -> None:
         """Fill the table."""
         sizes = np.diff(self.offsets)
-        self.grams = np.where(sizes < self.n, 1, sizes - self.n + 1)
+        self.firsts = np.append(0, np.cumsum(np.maximum(sizes - self.n, 0) + 1))
         self.lengths = np.unique(np.minimum(sizes, self.n)).tolist()
         hashes, owners, starts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], []
         starts.append(np.empty(0, np.int64))
@@ -86,6 +87,10 @@ class Items:
         self.owners = np.concatenate(owners)[ascending]
         self.starts = np.concatenate(starts)[ascending]
         self.table = kernel.Ngrams(distinct)
+        self.grams = np.empty(len(together), np.int64)
+        self.grams[self.firsts[self.owners] + self.starts] = np.repeat(
+            np.arange(len(distinct)), np.diff(self.bounds)
+        )
 
     @property
     def entries(self) -> int:
@@ -96,7 +101,7 @@ class Items:
     def frequencies(self) -> I64:
         """In how many sequences each n-gram is: int64[entries]."""
         numbers = np.repeat(np.arange(self.entries), np.diff(self.bounds))
-        # Postings of an n-gram ascend by sequence, since the sort is stable.
+        # The postings of an n-gram ascend by sequence, since the sort is stable.
         is_new = np.diff(self.owners, prepend=-1) != 0
         is_new[self.bounds[:-1]] = True
         return np.bincount(numbers[is_new], minlength=self.entries)

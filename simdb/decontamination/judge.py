@@ -44,8 +44,8 @@ class Found(NamedTuple):
     """An item that stands in a document.
 
     `document`: its position; `sequence`: of `Items`; `coverage`: the share of its telling words;
-    `hits`: the n-grams that both have and that are not common.  `rarest`: the position in the item
-    of the n-gram that is in the fewest documents, and in how many.
+    `hits`: its n-grams in the passages that are not common.  `rarest`: the position in the item of
+    the shared n-gram that is in the fewest documents, and in how many.
     """
 
     document: int
@@ -70,7 +70,6 @@ class Judge:
         self._is_telling = self._telling()
         counts = np.add.reduceat(np.append(self._is_telling, False), items.offsets[:-1])
         self._telling_counts = counts if len(items) else np.empty(0, np.int64)
-        self._rare_grams = self._rare()
 
     def _is_common(self, frequencies: I64, count: int) -> Bools:
         share = self._rule.common
@@ -91,12 +90,16 @@ class Judge:
         np.add.at(changes, starts + lengths, -1)
         return np.asarray(changes.cumsum()[:-1] == 0, np.bool_)
 
-    def _rare(self) -> I64:
-        """Return how many n-grams of each sequence are not common: int64[s]."""
+    def _hits(self, sequence: int, grown: Sequence[Passage]) -> tuple[int, int]:
+        """Return how many n-grams that are not common lie in passages, and how many there are."""
         items = self._items
-        numbers = np.repeat(np.arange(items.entries), np.diff(items.bounds))
-        rare = items.owners[~self._is_common_entry[numbers]]
-        return np.bincount(rare, minlength=len(items))
+        entries = items.grams[items.firsts[sequence] : items.firsts[sequence + 1]]
+        is_rare = ~self._is_common_entry[entries]
+        length = min(items.size(sequence), items.n)
+        is_inside = np.zeros(len(entries), np.bool_)
+        for passage in grown:
+            is_inside[passage.item_start : max(passage.item_stop - length + 1, 0)] = True
+        return int(np.count_nonzero(is_inside & is_rare)), int(np.count_nonzero(is_rare))
 
     def judge(self, texts: Sequence[str | bytes], documents: I64) -> list[Found]:
         """Return the items that stand in some documents, given by their texts and positions."""
@@ -150,25 +153,23 @@ class Judge:
         words: npt.NDArray[np.uint64],
     ) -> Found | None:
         items, rule = self._items, self._rule
-        is_whole = bool(self._is_whole(np.array([sequence]))[0])
-        hits = len(np.unique(entries[~self._is_common_entry[entries]]))
-        if not is_whole and hits < min(rule.min_hits, int(self._rare_grams[sequence])):
-            return None
         size = items.size(sequence)
         first = max(0, min(seed.document for seed in seeds) - REACH * size)
         last = max(seed.document + seed.length for seed in seeds) + REACH * size
         near = [Seed(seed.document - first, seed.item, seed.length) for seed in seeds]
         grown = passages(words[first:last].tolist(), items.words_of(sequence), near)
+        hits, rare = self._hits(sequence, grown)
         equal = np.zeros(size, np.bool_)
         equal[list(frozenset[int]().union(*(each.equal for each in grown)))] = True
-        if not is_whole:
+        if bool(self._is_whole(np.array([sequence]))[0]):
+            coverage, least = float(np.count_nonzero(equal) / size), WHOLE_COVERAGE
+        else:
             is_telling = self._is_telling[items.offsets[sequence] : items.offsets[sequence + 1]]
-            if not is_telling.any():
+            if hits < min(rule.min_hits, rare) or not is_telling.any():
                 return None
             coverage = float(np.count_nonzero(equal & is_telling) / np.count_nonzero(is_telling))
-        else:
-            coverage = float(np.count_nonzero(equal) / size)
-        if coverage < (WHOLE_COVERAGE if is_whole else rule.coverage):
+            least = rule.coverage
+        if coverage < least:
             return None
         rarest = int(np.argmin(self._frequencies[entries]))
         moved = [

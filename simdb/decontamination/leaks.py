@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from simdb.arrow import id_array, load_arrow
 from simdb.decontamination.items import Items
 from simdb.decontamination.judge import Found
 from simdb.sketch.encoding import decoded
@@ -21,56 +22,77 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """An item that stands in a document.
+    """An item that is in a document.
 
-    `item`: its id; `field`: which field of it; `document`: the id of the document.  `coverage`:
-    how much of the item the document has: the share of those of its words that are in no common
-    n-gram.  `hits`: the n-grams that both have and that are not common.  `spans`: the passages, by
-    their places in the item.  `rarest`: the shared n-gram that is in the fewest documents of the
-    data, as the item spells it, and `rarest_count`: in how many.  `text`, `item_text`: the
-    document from its first passage to its last, and the whole item.
+    `id`: of the document; `item`: of the item, and `field`: which field of it.  `coverage`: the
+    share of the item's words in no common n-gram that the passages have.  `hits`: the n-grams of
+    the item in the passages that are not common.  `spans`: the passages, by their places in the
+    item.  `rarest`: the shared n-gram that is in the fewest documents of the data, as the item
+    spells it, and `count`: in how many.  `text`: the document from its first passage to its last;
+    `item_text`: the whole item.
     """
 
+    id: Any
     item: Any
     field: str
-    document: Any
     coverage: float
     hits: int
     spans: tuple[Span, ...]
     rarest: str
-    rarest_count: int
+    count: int
     text: str
     item_text: str
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Where the first passage begins in the document and the last one ends, in characters."""
+        return min(span.start for span in self.spans), max(span.stop for span in self.spans)
+
+    @property
+    def item_span(self) -> tuple[int, int]:
+        """Where the first passage begins in the item and the last one ends, in characters."""
+        firsts, stops = zip(
+            *((span.item_start, span.item_stop) for span in self.spans), strict=True
+        )
+        return min(firsts), max(stops)
+
+    @property
     def row(self) -> dict[str, Any]:
-        """The leak as a row of a table; of its spans the first start and the last stop."""
-        return {
-            "item": self.item,
-            "field": self.field,
-            "document": self.document,
-            "coverage": round(self.coverage, 4),
-            "hits": self.hits,
-            "start": min(span.start for span in self.spans),
-            "stop": max(span.stop for span in self.spans),
-            "item_start": min(span.item_start for span in self.spans),
-            "item_stop": max(span.item_stop for span in self.spans),
-            "rarest": self.rarest,
-            "rarest_count": self.rarest_count,
-            "text": self.text,
-        }
+        """The leak as a row of a table, with the columns `COLUMNS`."""
+        values = (
+            self.id, self.item, self.field, round(self.coverage, 4), self.hits, list(self.span),
+            list(self.item_span), self.rarest, self.count, self.text,
+        )  # fmt: skip
+        return dict(zip(COLUMNS, values, strict=True))
 
 
 COLUMNS = (
-    "item", "field", "document", "coverage", "hits", "start", "stop", "item_start", "item_stop",
-    "rarest", "rarest_count", "text",
+    "id", "item", "field", "coverage", "hits", "span", "item_span", "rarest", "count", "text",
 )  # fmt: skip
+
+
+def leak_table(leaks: Sequence[Leak]) -> Any:
+    """Return leaks as a pyarrow.Table; ids of several types in one column become text."""
+    arrow = load_arrow("a table of leaks")
+    span = arrow.list_(arrow.int64(), 2)
+    kinds = {
+        "field": arrow.string(), "coverage": arrow.float32(), "hits": arrow.int64(), "span": span,
+        "item_span": span, "rarest": arrow.string(), "count": arrow.int64(), "text": arrow.string(),
+    }  # fmt: skip
+    rows = [leak.row for leak in leaks]
+    columns = {
+        name: id_array([row[name] for row in rows])
+        if name not in kinds
+        else arrow.array([row[name] for row in rows], kinds[name])
+        for name in COLUMNS
+    }
+    return arrow.table(columns)
 
 
 def leaks_of(
     found: Iterable[Found], text: str | bytes, items: Items, order: WordOrder
 ) -> list[Leak]:
-    """Return what was found in one document as leaks; `document` is its position still.
+    """Return what was found in one document as leaks, whose `id` is its position still.
 
     Each part that has the words of what was found is a leak of its own.
     """
@@ -86,9 +108,9 @@ def leaks_of(
             first, last = min(span.start for span in spans), max(span.stop for span in spans)
             leaks.append(
                 Leak(
-                    item=part.item, field=part.field, document=each.document,
+                    id=each.document, item=part.item, field=part.field,
                     coverage=each.coverage, hits=each.hits, spans=spans,
-                    rarest=own[rarest[0][0] : rarest[-1][1]], rarest_count=each.rarest_count,
+                    rarest=own[rarest[0][0] : rarest[-1][1]], count=each.rarest_count,
                     text=whole[first:last], item_text=own,
                 )
             )  # fmt: skip

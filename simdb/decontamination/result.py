@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.leaks import COLUMNS, Leak
+from simdb.decontamination.leaks import COLUMNS, Leak, leak_table
 from simdb.deduplication.result import Survivors
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
@@ -20,19 +20,31 @@ from simdb.previews import counted
 class Decontaminated:
     """What stays of some data without the items of a reference, and the items found in it.
 
-    `leaks`: a `Leak` for each item in each document, by document.  `kept` bool[n]: whether each
-    document stayed.  `items`: how many items were looked for, and `leaked`: the ids of those found,
-    in the order of the reference.  `short`: items, or fields of them, with fewer than five words,
-    which were not looked for.  `words`: how many words the data has.
+    `found`: a `Leak` for each item in each document, by document; `leaks` has them as a table.
+    `kept` bool[n]: whether each document stayed.  `items`: how many items were looked for, and
+    `leaked`: the ids of the items found, in the order of the reference.  `short`: items, or fields
+    of items, with fewer than five words, which were not looked for.  `words`: how many words the
+    data has.
     """
 
     survivors: Survivors
     kept: npt.NDArray[np.bool_]
-    leaks: Sequence[Leak]
+    found: Sequence[Leak]
     items: int
     leaked: Sequence[Any]
     short: int
     words: int
+
+    @property
+    def leaks(self) -> Any:
+        """The items found, as a pyarrow.Table with a row for each item in each document.
+
+        Columns: `id` of the document, `item`, `field`, `coverage` float32, `hits` int64, `span` and
+        `item_span` (where the first shared passage begins and the last one ends, in characters of
+        the document and of the item, int64[2]), `rarest`, the rarest shared n-gram, `count`, how
+        many documents have it, and `text`, the document in `span`.
+        """
+        return leak_table(self.found)
 
     @property
     def data(self) -> Any:
@@ -44,16 +56,14 @@ class Decontaminated:
         self.survivors.write(os.fspath(path))
 
     def write_leaks(self, path: "str | os.PathLike[str]") -> None:
-        """Write a row for each leak to a file that ends in .jsonl, .csv, .tsv or .parquet.
+        """Write the rows of `leaks` to a file that ends in .jsonl, .csv, .tsv or .parquet.
 
-        Its columns are those of `Leak`; `start` and `stop` are where its first passage begins in
-        the document and its last one ends, in characters, and `item_start`, `item_stop` those in
-        the item.
+        All but the last can end in .gz or .zst, too.
         """
         name = os.fspath(path)
         with written(name, output_format(name, "path")) as target:
             assert target is not None, "a path and a format make a target"
-            write_rows(lambda: (leak.row for leak in self.leaks), target, COLUMNS)
+            write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
             target.finish()
 
     def __len__(self) -> int:
@@ -62,9 +72,9 @@ class Decontaminated:
 
     def __repr__(self) -> str:
         """Return the counts in two lines."""
-        documents = len({leak.document for leak in self.leaks})
+        documents = len({leak.id for leak in self.found})
         return (
             f"<simdb.Decontaminated: {len(self.leaked):,} of {counted(self.items, 'item')} found in"
-            f" {counted(documents, 'document')} of {len(self.kept):,}\n {len(self):,} kept;"
-            f" {self.short:,} with fewer than five words not looked for>"
+            f" {counted(documents, 'document')}\n {len(self):,} of {len(self.kept):,} documents"
+            f" kept; {self.short:,} with fewer than five words not looked for>"
         )

@@ -32,7 +32,7 @@ def by_document(leaks: Iterable[Leak]) -> dict[Any, list[Leak]]:
     """Return the leaks of each document."""
     found: dict[Any, list[Leak]] = defaultdict(list)
     for leak in leaks:
-        found[leak.document].append(leak)
+        found[leak.id].append(leak)
     return dict(found)
 
 
@@ -71,14 +71,14 @@ class Run:
         return self._search.read(self._each(batches))
 
     def leaks(self) -> list[Leak]:
-        """Return the leaks by document, each with the position of its document."""
+        """Return the leaks by document, the id of each is the position of its document."""
         return self._search.leaks(lambda places: self._texts.texts(places.astype(np.uint32)))
 
     def named(self, leaks: list[Leak]) -> list[Leak]:
         """Return leaks with the ids of their documents, as these were read."""
-        places = np.array([leak.document for leak in leaks], np.int64)
+        places = np.array([leak.id for leak in leaks], np.int64)
         ids = self.names.of(places, as_read=True)
-        return [replace(leak, document=id) for leak, id in zip(leaks, ids, strict=True)]
+        return [replace(leak, id=id) for leak, id in zip(leaks, ids, strict=True)]
 
     def kept(self, leaks: Iterable[Leak], action: str, sources: list[str], text: str) -> Bools:
         """Return which documents stay, bool[n]; change the records that `action` changes.

@@ -67,7 +67,7 @@ class Search:
             start += len(batch)
 
     def leaks(self, texts: Callable[[I64], Texts]) -> list[Leak]:
-        """Return the leaks by document, each with the position of its document.
+        """Return the leaks by document, the id of each is the position of its document.
 
         `texts` returns the texts at some positions.
         """

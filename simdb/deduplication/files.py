@@ -5,6 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -149,13 +150,15 @@ class Files:
     def survivors(self, target: Any) -> Survivors:
         """Return what fills a target with documents."""
         names = list(map(valid_name, self.sources))
-        return Survivors(target, self.sources, names, columns=self._columns)
+        return Survivors(target, self.sources, names, columns=partial(columns_of, self.reading))
 
-    def _columns(self, sources: Sequence[str]) -> Sequence[str]:
-        columns: dict[str, None] = {}
-        for source in sources:
-            columns.update(dict.fromkeys(header_of(source, self.reading)))
-        return list(columns) or [self.reading.id_field, self.reading.text_field]
+
+def columns_of(reading: Reading, sources: Sequence[str]) -> list[str]:
+    """Return the columns of a table of documents of `sources`: those of the tables among them."""
+    columns: dict[str, None] = {}
+    for source in sources:
+        columns.update(dict.fromkeys(header_of(source, reading)))
+    return list(columns) or [reading.id_field, reading.text_field]
 
 
 def _in_python(message: str) -> str:

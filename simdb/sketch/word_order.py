@@ -62,7 +62,8 @@ class WordOrder:
                 (piece.start() + a, piece.start() + b) for a, b in self._bounds(piece[0]).tolist()
             ]
             count = len(self._bounds(self._cleaned(piece[0])))
-            found.append(raw if count == len(raw) else list(repeat(piece.span(), count)))
+            whole_piece = (raw[0][0], raw[-1][1]) if raw else piece.span()
+            found.append(raw if count == len(raw) else list(repeat(whole_piece, count)))
         places = list(chain.from_iterable(found))
         count = len(self._bounds(self._cleaned(whole)))
         # Pieces are cleaned as the whole text is, but for rare letters that compose across them.

@@ -13,7 +13,7 @@ and a list of one of them, each also with None.  A list takes many values, a boo
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
@@ -57,7 +57,8 @@ class Option(NamedTuple):
     """An option; its parameter has a default.
 
     `flag` is its name, if it differs from the name of the parameter.  A bool without a `flag` can
-    also be turned off: `--lowercase/--no-lowercase`.  `min` and `max` bound a number.
+    also be turned off: `--lowercase/--no-lowercase`.  `min` and `max` bound a number.  `takes_all`:
+    each word after it up to the next option is a value of the list.
     """
 
     flag: str = ""
@@ -67,6 +68,7 @@ class Option(NamedTuple):
     min: int | None = None
     max: int | None = None
     panel: str = OPTIONS_PANEL
+    takes_all: bool = False
 
 
 class Command(click.Command):
@@ -74,8 +76,14 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command line; an error says the new name of an option."""
+        greedy = {
+            name
+            for each in self.params
+            if isinstance(each, CommandOption) and each.takes_all
+            for name in each.opts
+        }
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, spread(args, greedy))
         except click.NoSuchOption as error:
             if error.option_name not in RENAMED:
                 raise
@@ -126,14 +134,30 @@ class CommandArgument(click.Argument):
 class CommandOption(click.Option):
     """An option of click that knows the panel of the help in which it is shown."""
 
-    def __init__(self, *given: Any, panel: str, **settings: Any) -> None:
-        """Make the option of click; `panel` is the title of the panel."""
+    def __init__(self, *given: Any, panel: str, takes_all: bool = False, **settings: Any) -> None:
+        """Make the option of click; `panel` is the title of the panel; see `Option`."""
         super().__init__(*given, **settings)
-        self.panel = panel
+        self.panel, self.takes_all = panel, takes_all
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the values that can complete this option."""
         return options.completion.completed(self, incomplete)
+
+
+def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
+    """Return the words of a command line with the name of a greedy option before each value."""
+    found: list[str] = []
+    name, is_over = "", False
+    for word in words:
+        is_over |= word == "--"
+        if not is_over and word.startswith("-") and word != "-":
+            name = word if word in greedy else ""
+            found.append(word)
+        elif name and not is_over:
+            found += [word] if found[-1] == name else [name, word]
+        else:
+            found.append(word)
+    return found
 
 
 def command_of(function: Callable[..., None] | CommandGroup) -> click.Command:
@@ -212,6 +236,7 @@ class _Parameter(NamedTuple):
             multiple=self.is_list,
             help=declared.help,
             panel=declared.panel,
+            takes_all=declared.takes_all,
             **settings,
         )
 

@@ -1,0 +1,254 @@
+"""Command decontaminate: finds the items of a test in training data, and writes the data clean."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from simdb.choices import KEEP
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.listing_options import ListingOptions
+from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import quantity
+from simdb.cli.output.stages import stage_lines
+from simdb.cli.reading.intake import Intake
+from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
+from simdb.decontamination.leaks import COLUMNS
+from simdb.decontamination.result import Decontaminated
+from simdb.decontamination.run import CUT, DROP, MARK, Numbers, Run
+from simdb.decontamination.search import Search
+from simdb.deduplication.files import columns_of
+from simdb.errors import OptionError
+from simdb.options import Simhash
+from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
+from simdb.outputs.survivors import Survivors, keep_format, surviving
+from simdb.outputs.table_file import write_rows
+from simdb.outputs.target import side_files, written
+from simdb.sources.origins import Origins
+from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.records import Reading, valid_name
+from simdb.sources.source_names import expanded, holds_records
+from simdb.threads import thread_count
+
+SHOWN_COLUMNS = ("id", "item", "coverage", "hits", "count", "rarest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakOptions:
+    """The options of `simdb decontaminate` about items, and what becomes of their documents."""
+
+    fields: Annotated[
+        list[str] | None,
+        Option(
+            metavar="FIELD...",
+            takes_all=True,
+            help="The fields of an item to look for, each by itself, such as question answer; that"
+            " of --text-field if not given.",
+        ),
+    ] = None
+    ngram: Annotated[int, Option(help="Words of a shared run, 2 to 32.")] = 13
+    coverage: Annotated[
+        float, Option(help="Share of an item's words that a document must have, above 0 to 1.")
+    ] = 0.5
+    min_hits: Annotated[
+        int,
+        Option(help="n-grams of an item that must be in the shared passages, if it has so many."),
+    ] = 8
+    common: Annotated[
+        float,
+        Option(help="Share of the documents, or of the items, from which on an n-gram counts not."),
+    ] = 1e-4
+    drop: Annotated[
+        bool, Option("--drop", help="Leave out documents that have an item; the default.")
+    ] = False
+    cut: Annotated[
+        bool, Option("--cut", help="Take the shared passages out of documents, and keep the rest.")
+    ] = False
+    mark: Annotated[
+        bool, Option("--mark", help='Keep all documents; those with an item get a field "leaks".')
+    ] = False
+
+    @property
+    def action(self) -> str:
+        """What becomes of documents with an item; OptionError if several things are asked for."""
+        given = {DROP: self.drop, CUT: self.cut, MARK: self.mark}
+        names = [name for name, is_given in given.items() if is_given]
+        if len(names) > 1:
+            raise OptionError(f"give one of {', '.join(f'--{name}' for name in names)}")
+        return names[0] if names else DROP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Where `simdb decontaminate` writes its results."""
+
+    output: Annotated[
+        str | None,
+        Option(
+            short="-o",
+            metavar="FILE",
+            help="Write the clean documents to a .jsonl, .csv, .tsv or .parquet file, also with .gz"
+            " or .zst. FOLDER/ gets one such file for each source. - is standard output, instead of"
+            " the leaks.",
+        ),
+    ] = None
+    leaks: Annotated[
+        str | None,
+        Option(
+            metavar="FILE", help="Also write the leaks to a .jsonl, .csv, .tsv or .parquet file."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The sources of one run, how to read them, and what becomes of them."""
+
+    sources: list[str]
+    reading: Reading
+    results: Results
+    keep_form: Format | None
+    leaks_form: Format | None
+    action: str
+
+    @property
+    def own_files(self) -> list[str]:
+        """The files that the run writes, which are no input."""
+        return [*side_files(self.results.output), *side_files(self.results.leaks)]
+
+
+@grouped
+def decontaminate(
+    sources: arguments.Sources,
+    *,
+    against: Annotated[
+        list[str] | None,
+        Option(metavar="SOURCE...", takes_all=True, help="The items to look for, such as a test."),
+    ] = None,
+    wanted: LeakOptions,
+    results: Results,
+    listing: ListingOptions,
+    inputs: ReadingOptions,
+    on_null: arguments.OnNull = None,
+) -> None:
+    """Find the items of a test in training data, and remove the documents that have them.
+
+    A document has an item if both share runs of 13 words, and passages grown from these have half
+    of the words that the item does not share with many others. -o writes what is clean; the leaks
+    are shown, each with its document, its item, and the rarest run that both have.
+
+    Exit code 1 if files or records were skipped and, with --exit-code, if an item is found; 2 if
+    all were skipped: then nothing is written.
+    """
+    if against is None:
+        raise OptionError("--against SOURCE names the items to look for, such as the test set")
+    rule = checked_rule(wanted.ngram, wanted.coverage, wanted.min_hits, wanted.common)
+    sources, tests = expanded(sources), expanded(against)
+    check_sources([*sources, *tests], inputs.text_field)
+    job = _job(sources, wanted.action, results, inputs, on_null)
+    with Progress("reading the items") as progress:
+        parts = parts_of_files(
+            tests, wanted.fields or [inputs.text_field], inputs.id_field, inputs.errors
+        )
+        search = Search(
+            parts, Simhash(), rule, ngram=wanted.ngram, errors=inputs.errors,
+            threads=thread_count(),
+        )  # fmt: skip
+        with Origins() as origins:
+            intake = Intake(
+                read_sources(
+                    sources, replace(job.reading, origins=origins), excluded=job.own_files
+                ),
+                progress,
+                job.reading.on_null,
+            )
+            found = _run(job, search, intake, progress, origins)
+        progress.finish()
+        if results.output != STANDARD_OUTPUT:
+            listing.show((leak.row for leak in found.found), SHOWN_COLUMNS)
+        if listing.timings:
+            for line in stage_lines(progress.timings, as_json=listing.json):
+                progress.note(line)
+        if not listing.quiet:
+            progress.note(_summary(found, intake, progress.elapsed_seconds))
+    listing.end(has_found=bool(found.found), has_skipped=intake.skipped > 0)
+
+
+def _job(
+    sources: list[str], action: str, results: Results, inputs: ReadingOptions, on_null: str | None
+) -> Job:
+    """Return what is to be done; OptionError for an output or an action that does not fit."""
+    kinds = {source: holds_records(source) for source in sources}
+    documents = [source for source, has_records in kinds.items() if not has_records]
+    if action != DROP and documents:
+        raise OptionError(f"--{action} changes records, and {documents[0]} has none; leave it out")
+    if results.leaks == STANDARD_OUTPUT:
+        raise OptionError("--leaks names a file; the leaks are on standard output without it")
+    keep_form = None if results.output is None else keep_format(results.output, kinds)
+    kind = None if keep_form is None else keep_form.kind
+    reading = arguments.make_reading(
+        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
+        has_int_ids=inputs.int_ids, has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
+        on_null=on_null or KEEP, has_absent=on_null is not None,
+    )  # fmt: skip
+    form = None if results.leaks is None else output_format(results.leaks, "--leaks")
+    return Job(sources, reading, results, keep_form, form, action)
+
+
+def _run(
+    job: Job, search: Search, intake: Intake, progress: Progress, origins: Origins
+) -> Decontaminated:
+    """Read the sources, and write what the options ask for."""
+    names = list(map(valid_name, job.sources))
+    columns = partial(columns_of, job.reading)
+    with (
+        written(job.results.output, job.keep_form) as kept_target,
+        written(job.results.leaks, job.leaks_form) as leaks_target,
+        surviving(kept_target, job.sources, names, columns=columns) as survivors,
+        Run(search, origins, _numbers(survivors), folder=_folder(survivors)) as run,
+    ):
+        progress.begin("reading")
+        for _ in run.read(intake.batches(Simhash())):
+            pass
+        progress.begin("comparing documents with items")
+        leaks = run.leaks()
+        if survivors is None:
+            kept = np.ones(search.documents, np.bool_)
+            kept[[leak.id for leak in leaks]] = job.action != DROP
+        else:
+            progress.begin("writing what is clean")
+            kept = run.kept(leaks, job.action, job.sources, job.reading.text_field)
+            run.write(kept, survivors)
+        found = result(None, kept, run.named(leaks), search)
+        if leaks_target is not None:
+            write_rows(lambda: (leak.row for leak in found.found), leaks_target, COLUMNS)
+            leaks_target.finish()
+    return found
+
+
+def _numbers(survivors: Survivors | None) -> Numbers | None:
+    return None if survivors is None else survivors.numbers
+
+
+def _folder(survivors: Survivors | None) -> str | None:
+    return None if survivors is None else survivors.target.folder
+
+
+def _summary(found: Decontaminated, intake: Intake, seconds: float) -> str:
+    """Return the counts, the time and the speed as one line."""
+    documents = len({leak.id for leak in found.found})
+    parts = [
+        f"{len(found.leaked):,} of {quantity(found.items, 'item')} found in"
+        f" {documents:,} of {quantity(intake.documents, 'document')}",
+        f"{len(found):,} kept",
+    ]
+    if found.short:
+        parts.append(f"{quantity(found.short, 'text')} of items too short to look for")
+    if intake.dropped:
+        parts.append(f"{intake.dropped:,} without a text and left out")
+    speed = intake.size_bytes / 1e6 / max(seconds, 1e-9)
+    return f"{', '.join(parts)}; {seconds:.2f} s, {speed:,.1f} MB/s{intake.skipped_note()}"

@@ -1,0 +1,155 @@
+"""Command decontaminate: leaks are shown, clean documents are written, errors name the thing."""
+
+import json
+
+import pytest
+
+from simdb.cli.options.declare import spread
+
+ITEM = (
+    "a train leaves the station at noon with ninety passengers and stops at every village until"
+    " dusk when only four of them are left how many got off at each stop on average"
+)
+OTHER = (
+    "which of the following planets has the shortest day and why is it not the one nearest to us"
+)
+
+
+@pytest.fixture
+def files(write_lines):
+    write_lines(
+        "train.jsonl", {"id": "x", "text": "nothing here"}, {"id": "y", "text": f"look: {ITEM}!"}
+    )
+    write_lines("more.jsonl", {"id": "z", "text": OTHER.title()})
+    write_lines("test.jsonl", {"id": "t1", "text": ITEM})
+    write_lines("test2.jsonl", {"id": "t2", "text": OTHER})
+
+
+def ids_in(path):
+    return [json.loads(line)["id"] for line in path.read_text().splitlines()]
+
+
+def test_leaks_are_shown_and_counted(simdb_run, files):
+    ran = simdb_run("decontaminate", "train.jsonl", "--against", "test.jsonl")
+
+    assert ran.code == 0
+    (row,) = ran.rows
+    assert (row["id"], row["item"], row["coverage"]) == ("y", "t1", 1)
+    assert row["text"] == ITEM
+    assert "1 of 1 item found in 1 of 2 documents, 1 kept;" in ran.notes
+
+
+def test_against_takes_all_words_up_to_the_next_option(simdb_run, files, tmp_path):
+    ran = simdb_run(
+        "decontaminate", "train.jsonl", "more.jsonl", "--against", "test.jsonl", "test2.jsonl",
+        "-o", "clean.jsonl", "--exit-code",
+    )  # fmt: skip
+
+    assert ran.code == 1
+    assert [row["item"] for row in ran.rows] == ["t1", "t2"]
+    assert ids_in(tmp_path / "clean.jsonl") == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("action", "texts"),
+    [
+        ("--drop", ["nothing here"]), ("--cut", ["nothing here", "look: !"]),
+        ("--mark", ["nothing here", f"look: {ITEM}!"]),
+    ],
+)  # fmt: skip
+def test_documents_are_dropped_cut_or_marked(simdb_run, files, tmp_path, action, texts):
+    simdb_run(
+        "decontaminate", "train.jsonl", "--against", "test.jsonl", action, "-o", "clean.jsonl",
+        "--leaks", "leaks.csv",
+    )  # fmt: skip
+
+    rows = [json.loads(line) for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    assert [row["text"] for row in rows] == texts
+    assert [len(row.get("leaks", [])) for row in rows if row["id"] == "y"] in ([], [0], [1])
+    assert (action == "--mark") == any("leaks" in row for row in rows)
+    assert (tmp_path / "leaks.csv").read_text().startswith("id,item,field,coverage")
+
+
+def test_standard_output_takes_what_is_clean(simdb_run, files):
+    ran = simdb_run("decontaminate", "train.jsonl", "--against", "test.jsonl", "-o", "-", "--quiet")
+
+    assert [row["id"] for row in ran.rows] == ["x"]
+    assert ran.notes == ""
+
+
+def test_the_survivors_of_several_sources_go_into_a_folder(simdb_run, files, tmp_path):
+    (tmp_path / "out").mkdir()
+
+    simdb_run("decontaminate", "train.jsonl", "more.jsonl", "--against", "test.jsonl", "-o", "out/")
+
+    assert ids_in(tmp_path / "out" / "train.jsonl") == ["x"]
+    assert ids_in(tmp_path / "out" / "more.jsonl") == ["z"]
+
+
+def test_fields_of_items_are_looked_for(simdb_run, files, write_lines):
+    write_lines("qa.jsonl", {"id": "q", "question": ITEM, "answer": "seven"})
+
+    ran = simdb_run(
+        "decontaminate", "train.jsonl", "--against", "qa.jsonl", "--fields", "question", "answer"
+    )
+
+    assert [(row["item"], row["field"]) for row in ran.rows] == [("q", "question")]
+    assert "1 text of items too short to look for" in ran.notes
+
+
+def test_a_bad_record_of_the_data_is_skipped_and_reported(simdb_run, files, tmp_path):
+    with (tmp_path / "train.jsonl").open("a") as file:
+        file.write("{broken\n")
+
+    ran = simdb_run("decontaminate", "train.jsonl", "--against", "test.jsonl", "-o", "clean.jsonl")
+
+    assert ran.code == 1
+    assert "train.jsonl:3" in ran.notes
+    assert ids_in(tmp_path / "clean.jsonl") == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--against SOURCE names the items"),
+        (["--against", "nowhere.jsonl"], "there is no file or folder nowhere.jsonl"),
+        (["--against", "test.jsonl", "--cut", "--mark"], "give one of --cut, --mark"),
+        (["--against", "test.jsonl", "--ngram", "40"], "ngram"),
+        (["--against", "test.jsonl", "--leaks", "-"], "--leaks names a file"),
+        (["--against", "test.jsonl", "--fields", "body"], "body"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_writes_nothing(simdb_run, files, tmp_path, words, message):
+    ran = simdb_run("decontaminate", "train.jsonl", *words, "-o", "clean.jsonl")
+
+    assert ran.code == 2
+    assert message in ran.notes
+    assert not (tmp_path / "clean.jsonl").exists()
+
+
+def test_documents_that_are_files_are_dropped_and_not_changed(simdb_run, files, tmp_path):
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.txt").write_text(f"text before {ITEM} and after")
+    (tmp_path / "pages" / "b.txt").write_text("something else")
+
+    ran = simdb_run("decontaminate", "pages", "--against", "test.jsonl", "-o", "clean.txt")
+
+    assert ran.code == 0
+    assert (tmp_path / "clean.txt").read_text().split() == ["pages/b.txt"]
+    refused = simdb_run("decontaminate", "pages", "--against", "test.jsonl", "--cut")
+    assert refused.code == 2
+    assert "--cut changes records" in refused.notes
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["a", "--in", "b", "c"], ["a", "--in", "b", "--in", "c"]),
+        (["--in", "b", "c", "-o", "d", "e"], ["--in", "b", "--in", "c", "-o", "d", "e"]),
+        (["--in", "-", "c"], ["--in", "-", "--in", "c"]),
+        (["--in"], ["--in"]), (["--in", "b", "--", "c"], ["--in", "b", "--", "c"]),
+        (["--in=b", "c"], ["--in=b", "c"]),
+    ],
+)  # fmt: skip
+def test_words_after_a_greedy_option_are_its_values(words, expected):
+    assert spread(words, {"--in"}) == expected

@@ -1,0 +1,96 @@
+"""Every run of n words that a document and an item share is found, by a double loop over runs."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from leaking import documents, shared, text_of
+
+import simdb
+
+# With these nothing is common, and one shared run is enough.
+ANY_RUN = {"common": 1.0, "coverage": 1e-9, "min_hits": 1}
+PORTIONS = (
+    "simdb.decontamination.decontaminate.READ_ROWS",
+    "simdb.decontamination.search.JUDGED_DOCUMENTS",
+)
+
+
+def pairs(found):
+    return {(leak.id, leak.item) for leak in found.found}
+
+
+@given(data=documents(), items=documents(), n=st.integers(2, 8), threads=st.sampled_from([1, 3]))
+def test_every_shared_run_is_found(data, items, n, threads):
+    if not items:
+        return
+
+    found = simdb.decontaminate(
+        list(map(text_of, data)), against=list(map(text_of, items)), ngram=n, threads=threads,
+        **ANY_RUN,
+    )  # fmt: skip
+
+    assert pairs(found) == shared(data, items, n)
+    assert found.kept.tolist() == [
+        not any(at == document for document, _ in pairs(found)) for at in range(len(data))
+    ]
+
+
+@given(data=documents(), items=documents(), size=st.integers(1, 3))
+def test_the_size_of_portions_changes_nothing(data, items, size):
+    if not items:
+        return
+    given_texts, tests = list(map(text_of, data)), list(map(text_of, items))
+    settings = {"ngram": 3, "common": 0.2, "coverage": 0.3}
+    whole = simdb.decontaminate(given_texts, against=tests, **settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PORTIONS:
+            patch.setattr(name, size)
+        cut = simdb.decontaminate(given_texts, against=tests, **settings)
+
+    assert cut.found == whole.found
+    assert cut.kept.tolist() == whole.kept.tolist()
+
+
+@given(data=documents(most=8), items=documents(most=3), n=st.integers(2, 5))
+def test_passages_are_equal_words_of_both_texts(data, items, n):
+    if not items:
+        return
+    tests = list(map(text_of, items))
+
+    found = simdb.decontaminate(list(map(text_of, data)), against=tests, ngram=n, **ANY_RUN)
+
+    for leak in found.found:
+        document, item = text_of(data[leak.id]), tests[leak.item]
+        assert leak.item_text == item
+        assert leak.text == document[slice(*leak.span)]
+        for span in leak.spans:
+            left, right = document[span.start : span.stop], item[span.item_start : span.item_stop]
+            assert left.split()[0] == right.split()[0]
+            assert left.split()[-1] == right.split()[-1]
+        run = leak.rarest.split()
+        assert f" {' '.join(run)} " in f" {item} "
+        assert f" {' '.join(run)} " in f" {document} "
+        others = [f" {text_of(each)} " for each in data]
+        assert leak.count == sum(f" {' '.join(run)} " in other for other in others)
+
+
+@given(data=documents(), items=documents())
+def test_files_give_what_texts_in_memory_give(tmp_path_factory, data, items):
+    if not items or not data:
+        return
+    folder = tmp_path_factory.mktemp("files")
+    for name, rows in (("data", data), ("items", items)):
+        lines = (json.dumps({"text": text_of(each)}) + "\n" for each in rows)
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    settings = {"ngram": 3, "coverage": 0.3}
+
+    found = simdb.decontaminate(folder / "data.jsonl", against=folder / "items.jsonl", **settings)
+
+    texts = list(map(text_of, data))
+    wanted = simdb.decontaminate(texts, against=list(map(text_of, items)), **settings)
+    assert found.kept.tolist() == wanted.kept.tolist()
+    assert [leak.spans for leak in found.found] == [leak.spans for leak in wanted.found]
+    assert found.data["text"].to_pylist() == wanted.data

@@ -1,0 +1,254 @@
+"""simdb.decontaminate: data of every kind, what becomes of them, and what is refused."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import simdb
+
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+datasets = pytest.importorskip("datasets")
+
+ITEM = (
+    "A train leaves the station at noon with ninety passengers and stops at every village until"
+    " dusk when only four of them are left how many got off at each stop on average"
+)
+BEFORE, AFTER = "Here is a riddle that I like: ", " Answer it if you can."
+TEXTS = ["Nothing to see here, move on.", BEFORE + ITEM + AFTER, None, ITEM.upper(), ""]
+IDS = ["a", "b", "c", "d", "e"]
+ROWS = [{"id": id, "text": text} for id, text in zip(IDS, TEXTS, strict=True)]
+CLEAN = [TEXTS[0], None, ""]
+
+KINDS = {
+    "list": lambda: TEXTS,
+    "dicts": lambda: ROWS,
+    "pandas": lambda: pandas.DataFrame(ROWS),
+    "pandas column": lambda: pandas.Series(TEXTS),
+    "polars": lambda: polars.DataFrame(ROWS),
+    "polars column": lambda: polars.Series(TEXTS),
+    "arrow": lambda: pyarrow.Table.from_pylist(ROWS),
+    "arrow column": lambda: pyarrow.array(TEXTS),
+    "datasets": lambda: datasets.Dataset.from_list(ROWS),
+}
+
+
+def texts_in(data):
+    """Return the texts of data of any kind, with None for nulls."""
+    if isinstance(data, pandas.DataFrame | polars.DataFrame):
+        data = data["text"]
+    elif isinstance(data, pyarrow.Table):
+        data = data["text"].to_pylist()
+    elif isinstance(data, pyarrow.Array | pyarrow.ChunkedArray):
+        data = data.to_pylist()
+    values = [row["text"] if isinstance(row, dict) else row for row in data]
+    return [value if isinstance(value, str) else None for value in values]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_of_every_kind_lose_the_documents_with_an_item(kind):
+    data = KINDS[kind]()
+
+    found = simdb.decontaminate(data, against=[ITEM])
+
+    assert type(found.data) is type(data)
+    assert texts_in(found.data) == CLEAN
+    assert found.kept.tolist() == [True, False, True, False, True]
+    assert len(found) == 3
+    assert found.leaked == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_of_every_kind_lose_the_passages_alone(kind):
+    found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="cut")
+
+    assert texts_in(found.data) == [TEXTS[0], BEFORE + AFTER, None, ""]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if "column" not in kind and kind != "list"]
+)
+def test_rows_of_every_kind_are_marked(kind):
+    found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="mark")
+
+    data = found.data
+    marks = (
+        data["leaks"] if kind in ("pandas", "polars", "arrow") else [row["leaks"] for row in data]
+    )
+    marks = marks.to_pylist() if kind == "arrow" else list(marks)
+    assert [bool(mark is not None and len(mark)) for mark in marks] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert marks[1][0]["item"] == 0
+    start, stop = marks[1][0]["spans"][0]
+    assert TEXTS[1][start:stop] == ITEM
+    assert texts_in(data) == TEXTS
+
+
+def test_leaks_are_a_table():
+    found = simdb.decontaminate(ROWS, against=[{"id": 7, "text": ITEM}], id="id")
+
+    table = found.leaks
+    assert table.column_names == [
+        "id", "item", "field", "coverage", "hits", "span", "item_span", "rarest", "count", "text",
+    ]  # fmt: skip
+    assert table["id"].to_pylist() == ["b", "d"]
+    assert table["item"].to_pylist() == [7, 7]
+    assert table["span"].to_pylist() == [[len(BEFORE), len(BEFORE) + len(ITEM)], [0, len(ITEM)]]
+    assert table["coverage"].to_pylist() == [1, 1]
+    assert "1 of 1 item found in 2 documents" in repr(found)
+    assert simdb.decontaminate(["other"], against=[ITEM]).leaks.num_rows == 0
+
+
+def test_each_field_of_an_item_is_looked_for_by_itself():
+    words = ITEM.split()
+    item = {"question": " ".join(words[:16]), "choices": [" ".join(words[16:]), "too short"]}
+
+    found = simdb.decontaminate(TEXTS, against=[item], fields=["question", "choices"])
+
+    assert [(leak.id, leak.field) for leak in found.found] == [
+        (1, "question"), (1, "choices"), (3, "question"), (3, "choices"),
+    ]  # fmt: skip
+    assert found.short == 1
+
+
+@pytest.mark.parametrize("on_null", ["keep", "drop"])
+def test_rows_without_a_text_stay_or_go(on_null, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    wanted = [True, False, on_null == "keep", False, True]
+
+    for data in (ROWS, path):
+        found = simdb.decontaminate(data, against=[ITEM], on_null=on_null)
+        assert found.kept.tolist() == wanted
+
+    with pytest.raises(simdb.InputError):
+        simdb.decontaminate(ROWS, against=[ITEM], on_null="error")
+
+
+def write_json_lines(path):
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+
+
+def write_gzip(path):
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
+
+
+def write_parquet(path):
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+
+
+def write_csv(path):
+    rows = [[row["id"], row["text"] or ""] for row in ROWS]
+    path.write_text("".join(f'{id},"{text}"\n' for id, text in [["id", "text"], *rows]))
+
+
+FILES = {
+    "rows.jsonl": write_json_lines, "rows.jsonl.gz": write_gzip, "rows.parquet": write_parquet,
+    "rows.csv": write_csv,
+}  # fmt: skip
+
+
+def read_texts(path):
+    if path.suffix == ".parquet":
+        return parquet.read_table(path)["text"].to_pylist()
+    if path.suffix == ".csv":
+        return pandas.read_csv(path, keep_default_na=False)["text"].tolist()
+    return [json.loads(line)["text"] for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("action", ["drop", "cut", "mark"])
+@pytest.mark.parametrize("target", ["clean.jsonl", "clean.csv", "clean.parquet"])
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_every_format_are_written_in_every_format(tmp_path, name, target, action):
+    FILES[name](tmp_path / name)
+    cut = [] if action == "drop" else [BEFORE + AFTER if action == "cut" else TEXTS[1]]
+    last = [TEXTS[3]] if action == "mark" else []
+    wanted = [text or "" for text in [TEXTS[0], *cut, TEXTS[2], *last, TEXTS[4]]]
+
+    found = simdb.decontaminate(tmp_path / name, against=[ITEM], action=action)
+    found.write(tmp_path / target)
+
+    assert [text or "" for text in read_texts(tmp_path / target)] == wanted
+    assert [text or "" for text in found.data["text"].to_pylist()] == wanted
+    assert [leak.id for leak in found.found] == ["b", "d"]
+
+
+def test_lines_that_stay_are_not_changed(tmp_path):
+    odd = '{"text" :  "Nothing to see here", "x": 1.50, "id":"z"}\n'
+    path = tmp_path / "rows.jsonl"
+    path.write_text(odd + json.dumps(ROWS[1]) + "\n" + odd.replace("z", "y"))
+
+    for action in ("drop", "cut", "mark"):
+        simdb.decontaminate(path, against=[ITEM], action=action).write(tmp_path / "clean.jsonl")
+        lines = (tmp_path / "clean.jsonl").read_text().splitlines(keepends=True)
+        assert (lines[0], lines[-1]) == (odd, odd.replace("z", "y"))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "jsonl.gz"])
+def test_leaks_are_written_in_every_format(tmp_path, ending):
+    found = simdb.decontaminate(ROWS, against=[ITEM], id="id")
+
+    found.write_leaks(tmp_path / f"leaks.{ending}")
+
+    path = tmp_path / f"leaks.{ending}"
+    if ending == "parquet":
+        rows = parquet.read_table(path).to_pylist()
+    elif ending == "csv":
+        rows = pandas.read_csv(path).to_dict("records")
+    else:
+        content = gzip.decompress(path.read_bytes()) if ending.endswith("gz") else path.read_bytes()
+        rows = [json.loads(line) for line in content.splitlines()]
+    assert [row["id"] for row in rows] == ["b", "d"]
+    assert json.loads(str(rows[0]["span"])) == [len(BEFORE), len(BEFORE) + len(ITEM)]
+
+
+def test_more_changed_records_than_are_changed_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("simdb.sources.read_again.CHANGED_RECORDS", 2)
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"id": str(at), "text": f"number {at}: {ITEM}" if at % 2 else "none"} for at in range(11)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = simdb.decontaminate(path, against=[ITEM], action="cut")
+
+    assert found.data["text"].to_pylist() == [
+        f"number {at}: " if at % 2 else "none" for at in range(11)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"ngram": 1}, "ngram"), ({"ngram": 33}, "ngram"), ({"coverage": 0}, "coverage"),
+        ({"coverage": 1.5}, "coverage"), ({"min_hits": 0}, "min_hits"), ({"common": -1}, "common"),
+        ({"action": "remove"}, "action"), ({"on_null": "x"}, "on_null"), ({"fields": []}, "fields"),
+        ({"sketch": simdb.Simhash(unit="characters")}, "unit"), ({"sketch": 3}, "sketch"),
+        ({"action": "mark"}, "mark"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused_by_name(settings, word):
+    with pytest.raises((simdb.OptionError, TypeError), match=word):
+        simdb.decontaminate(TEXTS, against=[ITEM], **settings)
+
+
+@pytest.mark.parametrize(
+    ("against", "word"),
+    [
+        ([], "no items"), ([{"id": 1, "text": 5}], "int 5"), ([{"id": 1}], "text"),
+        ("nowhere.jsonl", "nowhere.jsonl"), (np.zeros((2, 2)), "against|array|rows"),
+    ],
+)  # fmt: skip
+def test_a_reference_without_texts_is_refused(against, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((simdb.InputError, simdb.OptionError), match=word):
+        simdb.decontaminate(TEXTS, against=against)

@@ -1,0 +1,48 @@
+"""Items and documents of drawn words, and what a double loop over runs of words finds in them."""
+
+from hypothesis import strategies as st
+
+# Words of several scripts; between words of the last three there are no spaces.
+WORDS = (
+    [f"w{at}" for at in range(8)]
+    + ["\u0434\u043e\u043c", "\u0645\u062f\u0631\u0633\u0629", "\u0928\u092e", "stra\u00dfe"]
+    + ["\u6570", "\u636e", "\u30ab"]
+)
+LEAST_WORDS = 5  # of an item
+
+
+@st.composite
+def documents(draw, most=6, most_words=30):
+    """Draw documents as lists of words, of which some repeat a run of words of another."""
+    made = draw(st.lists(st.lists(st.sampled_from(WORDS), max_size=most_words), max_size=most))
+    for at in range(1, len(made)):
+        if draw(st.booleans()):
+            other = made[draw(st.integers(0, at - 1))]
+            start = draw(st.integers(0, len(other)))
+            stop = draw(st.integers(start, len(other)))
+            place = draw(st.integers(0, len(made[at])))
+            made[at][place:place] = other[start:stop]
+    return made
+
+
+def text_of(words):
+    return " ".join(words)
+
+
+def runs(words, n):
+    return {tuple(words[at : at + n]) for at in range(len(words) - n + 1)}
+
+
+def shared(documents, items, n):
+    """Return the pairs of documents and items that share a run of n words, or a shorter item."""
+    found = set()
+    for number, item in enumerate(items):
+        if len(item) < LEAST_WORDS:
+            continue
+        size = min(n, len(item))
+        found |= {
+            (at, number)
+            for at, document in enumerate(documents)
+            if runs(document, size) & runs(item, size)
+        }
+    return found
