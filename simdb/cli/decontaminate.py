@@ -34,7 +34,7 @@ from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 from simdb.threads import thread_count
 
-SHOWN_COLUMNS = ("id", "item", "coverage", "hits", "count", "rarest")
+SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,8 @@ def decontaminate(
 
     A document has an item if both share runs of 13 words, and passages grown from these have half
     of the words that the item does not share with many others. -o writes what is clean; the leaks
-    are shown, each with its document, its item, and the rarest run that both have.
+    are shown, each with its document and its item; as JSON lines and in the file of --leaks also
+    with their places and the rarest run that both have.
 
     Exit code 1 if files or records were skipped and, with --exit-code, if an item is found; 2 if
     all were skipped: then nothing is written.

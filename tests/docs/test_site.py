@@ -19,6 +19,7 @@ JOBS = {
     "day-by-day": doc_preparation.days,
     "thresholds": doc_preparation.thresholds,
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
+    "decontaminate": doc_preparation.leaking,
     "from-text-dedup": lambda place: None,
 }
 # The recipes on their pages, with what defines the names that their reader has.

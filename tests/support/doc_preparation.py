@@ -65,3 +65,30 @@ def pages_database(place, simdb):
     """Make a database of two pages."""
     with simdb.open(place / "pages.simdb") as database:
         database.insert_many(["a", "b"], [HARBOUR, BREAD])
+
+
+def leaking(place):
+    """Make training data in which two of three items of a test are."""
+    train = (
+        "a train leaves the station at noon with ninety passengers and stops at every village until"
+        " dusk how many get off at each stop if four are left"
+    )
+    planet = (
+        "which planet of our system has the shortest day and why is it not the one that is nearest"
+        " to the sun as most people would guess"
+    )
+    bakers = "how many loaves does a baker bake in nine days who bakes a dozen and a half each day"
+    items = ((train, "ten or eleven"), (planet, "Jupiter"), (bakers, "one hundred and sixty-two"))
+    write_lines(
+        place / "test.jsonl",
+        (
+            {"id": f"q{at}", "question": question, "answer": answer}
+            for at, (question, answer) in enumerate(items, 1)
+        ),
+    )
+    wrapped = train.replace("every village", "every\nvillage").replace("at noon", "at ten")
+    pages = (HARBOUR, f"{BREAD}\n{wrapped}\n{NEST}", NEST, f"Quiz: {planet.upper()}?")
+    write_lines(
+        place / "train.jsonl",
+        ({"id": f"page{at}", "text": text} for at, text in enumerate(pages, 1)),
+    )
