@@ -62,6 +62,7 @@ Ngrams = _sketch.Ngrams
 TextSigner = _sketch.TextSigner
 Vocabulary = _sketch.Vocabulary
 agreements = _sketch.agreements
+align = _sketch.align
 band_keys = _sketch.band_keys
 cleaned = _sketch.cleaned
 hash_words = _sketch.hash_words

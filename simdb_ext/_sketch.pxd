@@ -195,6 +195,23 @@ cdef extern from "ngrams/ngrams.h" nogil:
     )
 
 
+cdef extern from "ngrams/align.h" nogil:
+    struct align_run:
+        pass
+
+    struct align_passage:
+        pass
+
+    struct align_words:
+        const uint64_t *words
+        int64_t count
+
+    int64_t align_grow(
+        align_words document, align_words item, const align_run *runs, int64_t count, int64_t pair,
+        align_passage *found, uint8_t *equal
+    )
+
+
 cdef extern from "minhash/agree.h" nogil:
     ctypedef void agree_function(
         const void *left, int is_one, const void *right, int64_t count, int width,

@@ -312,6 +312,25 @@ class Ngrams:
         uint32 in the table.  They come by document, then as in `lengths`, then by position.
         """
 
+def align(
+    documents: tuple[I64, U64],
+    items: tuple[I64, U64],
+    pairs: I64,
+    bounds: I64,
+    runs: I64,
+) -> tuple[npt.NDArray[np.void], I64, npt.NDArray[np.bool_]]:
+    """Return the passages that documents and items share, and which words of the items are equal.
+
+    `documents`, `items`: offsets and words.  Pair p is of document pairs[p, 0] and item
+    pairs[p, 1], and has the runs bounds[p] .. bounds[p + 1]: equal words, by their positions in the
+    document and in the item and their number, int64[r, 3].  A run grows on both sides over up to
+    three changed words in a row; a run that is in a passage of those before it makes none.
+
+    Passages come by pair, then by run, with the fields `pair`, `document_start`, `document_stop`,
+    `item_start`, `item_stop`; stops are not in them.  The words of the item of pair p have the
+    marks offsets[p] .. offsets[p + 1]: offsets int64[k + 1], marks bool.
+    """
+
 def sign_texts(
     texts: Sequence[str | bytes],
     *,

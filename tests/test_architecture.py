@@ -145,7 +145,7 @@ FOLDERS = {
         "repeat", "arrivals", "against", "deduplicate",
     ],
     "decontamination": [
-        "alignment", "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",
+        "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

@@ -53,7 +53,7 @@ cdef class Ngrams:
     def __cinit__(self, hashes):
         if hashes.dtype != np.uint64 or hashes.ndim != 1 or len(hashes) >= 2**32:
             raise ValueError(f"hashes are {hashes.dtype}[{hashes.ndim} axes], not uint64[n]")
-        if len(hashes) > 1 and not (hashes[1:] > hashes[:-1]).all():
+        if len(hashes) > 1 and not (hashes[1:] > hashes[: len(hashes) - 1]).all():
             raise ValueError("the hashes do not ascend")
         cdef int bits = max(len(hashes) // 2, 1).bit_length() - 1
         slots = np.zeros(1, np.uint64)
@@ -102,4 +102,72 @@ cdef class Ngrams:
 cdef int check_ngram(int n) except -1:
     if not 0 < n <= NGRAMS_MOST:
         raise ValueError(f"n is {n}, not from 1 to {NGRAMS_MOST}")
+    return 0
+
+
+PASSAGE = np.dtype([
+    (name, np.int64)
+    for name in ("pair", "document_start", "document_stop", "item_start", "item_stop")
+])
+
+
+def align(documents, items, pairs, const int64_t[::1] bounds not None, runs):
+    """Return the passages around runs of equal words, and which words of items are equal.
+
+    See `_sketch.pyi`.
+    """
+    check_features(np.asarray(documents[0]), len(documents[1]), None)
+    check_features(np.asarray(items[0]), len(items[1]), None)
+    check_runs(documents, items, pairs, np.asarray(bounds), runs)
+    cdef const int64_t[::1] starts = documents[0], item_starts = items[0]
+    cdef const uint64_t[::1] words = documents[1], item_words = items[1]
+    cdef const int64_t[:, ::1] both = pairs
+    cdef const uint8_t[::1] all_runs = np.ascontiguousarray(runs).view(np.uint8).reshape(-1)
+    sizes = np.diff(items[0])[pairs[:, 1]]
+    own = np.zeros(len(pairs) + 1, np.int64)
+    np.cumsum(sizes, out=own[1:])
+    equal = np.zeros(own[len(own) - 1], np.bool_)
+    found = np.empty(len(runs), PASSAGE)
+    if not len(runs):
+        return found, own, equal
+    cdef const int64_t[::1] firsts = own
+    cdef uint8_t[::1] marks = equal.view(np.uint8)
+    cdef uint8_t[::1] out = found.view(np.uint8)
+    cdef const align_run *first_run = <const align_run *>&all_runs[0]
+    cdef align_passage *passages = <align_passage *>&out[0]
+    cdef align_words document, item
+    cdef Py_ssize_t i
+    cdef int64_t count = 0
+    with nogil:
+        for i in range(both.shape[0]):
+            if bounds[i + 1] == bounds[i]:
+                continue
+            document.words = &words[starts[both[i, 0]]]
+            document.count = starts[both[i, 0] + 1] - starts[both[i, 0]]
+            item.words = &item_words[item_starts[both[i, 1]]]
+            item.count = item_starts[both[i, 1] + 1] - item_starts[both[i, 1]]
+            count += align_grow(
+                document, item, first_run + bounds[i], bounds[i + 1] - bounds[i], i,
+                passages + count, &marks[firsts[i]]
+            )
+    return found[:count], own, equal
+
+
+cdef int check_runs(documents, items, pairs, bounds, runs) except -1:
+    """Raise ValueError unless each run lies in the document and the item of its pair."""
+    for name, array, width in (("pairs", pairs, 2), ("runs", runs, 3)):
+        if array.dtype != np.int64 or array.ndim != 2 or array.shape[1] != width:
+            raise ValueError(f"{name} are {array.dtype}{list(array.shape)}, not int64[n, {width}]")
+    counts = np.diff(bounds)
+    is_whole = len(bounds) == len(pairs) + 1 and counts.sum() == len(runs) and bounds[0] == 0
+    if not is_whole or (counts < 0).any():
+        raise ValueError("the bounds of runs do not ascend from 0 to their number")
+    for at, (offsets, _) in enumerate((documents, items)):
+        numbers = pairs[:, at]
+        if len(pairs) and not 0 <= numbers.min() <= numbers.max() < len(offsets) - 1:
+            raise ValueError("a pair names a document or an item that is not there")
+        sizes = np.repeat(np.diff(offsets)[numbers], counts)
+        starts = runs[:, at]
+        if (starts < 0).any() or (runs[:, 2] < 1).any() or (starts + runs[:, 2] > sizes).any():
+            raise ValueError("a run is not inside the document or the item of its pair")
     return 0

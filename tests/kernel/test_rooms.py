@@ -13,12 +13,14 @@ ROOMS = {
     "sketch/weights": [],
     "sketch/minhash": ["sketch/hash"],
     "sketch/overlap": [],
+    "sketch/ngrams": ["sketch/hash"],
     "sketch": [
         "sketch/text",
         "sketch/hash",
         "sketch/weights",
         "sketch/minhash",
         "sketch/overlap",
+        "sketch/ngrams",
     ],
 }
 SOURCES = sorted(path for path in EXTENSION.glob("*/**/*.[ch]"))

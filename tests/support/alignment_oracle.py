@@ -1,4 +1,4 @@
-"""Alignment: from the n-grams that a document and an item share to the passages that they share.
+"""Passages of a document and an item, by loops: what the kernel's `align` is compared with.
 
 A shared n-gram is a seed.  It grows on both sides as long as words are equal, and over a few words
 that were changed, put in or left out, if two words are equal behind them.
@@ -36,10 +36,20 @@ class Seed(NamedTuple):
     length: int
 
 
-def passages(document: Words, item: Words, seeds: Sequence[Seed]) -> list[Passage]:
-    """Return the passages that grow from seeds, by their places in the item."""
+def seeds(document: Words, item: Words, length: int) -> list[Seed]:
+    """Return all runs of so many equal words."""
+    return [
+        Seed(x, y, length)
+        for x in range(len(document) - length + 1)
+        for y in range(len(item) - length + 1)
+        if document[x : x + length] == item[y : y + length]
+    ]
+
+
+def passages(document: Words, item: Words, runs: Sequence[Seed]) -> list[Passage]:
+    """Return the passages that grow from runs, in their order."""
     found: list[Passage] = []
-    for seed in joined(seeds):
+    for seed in runs:
         if not any(_holds(passage, seed) for passage in found):
             found.append(_grown(document, item, seed))
     return found
