@@ -19,7 +19,8 @@ from simdb.text_sketch import TextSketch, differing_options, written
 from simdb.vector_form import DIMENSIONS, width
 
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
-TIMES_KEPT = NO_TIMES, INSERTED, SEEN = ("none", "inserted", "seen")
+TIMES_KEPT: tuple[TimesName, ...] = ("none", "inserted", "seen")
+NO_TIMES, INSERTED, SEEN = TIMES_KEPT
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip

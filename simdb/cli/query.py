@@ -8,7 +8,7 @@ from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.door import open_either
 from simdb.cli.options.match_options import given_search
-from simdb.cli.output.render import match_row, print_rows
+from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.cli.reading.markup_hint import note_markup
 from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
 
@@ -68,7 +68,9 @@ def query(
                 document, id=wanted, similarity=similarity, distance=distance, recall=recall,
                 search=given_search(search), limit=limit, errors=errors, **filters,
             )  # fmt: skip
-    print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)
+    count = print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)
+    if not count and is_table(json):
+        print_note("no match")
 
 
 def _document(

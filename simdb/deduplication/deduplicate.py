@@ -21,7 +21,7 @@ from simdb.engine.clusters.find import STAR
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
+from simdb.options import NO_TIMES, SEEN, Options, Simhash
 from simdb.progress import Progress, report_of
 from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
@@ -78,9 +78,9 @@ def deduplicate(
     data, OptionError for arguments, ExistsError if an id in `db` stands for another text.
     """
     rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
-    count, report, given = thread_count(threads), report_of(progress), _options_of(sketch, options)
-    asked = similarity, distance, recall, verify, policy, max_share, errors, count, report
-    question = Question(*asked, memory=memory)
+    given, count = _options_of(sketch, options, db), thread_count(threads)
+    asked = similarity, distance, recall, verify, policy, max_share, errors, count
+    question = Question(*asked, report_of(progress), memory=memory)
     if (paths := files.paths_of(data)) is not None:
         if db is None:
             return files.deduplicate_files(paths, text, id, keep, given, question, on_null)
@@ -194,13 +194,15 @@ def _checked_nulls(texts: Texts, on_null: str) -> Bools:
     return texts.is_null
 
 
-def _options_of(sketch: Simhash | Minhash | None, options: Options | None) -> Options | None:
-    """Return the options that the two arguments mean; None if neither is given."""
+def _options_of(
+    sketch: Simhash | Minhash | None, options: Options | None, db: object
+) -> Options | None:
+    """Return the options that the two arguments mean, in a database `db`; None for neither."""
     if sketch is not None:
         instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
         if options is not None:
             raise OptionError("give sketch= or options=, not both; options have a sketch")
-        return Options(sketch=sketch)
+        return Options(sketch=sketch, keep_times=NO_TIMES if db is None else SEEN)
     if options is not None:
         instance("options", options, Options, "simdb.Options()")
     return options
@@ -218,7 +220,9 @@ def _opened(
     try:
         held = database.open(db, "w")
     except NotFoundError:
-        held = database.open(db, "c", options=given)
+        # Documents that were not seen for long can then be dropped without foresight.
+        made = Options(keep_times=SEEN) if given is None else given
+        held = database.open(db, "c", options=made)
     with held:
         _check_sketch(held, given)
         yield held

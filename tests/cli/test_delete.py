@@ -171,6 +171,22 @@ def test_old_documents_with_a_value_are_deleted(simdb_run, tmp_path, monkeypatch
     assert left("aged") == ["b", "c"]
 
 
+def test_a_database_of_dedup_drops_what_was_not_seen_for_long(
+    simdb_run, write_lines, tmp_path, monkeypatch
+):
+    now = time.time()
+    write_lines("old.jsonl", *({"id": id, "text": f"{id} one two three four five"} for id in "ab"))
+    write_lines("new.jsonl", {"id": "c", "text": "b one two three four five"})
+    for name, days in [("old.jsonl", 40), ("new.jsonl", 1)]:
+        monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+        simdb_run("dedup", name, "--db", "seen")
+
+    ran = simdb_run("delete", "seen", "--older-than", "30d")
+
+    assert (ran.code, ran.rows) == (0, [{"deleted": 1}])
+    assert left("seen") == ["b"]
+
+
 def test_a_database_without_times_refuses_an_age(simdb_run, db):
     ran = simdb_run("delete", db, "--older-than", "1d")
 

@@ -276,6 +276,13 @@ def test_query_without_matches_is_exit_code_0(simdb_run, db):
     assert (ran.code, ran.output) == (0, "")
 
 
+def test_query_tells_people_that_nothing_matches(simdb_run, db, monkeypatch):
+    monkeypatch.setattr("simdb.cli.query.is_table", lambda as_json: not as_json)
+
+    assert simdb_run("query", db, "nothing like any of them").notes == "no match\n"
+    assert simdb_run("query", db, "nothing like any of them", "--json").notes == ""
+
+
 def test_query_takes_a_limit_and_a_criterion(simdb_run, db):
     assert len(simdb_run("query", db, FOX, "--limit", "1").rows) == 1
     assert len(simdb_run("query", db, FOX, "--distance", "0").rows) == 1

@@ -21,6 +21,7 @@ from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.deduplication.arrivals import Arrivals, Refused
 from simdb.deduplication.decided import I64, joined
 from simdb.deduplication.repeat import Left
+from simdb.options import SEEN
 from simdb.outputs.rows import Row
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
@@ -53,9 +54,10 @@ def open_against(
             pass
 
     return open_or_create(
-        path, make_options=lambda: simdb.Options(sketch=make_sketch(given)), try_out=try_out,
-        intake=work.intake, progress=work.progress, allow=allowed(given, allow),
-        must_exist=must_exist,
+        path, try_out=try_out, must_exist=must_exist, allow=allowed(given, allow),
+        # Documents that were not seen for long can then be dropped without foresight.
+        make_options=lambda: simdb.Options(sketch=make_sketch(given), keep_times=SEEN),
+        intake=work.intake, progress=work.progress,
     )  # fmt: skip
 
 
