@@ -25,13 +25,13 @@ FLOORS = [
     ["functions", "database"],
     ["sharding"],
     ["outputs", "sources"],
+    ["report"],
     ["deduplication"],
     ["decontamination"],
     ["integrations"],
     ["distributed"],
     ["spark"],
     ["compat"],
-    ["report"],
     ["cli.output"],
     ["cli.reading"],
     ["cli.options"],
@@ -155,7 +155,7 @@ FOLDERS = {
     ],
     "report": [
         "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
-        "page",
+        "template", "page", "beside", "removed",
     ],
     "cli": None,
 }  # fmt: skip
