@@ -140,8 +140,8 @@ FOLDERS = {
         "read_again", "names", "preference",
     ],
     "deduplication": [
-        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
-        "question", "alike", "by_database", "within", "run", "files",
+        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
+        "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
         "repeat", "arrivals", "against", "deduplicate",
     ],
     "decontamination": [

@@ -4,9 +4,9 @@ import sys
 from datetime import datetime
 
 import pytest
+from whole_pages import assert_whole
 
 import simdb
-from pages import assert_whole
 from simdb.report import figures, groups, page, template
 from simdb.report.gather import gather
 from simdb.report.limits import Limits

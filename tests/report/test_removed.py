@@ -6,8 +6,8 @@ import subprocess
 
 import numpy as np
 import pytest
+from whole_pages import assert_whole
 
-from pages import assert_whole
 from simdb.report import removed, template
 from simdb.report.beside import TextPair, all_beside, shown_text
 from simdb.report.excerpts import TEXT_CHARACTERS
