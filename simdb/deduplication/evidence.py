@@ -46,7 +46,10 @@ class Evidence:
         return report.removed.nearest_pairs(
             similarities,
             lambda places: (ids[places], others[places]),
-            lambda places: (self._known(self.removed[places]), self._known(self.staying[places])),
+            lambda places: (
+                texts_at(self.texts, self.removed[places]),
+                texts_at(self.texts, self.staying[places]),
+            ),
         )
 
     def check_stricter(self, similarity: float) -> None:
@@ -64,13 +67,12 @@ class Evidence:
                 f" got {similarity:g}; deduplicate again to find less similar rows"
             )
 
-    def _known(self, rows: I64) -> list[Any]:
-        """Return the texts of rows, None for -1."""
-        distinct, places = np.unique(rows, return_inverse=True)
-        texts = [None] * int(np.count_nonzero(distinct < 0)) + list(
-            self.texts(distinct[distinct >= 0])
-        )
-        return [texts[place] for place in places.tolist()]
+
+def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
+    """Return the texts of rows, None for -1; `texts` takes each row once, in ascending order."""
+    distinct, places = np.unique(rows, return_inverse=True)
+    found = [None] * int(np.count_nonzero(distinct < 0)) + list(texts(distinct[distinct >= 0]))
+    return [found[place] for place in places.tolist()]
 
 
 def least_of(
