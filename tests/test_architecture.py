@@ -25,13 +25,13 @@ FLOORS = [
     ["functions", "database"],
     ["sharding"],
     ["outputs", "sources"],
+    ["report"],
     ["deduplication"],
     ["decontamination"],
     ["integrations"],
     ["distributed"],
     ["spark"],
     ["compat"],
-    ["report"],
     ["cli.output"],
     ["cli.reading"],
     ["cli.options"],
@@ -140,8 +140,8 @@ FOLDERS = {
         "read_again", "names", "preference",
     ],
     "deduplication": [
-        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
-        "question", "alike", "by_database", "within", "run", "files",
+        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
+        "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
         "repeat", "arrivals", "against", "deduplicate",
     ],
     "decontamination": [
@@ -155,7 +155,7 @@ FOLDERS = {
     ],
     "report": [
         "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
-        "page",
+        "template", "page", "beside", "removed",
     ],
     "cli": None,
 }  # fmt: skip

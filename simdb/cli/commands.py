@@ -42,8 +42,8 @@ COMMANDS = {
             "Advise on unit, shingle, weighting and threshold for documents, by a sample of them."
         ),
         "explain": (
-            "Explain why two documents match or do not: their bits, weights, tables and text "
-            "features."
+            "Explain why two documents match or do not: the words, features, bits and tables "
+            "that differ."
         ),
         "fingerprint": (
             "Show the fingerprints of texts: 64 bits, the number of features, the most volatile "

@@ -6,7 +6,7 @@ until all is stored.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -37,10 +37,12 @@ from simdb.outputs.formats import (
     Format,
     output_format,
 )
+from simdb.outputs.rows import Row
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import keep_format, surviving
 from simdb.outputs.table_file import write_results
 from simdb.outputs.target import Target, side_files, written
+from simdb.report.template import check_page, write_page
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, header_of, read_sources
 from simdb.sources.records import Reading, valid_name
@@ -115,6 +117,10 @@ def dedup(
             "--groups names a file; on standard output are the groups themselves, or with -o - what"
             " is kept"
         )
+    if results.report == STANDARD_OUTPUT:
+        raise OptionError("--report names a file, such as --report removed.html")
+    if results.report is not None:
+        check_page(results.report)
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if output is None else keep_format(output, kinds)
     job = Job(
@@ -143,21 +149,21 @@ def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateO
 def _run(job: Job) -> tuple[Outcome, int]:
     """Do the job; return its outcome, and how many files or records were skipped."""
     given, results = job.duplicates, job.results
-    own_files = [os.fspath(job.db)] if job.db else []
-    own_files += side_files(results.output) + side_files(results.groups)
     with (
         Progress("reading") as progress,
         Spool() as rows,
         texts_by_id(is_needed=given.texts is not None) as older,
-        beginnings_of(results.show if job.db else None) as beginnings,
+        beginnings_of(results.characters(has_database=job.db is not None)) as beginnings,
         Origins() as origins,
     ):
         reading = replace(job.reading, origins=origins, memory=given.memory_bytes)
         intake = Intake(
-            read_sources(job.sources, reading, excluded=own_files), progress, reading.on_null
+            read_sources(job.sources, reading, excluded=_own_files(job)), progress, reading.on_null
         )
         names = list(map(valid_name, job.sources))
-        shown = rows if beginnings is None else Shown(rows, beginnings)
+        shown: Iterable[Row] = rows
+        if beginnings is not None and results.show is not None:
+            shown = Shown(rows, beginnings, results.show)
         with (
             written(results.output, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
@@ -174,9 +180,13 @@ def _run(job: Job) -> tuple[Outcome, int]:
                 intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
                 origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
                 beginnings, given.policy, results.show, given.memory_bytes,
+                results.report is not None,
             )  # fmt: skip
             outcome = _found(job, work, older)
             write_results(shown, row_file, _columns(job, is_flat=True))
+            if results.report is not None:
+                progress.begin("writing the page")
+                write_page(outcome.page(intake.documents, given.matching), results.report)
         seconds = progress.elapsed_seconds
         progress.finish()
         if results.output != STANDARD_OUTPUT:
@@ -193,6 +203,17 @@ def _run(job: Job) -> tuple[Outcome, int]:
             if note is not None:
                 progress.note(note)
     return outcome, intake.skipped
+
+
+def _own_files(job: Job) -> list[str]:
+    """Return the paths that the run itself uses."""
+    results = job.results
+    found = [os.fspath(job.db)] if job.db else []
+    return found + [
+        path
+        for output in (results.output, results.groups, results.report)
+        for path in side_files(output)
+    ]
 
 
 def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:

@@ -1,6 +1,7 @@
 """Command explain: shows why two documents match or do not match."""
 
 import os
+from textwrap import fill
 from typing import Annotated, Any
 
 import simdb
@@ -8,14 +9,22 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import given_search
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.output.render import is_table, print_one, print_rows, quantity, rounded
+from simdb.cli.output.render import is_table, plain, print_one, print_rows, quantity, rounded
 from simdb.cli.reading.markup_hint import note_markup
 from simdb.outputs.rows import Row
+from simdb.report.excerpts import compared
 from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.storage.files.names import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")
+# Fields about the tables of a search, which are shown to people with --bits.
+SEARCH_FIELDS = ("tables", "table_count", "flips", "probe", "probability")
+WIDTH = 100  # of a paragraph, in characters
+# How words that only one text has are marked, and what is left out.
+MARKS = {
+    "same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}"), "gap": ("", " ... "),
+}  # fmt: skip
 
 
 @sketched
@@ -32,6 +41,9 @@ def explain(
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     search: arguments.Search = None,
+    bits: Annotated[
+        bool, Option("--bits", help="On a terminal: also show the differing bits and the tables.")
+    ] = False,
     features: Annotated[int, Option(min=0, help="List at most this many features.")] = 20,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
@@ -39,7 +51,10 @@ def explain(
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Explain why two documents match or do not: their bits, weights, tables and text features.
+    """Explain why two documents match or do not: the words, features, bits and tables that differ.
+
+    On a terminal, the texts of two files come first: [-words-] only the left one has, {+words+}
+    only the right one.
 
     If the first argument is a database, the others are ids of documents that it stores; otherwise
     both arguments are files.
@@ -50,14 +65,11 @@ def explain(
     arguments.check_errors(errors)
     db, named = _settled(names, document)
     if db is None:
-        left, right = (read_file(path, decoded_as, errors) for path in named)
-        made = make_sketch(sketch)
-        note_markup(list(zip(named, (left, right), strict=True)), made)
-        with simdb.open(None, options=simdb.Options(sketch=made)) as empty:
-            found = empty.explain(
-                document=left, other_document=right, similarity=similarity, distance=distance
-            )
-        print_explanation(found, (named[0], named[1]), features, as_json=json)
+        texts = [read_file(path, decoded_as, errors) for path in named]
+        found = _explained(named, texts, make_sketch(sketch), similarity, distance)
+        if is_table(json):
+            print(words_in_line(*texts), end="\n\n")
+        print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
         return
     ids = arguments.given_ids(named, int_ids)
     with simdb.open(db, "r", allow=allowed(sketch, allow)) as database:
@@ -70,7 +82,23 @@ def explain(
             *ids, document=text, similarity=similarity, distance=distance, recall=recall,
             search=given_search(search), errors=errors,
         )  # fmt: skip
-    print_explanation(found, (named[0], [*named, document or ""][1]), features, as_json=json)
+    called = named[0], [*named, document or ""][1]
+    print_explanation(found, called, features, has_bits=bits, as_json=json)
+
+
+def _explained(
+    paths: list[str],
+    texts: list[str],
+    sketch: simdb.Simhash | simdb.Minhash,
+    similarity: float | None,
+    distance: int | None,
+) -> simdb.Explanation:
+    """Explain the texts of two files."""
+    note_markup(list(zip(paths, texts, strict=True)), sketch)
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as empty:
+        return empty.explain(
+            document=texts[0], other_document=texts[1], similarity=similarity, distance=distance
+        )
 
 
 def _settled(names: list[str], document: str | None) -> tuple[str | None, list[str]]:
@@ -92,21 +120,44 @@ def _settled(names: list[str], document: str | None) -> tuple[str | None, list[s
     return db, names
 
 
+def words_in_line(left: str, right: str) -> str:
+    """Return an excerpt of two texts as one paragraph, with the words that differ marked."""
+    pieces, _ = compared(left, right)
+    found = []
+    for piece in pieces:
+        opening, closing = MARKS[piece.kind]
+        text = piece.text.rstrip()
+        found.append(f"{opening}{text}{closing}{piece.text[len(text) :]}")
+    return fill(plain("".join(found)), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 def print_explanation(
-    explanation: simdb.Explanation, names: tuple[str, str], limit: int, *, as_json: bool
+    explanation: simdb.Explanation,
+    names: tuple[str, str],
+    limit: int,
+    *,
+    has_bits: bool,
+    as_json: bool,
 ) -> None:
-    """Print an explanation of two documents, called `names`, with at most `limit` features."""
+    """Print an explanation of two documents, called `names`, with at most `limit` features.
+
+    `has_bits`: whether a table for people shows bits, and how a search goes through the tables.
+    """
     if not is_table(as_json):
         print_one(_whole_row(explanation, names, limit), as_json=as_json)
         return
-    print_one(_summary(explanation, names), as_json=as_json)
-    if explanation.bits:
-        print()
-        print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS, as_json=as_json)
+    summary = _summary(explanation, names)
+    hidden = () if has_bits else SEARCH_FIELDS
+    print_one(
+        {name: value for name, value in summary.items() if name not in hidden}, as_json=as_json
+    )
     if explanation.features:
         print()
         rows = map(_feature_row, explanation.features[:limit])
         print_rows(rows, FEATURE_COLUMNS, as_json=as_json)
+    if explanation.bits and has_bits:
+        print()
+        print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS, as_json=as_json)
 
 
 def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: int) -> Row:

@@ -1,6 +1,5 @@
 """Command report: writes a page about a database, for people."""
 
-import sys
 from functools import partial
 from typing import Annotated
 
@@ -13,11 +12,11 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
 from simdb.cli.reading.chosen_texts import chosen_texts
 from simdb.cli.reading.intake import Intake
-from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
-from simdb.outputs.target import check_place, written
+from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.report.gather import gather
 from simdb.report.limits import GROUPED_DOCUMENTS, Limits
 from simdb.report.page import check_libraries, render
+from simdb.report.template import check_page, write_page
 from simdb.sources.reading import check_sources, read_sources
 from simdb.values import ORDINALS_MAX
 
@@ -68,7 +67,8 @@ def report(
 
     Exit code 1 if files or records of --texts were skipped.
     """
-    _check(output)
+    check_libraries()
+    check_page(output)
     check_sources(texts or [])
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=False
@@ -84,32 +84,11 @@ def report(
             show=progress.show,
         )  # fmt: skip
         progress.begin("drawing figures")
-        page = render(facts, is_minhash=database.options.is_minhash).encode()
-    _write(page, output)
+        page = render(facts, is_minhash=database.options.is_minhash)
+    size_bytes = write_page(page, output)
     if output != STANDARD_OUTPUT:
         count = facts.headline.document_count
-        print_one({"path": output, "documents": count, "bytes": len(page)}, as_json=json)
+        print_one({"path": output, "documents": count, "bytes": size_bytes}, as_json=json)
     if intake.skipped:
         progress.note(intake.skipped_note().removeprefix("; "))
         raise Exit(FINDINGS)
-
-
-def _check(output: str) -> None:
-    """Raise OptionError if a page cannot be made, or not be written to `output`."""
-    check_libraries()
-    if output == STANDARD_OUTPUT and sys.stdout.isatty():
-        raise simdb.OptionError("a page would flood the terminal; use -o report.html, or a pipe")
-    if output != STANDARD_OUTPUT:
-        check_place(output)
-
-
-def _write(page: bytes, output: str) -> None:
-    """Write the page; a file gets its name when it is complete."""
-    if output == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(page)
-        sys.stdout.buffer.flush()
-        return
-    with written(output, Format(PAGE)) as target:
-        if target is not None and target.stream is not None:
-            target.rows = 1
-            target.stream.write(page)

@@ -1,7 +1,7 @@
 """Decided: what became of the documents of one run, in arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +35,14 @@ class Decided:
     similarities: F32
     distances: I64 | None
     verification: Verification | None
+
+    def chosen(self, is_chosen: npt.NDArray[np.bool_]) -> "Decided":
+        """Return what is decided if only some of these documents go: bool[k]."""
+        return replace(
+            self, removed=self.removed[is_chosen], leaders=self.leaders[is_chosen],
+            similarities=self.similarities[is_chosen],
+            distances=None if self.distances is None else self.distances[is_chosen],
+        )  # fmt: skip
 
     def groups(self, order: I64 | None) -> tuple[I64, I64, I64]:
         """Return the groups: where each begins, its members, and the place of each in `removed`.

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from simdb import database, keeping
 from simdb.checks import instance, one_of
-from simdb.choices import DROP, ERROR, ON_NULL, ErrorsName, NullName, PolicyName, VerifyName
+from simdb.choices import ERROR, ON_NULL, ErrorsName, NullName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
+from simdb.deduplication.data import Data
 from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import checked_name
-from simdb.deduplication.result import Deduplicated, Found, InMemory
+from simdb.deduplication.result import Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR
@@ -25,7 +26,6 @@ from simdb.options import NO_TIMES, SEEN, Options, Simhash
 from simdb.progress import Progress, report_of
 from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
-from simdb.values import object_array
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ def deduplicate(
     is_null, ids = _checked_nulls(texts, on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
     names, found = _found(texts, order[~is_null[order]], ids, db, run, given, question)
-    return _result(rows, text, names, found, is_null, on_null)
+    return Data(rows, texts, text, names, is_null, on_null, question.silent, given).result(found)
 
 
 def _found(
@@ -140,27 +140,6 @@ def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts) 
 
     return keeping.order_of(
         rule, len(texts), sizes=texts.sizes, values=values, where=lambda row: f"row {row} of data"
-    )
-
-
-def _result(
-    rows: Rows, text: str, names: Sequence[Any], found: Found, is_null: Bools, on_null: str
-) -> Deduplicated:
-    kept = np.ones(len(is_null), np.bool_)
-    kept[found.removed] = False
-    if on_null == DROP:
-        kept &= ~is_null
-    data = rows.chosen(kept)
-    return Deduplicated(
-        survivors=InMemory(data, lambda: rows_of(data).records(), text),
-        kept=kept,
-        groups=found.groups,
-        null_count=int(np.count_nonzero(is_null)),
-        on_null=on_null,
-        removed_ids=object_array([names[row] for row in found.removed.tolist()]),
-        representatives=object_array(found.representatives),
-        similarities=found.similarities,
-        verification=found.groups.verification,
     )
 
 

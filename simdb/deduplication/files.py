@@ -3,7 +3,7 @@
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from simdb.arrow import load_arrow
 from simdb.choices import DROP, KEEP, NullName
 from simdb.clusters import Clusters
 from simdb.deduplication.decided import Decided
+from simdb.deduplication.evidence import Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.result import Deduplicated
 from simdb.deduplication.run import Run
@@ -88,7 +89,14 @@ def deduplicate_files(
         )  # fmt: skip
         files = Files(sources, reading)
         run = held.enter_context(
-            Run(options, question, rule, origins, numbers=files.survivors(None).numbers)
+            Run(
+                options,
+                question.silent,
+                rule,
+                origins,
+                has_texts=True,
+                numbers=files.survivors(None).numbers,
+            )
         )
         for done in run.read(files.batches()):
             question.report(done)
@@ -98,7 +106,13 @@ def deduplicate_files(
     except BaseException:
         held.close()
         raise
-    return _result(files, run, decided, held, on_null)
+    every = Kept(files, run, np.ones(files.count, np.bool_), held)
+    evidence = partial(
+        Evidence, texts=run.texts,
+        least=least_of(question, decided.verification, options.similarity),
+        refusal=refusal_of(question.policy),
+    )  # fmt: skip
+    return _result(files, run, decided, every, on_null, evidence)
 
 
 def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict[str, Any]], str]:
@@ -179,11 +193,16 @@ class Kept:
     """The documents of files that stay; what is needed to read them goes with this object."""
 
     def __init__(
-        self, files: Files, run: Writing, kept: npt.NDArray[np.bool_], held: ExitStack
+        self, files: Files, run: Writing, kept: npt.NDArray[np.bool_], held: "ExitStack | Kept"
     ) -> None:
-        """Take `held`, which frees `run`."""
-        self._files, self._run, self._kept = files, run, kept
-        weakref.finalize(self, held.close)
+        """Take `held`, which frees `run`, or share it with others of the same run."""
+        self._files, self._run, self._kept, self._held = files, run, kept, held
+        if isinstance(held, ExitStack):
+            weakref.finalize(self, held.close)
+
+    def chosen(self, kept: npt.NDArray[np.bool_]) -> "Kept":
+        """Return other documents of the same run."""
+        return Kept(self._files, self._run, kept, self)
 
     def write(self, path: str) -> None:
         """Write them to a file or folder, see `Deduplicated.write`."""
@@ -209,20 +228,30 @@ class Kept:
 
 
 def _result(
-    files: Files, run: Run, decided: Decided, held: ExitStack, on_null: str
+    files: Files,
+    run: Run,
+    decided: Decided,
+    every: Kept,
+    on_null: str,
+    evidence: Callable[..., Evidence],
 ) -> Deduplicated:
+    """Return what becomes of the documents; `every` has all, and `evidence` what is common."""
     kept = np.ones(files.count, np.bool_)
     kept[decided.removed] = False
     if on_null == DROP:
         kept &= ~files.nulls
     offsets, members, _ = decided.groups(run.order)
     name = run.names.of
-    survivors = Kept(files, run, kept, held)
+
+    def again(is_chosen: npt.NDArray[np.bool_]) -> Deduplicated:
+        return _result(files, run, decided.chosen(is_chosen), every, on_null, evidence)
+
     return Deduplicated(
-        survivors=survivors, kept=kept,
+        survivors=every.chosen(kept), kept=kept,
         groups=Clusters(offsets, object_array(name(members)), decided.verification),
         null_count=int(np.count_nonzero(files.nulls)), on_null=on_null,
         removed_ids=object_array(name(decided.removed)),
         representatives=object_array(name(decided.leaders)), similarities=decided.similarities,
+        evidence=evidence(removed=decided.removed, staying=decided.leaders, again=again),
         verification=decided.verification,
     )  # fmt: skip

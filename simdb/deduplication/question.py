@@ -1,7 +1,7 @@
 """Question: when two rows are alike, and how they are compared."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -61,6 +61,11 @@ class Question:
     def is_plain(self) -> bool:
         """Whether nothing is said about fingerprints: no distance, and no method of search."""
         return self.distance is None and self.search is None
+
+    @property
+    def silent(self) -> "Question":
+        """The same question for a result, which must not hold a bar: it goes when it is freed."""
+        return replace(self, progress=None)
 
     @property
     def asked(self) -> searching.Question:

@@ -8,9 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb import report
 from simdb.arrow import checked_arrow, read_batches
+from simdb.checks import share
 from simdb.choices import DROP
 from simdb.clusters import Clusters
+from simdb.deduplication.decided import I64, Decided
+from simdb.deduplication.evidence import Bools, Evidence
 from simdb.errors import OptionError
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
@@ -61,7 +65,8 @@ class Deduplicated:
 
     `removed_ids`, `representatives` object[k] and `similarities` float32[k]: the duplicates in the
     order of the data, the row (or stored document) that stands for each, and how similar they are;
-    `removed` has them as a table.
+    `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
+    what a second look needs, such as the data itself or, of files, where the texts are.
     """
 
     survivors: Survivors
@@ -72,6 +77,7 @@ class Deduplicated:
     removed_ids: npt.NDArray[np.object_]
     representatives: npt.NDArray[np.object_]
     similarities: npt.NDArray[np.float32]
+    evidence: Evidence
     verification: Verification | None = None
 
     @property
@@ -117,6 +123,47 @@ class Deduplicated:
             columns = {name: values[:0] for name, values in columns.items()}
         return read_batches([columns], columns, id_columns=id_columns, ids=ids).read_all()
 
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Write a page for people: each removed text beside the one that stays for it.
+
+        The page is one HTML file that loads nothing.  It marks the words that differ, begins with
+        the pairs that are least alike, has at most 2,000 of them, and a search.  The text of a
+        document that was stored in `db` before is not known.
+
+        Raises OptionError if jinja2 is not installed or nothing can be written there, InputError if
+        a file has changed since it was read.
+        """
+        place = os.fspath(path)
+        report.template.check_page(place)
+        pairs = self.evidence.pairs(self.removed_ids, self.representatives, self.similarities)
+        measure = None if self.verification is None else self.verification.measure
+        facts = report.removed.Removed(
+            len(self.kept), len(self.removed_ids),
+            report.removed.rule_in_words(measure, self.evidence.least), pairs,
+        )  # fmt: skip
+        report.template.write_page(report.removed.render(facts), place)
+
+    def at(self, similarity: float) -> "Deduplicated":
+        """Return the result at a higher similarity, without a new search.
+
+        A row that was removed comes back if it is less similar than that to the row that stays for
+        it.  All other rows remain as they are, so each removed row still matches the row that stays
+        for it.  A new search at that similarity would compare the rows that came back with all
+        rows, so it can differ where one of those matches another row; otherwise it says the same.
+
+        Raises OptionError for a similarity below that of this result, for one that was decided by
+        distance or with policy="connected", and with `db`, which has not stored what would come
+        back.
+        """
+        share("similarity", similarity)
+        self.evidence.check_stricter(similarity)
+        found: Deduplicated = self.evidence.again(self.similarities >= np.float32(similarity))
+        counts = self.verification
+        return replace(
+            found, evidence=replace(found.evidence, least=similarity),
+            verification=None if counts is None else replace(counts, least=similarity),
+        )  # fmt: skip
+
     def __len__(self) -> int:
         """Count the survivors."""
         return int(np.count_nonzero(self.kept))
@@ -145,16 +192,37 @@ class Found:
     """What a search has found out about rows, by positions or the ids of documents.
 
     `removed` int64[k]: the rows that are duplicates; `representatives` object[k] and `similarities`
-    float32[k]: what stands for each.
+    float32[k]: what stands for each.  `leaders` int64[k]: the rows that stay, None if they may be
+    stored documents; `order`: the rows that were compared, those to be preferred first.
     """
 
     removed: npt.NDArray[np.int64]
     representatives: list[Id]
     similarities: npt.NDArray[np.float32]
     groups: Clusters
+    leaders: I64 | None = None
+    order: I64 | None = None
 
     def renamed(self, names: Sequence[Any]) -> "Found":
         """Return the same by the names of the rows, where this has their positions."""
         groups = replace(self.groups, ids=object_array([names[row] for row in self.groups.ids]))
         representatives = [names[int(row)] for row in self.representatives]
         return replace(self, representatives=representatives, groups=groups)
+
+    def chosen(self, is_chosen: Bools, names: Sequence[Any]) -> "Found":
+        """Return what would be found if only some of the duplicates were: bool[k]."""
+        assert self.leaders is not None, "what stays is a row"
+        decided = Decided(
+            self.removed, self.leaders, self.similarities, None, self.groups.verification
+        )
+        return found_of(decided.chosen(is_chosen), self.order).renamed(names)
+
+
+def found_of(decided: Decided, order: I64 | None) -> Found:
+    """Return what was decided about rows, by their positions; `order`: see `Decided.groups`."""
+    offsets, members, _ = decided.groups(order)
+    groups: Clusters[int] = Clusters(offsets, members.astype(np.object_), decided.verification)
+    representatives: list[Id] = decided.leaders.tolist()
+    return Found(
+        decided.removed, representatives, decided.similarities, groups, decided.leaders, order
+    )

@@ -4,16 +4,16 @@ Where features count once, and each document that goes matches the one that stay
 from minima, and there is no database; otherwise they come from a temporary one.
 """
 
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from simdb.clusters import Clusters
 from simdb.deduplication.alike import Alike
 from simdb.deduplication.by_database import ByDatabase
-from simdb.deduplication.decided import I64, Decided
+from simdb.deduplication.decided import I64
 from simdb.deduplication.question import Question
-from simdb.deduplication.result import Found
+from simdb.deduplication.result import Found, found_of
 from simdb.deduplication.texts import Texts
 from simdb.errors import InputError
 from simdb.options import Options
@@ -64,13 +64,8 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
     question.check_share(len(decided.removed), len(texts))
     removed, leaders = order[decided.removed], order[decided.leaders]
     by_row = np.argsort(removed)
-    return Found(
-        removed[by_row], leaders[by_row].tolist(), decided.similarities[by_row],
-        _clusters(decided, order),
+    rows = replace(
+        decided, removed=removed[by_row], leaders=leaders[by_row],
+        similarities=decided.similarities[by_row], distances=None,
     )  # fmt: skip
-
-
-def _clusters(decided: Decided, order: I64) -> Clusters[int]:
-    """Return the rows that stay with those that go for them."""
-    offsets, members, _ = decided.groups(None)
-    return Clusters(offsets, order[members].astype(np.object_), decided.verification)
+    return found_of(rows, order)

@@ -1,5 +1,17 @@
-"""Report: one self-contained HTML page about a database, for people.
+"""Report: self-contained HTML pages for people, about a database and about what a run removed.
 
-`gather` collects the facts within stated limits, `figures` draws them, and `page` writes the page.
+`gather` collects the facts about a database within stated limits, `figures` draws them, and `page`
+writes the page.  `removed` writes the page about removed documents; it is loaded when it is used.
 jinja2 and matplotlib are optional (`pip install jinja2 matplotlib`), and loaded only for a page.
 """
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["removed", "template"]
+
+if TYPE_CHECKING:
+    from simdb.report import removed, template
+else:
+    __getattr__ = cold.modules(__name__, __all__)

@@ -5,7 +5,7 @@ compared character by character.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 
@@ -38,19 +38,28 @@ def beginning(text: str) -> tuple[Piece, ...]:
 
 def compared(first: str, second: str) -> tuple[tuple[Piece, ...], str]:
     """Return an excerpt of the second text, with what differs from the first, and a note."""
-    left, right = words_of(first), words_of(second)
-    parts = _differing(left[:COMPARED_WORDS], right[:COMPARED_WORDS])
-    changed = [at for at, (_, kind) in enumerate(parts) if kind != SAME]
-    is_cut = max(len(left), len(right)) > COMPARED_WORDS or (
-        max(len(first), len(second)) > TEXT_CHARACTERS
-    )
-    scope = f" among the first {COMPARED_WORDS:,} words" if is_cut else ""
-    if not changed:
+    found, scope = _marked(first, second)
+    if not found.changed:
         return beginning(second), f"no word differs{scope}"
-    added = sum(kind == ADDED for _, kind in parts)
+    added, removed = found.count(ADDED), found.count(REMOVED)
     noun = "word" if added == 1 else "words"
-    note = f"{added:,} {noun} added, {len(changed) - added:,} removed{scope}"
-    return _joined(list(_chosen(parts, changed))), note
+    return _joined(found.chosen()), f"{added:,} {noun} added, {removed:,} removed{scope}"
+
+
+def beside(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...], str]:
+    """Return excerpts of two texts at the same places, and a note of how many words differ.
+
+    Words that only the left text has are "removed", and words that only the right text has "added".
+    """
+    found, scope = _marked(left, right)
+    if not found.changed:
+        return beginning(left), beginning(right), f"no word differs{scope}"
+    only_left, only_right = found.count(REMOVED), found.count(ADDED)
+    noun = "word" if only_left == 1 else "words"
+    parts = found.chosen()
+    excerpts = [[part for part in parts if part[1] != other] for other in (ADDED, REMOVED)]
+    note = f"{only_left:,} {noun} only on the left, {only_right:,} only on the right{scope}"
+    return _joined(excerpts[0]), _joined(excerpts[1]), note
 
 
 def words_of(text: str) -> list[str]:
@@ -68,6 +77,49 @@ def visible(text: str) -> str:
         each if each.isspace() or each.isprintable() or each in "\u200c\u200d" else "\ufffd"
         for each in text
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """The words of two texts in order, and the places of those that only one of them has."""
+
+    parts: Sequence[Part]
+    changed: Sequence[int]
+
+    def count(self, kind: str) -> int:
+        """Count the words of a kind."""
+        return sum(each == kind for _, each in self.parts)
+
+    def chosen(self) -> Sequence[Part]:
+        """Return the first parts and those around changes, with gaps between them."""
+        places = set(range(min(FIRST_WORDS, len(self.parts))))
+        for at in self.changed:
+            if len(places) >= SHOWN_WORDS:
+                break
+            stop = min(at + AROUND_WORDS + 1, len(self.parts))
+            places.update(range(max(at - AROUND_WORDS, 0), stop))
+        chosen: list[Part] = []
+        last = -1
+        for at in sorted(places):
+            if at != last + 1:
+                chosen.append(("", GAP))
+            chosen.append(self.parts[at])
+            last = at
+        if last + 1 < len(self.parts):
+            chosen.append(("", GAP))
+        return chosen
+
+
+def _marked(first: str, second: str) -> tuple[_Differing, str]:
+    """Return how the words of two texts differ, and which words were compared, for a note."""
+    left, right = words_of(first), words_of(second)
+    parts = _differing(left[:COMPARED_WORDS], right[:COMPARED_WORDS])
+    changed = [at for at, (_, kind) in enumerate(parts) if kind != SAME]
+    is_cut = max(len(left), len(right)) > COMPARED_WORDS or (
+        max(len(first), len(second)) > TEXT_CHARACTERS
+    )
+    scope = f" among the first {COMPARED_WORDS:,} words" if is_cut else ""
+    return _Differing(parts, changed), scope
 
 
 def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
@@ -97,25 +149,6 @@ def _aligned(left: Sequence[str], right: Sequence[str]) -> list[Part]:
             parts += [(word, REMOVED) for word in left[left_start:left_stop]]
             parts += [(word, ADDED) for word in right[right_start:right_stop]]
     return parts
-
-
-def _chosen(parts: Sequence[Part], changed: Sequence[int]) -> Sequence[Part]:
-    """Return the first parts and those around changes, with gaps between them."""
-    places = set(range(min(FIRST_WORDS, len(parts))))
-    for at in changed:
-        if len(places) >= SHOWN_WORDS:
-            break
-        places.update(range(max(at - AROUND_WORDS, 0), min(at + AROUND_WORDS + 1, len(parts))))
-    chosen: list[Part] = []
-    last = -1
-    for at in sorted(places):
-        if at != last + 1:
-            chosen.append(("", GAP))
-        chosen.append(parts[at])
-        last = at
-    if last + 1 < len(parts):
-        chosen.append(("", GAP))
-    return chosen
 
 
 def _joined(parts: Sequence[Part]) -> tuple[Piece, ...]:

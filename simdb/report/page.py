@@ -1,44 +1,27 @@
 """The page: the facts as HTML, by a template of jinja2 that escapes everything.
 
-Only this module imports jinja2, which the extra `report` installs.  The page is one file: its style
-sheet and figures are inside, and a policy in its head forbids scripts and any load from elsewhere.
+The page is one file: its style sheet and figures are inside, and a policy in its head forbids
+scripts and any load from elsewhere.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import simdb
-from simdb.arrow import id_text
-from simdb.errors import OptionError
-from simdb.report import charts, figures
-from simdb.report.excerpts import visible
+from simdb.report import charts, figures, template
 from simdb.report.facts import Drawn, Facts
-from simdb.report.words import size, table_group, threshold_in_words
-from simdb.values import Id
+from simdb.report.template import shown_id
+from simdb.report.words import table_group, threshold_in_words
 
-TEMPLATE, STYLE = "page.html", "page.css"
 # Two standard deviations, which the true share exceeds once in twenty samples.
 DEVIATIONS = 2
-ID_CHARACTERS = 120
 
 
 def check_libraries() -> None:
     """Raise OptionError unless jinja2 and matplotlib are installed."""
-    load_jinja()
+    template.load_jinja(figures.REMEDY)
     figures.load_matplotlib()
-
-
-def load_jinja() -> ModuleType:
-    """Import jinja2; OptionError if it is not installed."""
-    try:
-        # Loaded when needed, because no other command needs it.
-        return import_module("jinja2")
-    except ImportError as error:
-        raise OptionError(f"a report needs jinja2: {figures.REMEDY}") from error
 
 
 def render(facts: Facts, *, is_minhash: bool) -> str:
@@ -46,38 +29,19 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
 
     Raises OptionError if jinja2 or matplotlib is not installed.
     """
-    jinja = load_jinja()
-    folder = Path(__file__).parent
-    environment = jinja.Environment(
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "size": size,
-        "count": count,
-        "moment": moment,
-        "id": shown_id,
-        "visible": visible,
-    }
-    template = environment.from_string((folder / TEMPLATE).read_text(encoding="utf-8"))
-    # Both come from this package, and from matplotlib, which was given no text of documents.
+    # They come from matplotlib, which was given no text of documents.
     safe = import_module("markupsafe").Markup
     drawn = {name: safe(figures.draw(chart)) for name, chart in _charts(facts, is_minhash).items()}
-    page: str = template.render(
+    return template.render(
+        "page.html",
         facts=facts,
         figures=drawn,
-        style=safe((folder / STYLE).read_text(encoding="utf-8")),
-        version=simdb.__version__,
         rule=threshold_in_words(facts.threshold, is_minhash=is_minhash),
         error=sampling_error(facts.drawn),
         size_label=charts.size_label,
         table_rows=_header_rows(facts, is_minhash),
         name=shown_id(Path(facts.headline.path).name or facts.headline.path),
     )
-    return page
 
 
 def sampling_error(drawn: Drawn) -> float:
@@ -91,24 +55,6 @@ def sampling_error(drawn: Drawn) -> float:
     number = drawn.documents + 4
     share = (drawn.matching_count + 2) / number
     return float(DEVIATIONS * (share * (1 - share) / number) ** 0.5)
-
-
-def count(number: float) -> str:
-    """Return a number with separators."""
-    return f"{number:,.0f}"
-
-
-def moment(time: datetime | None) -> str:
-    """Return a time to the minute, in UTC."""
-    return "unknown" if time is None else time.strftime("%Y-%m-%d %H:%M")
-
-
-def shown_id(id: Id) -> str:
-    """Return an id as a line of text that a page can show."""
-    text = visible(id_text(id).replace("\n", " "))
-    if len(text) <= ID_CHARACTERS:
-        return text
-    return f"{text[: ID_CHARACTERS // 2]}\u2026{text[-ID_CHARACTERS // 2 :]}"
 
 
 def _charts(facts: Facts, is_minhash: bool) -> dict[str, figures.Chart]:

@@ -129,16 +129,38 @@ def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
     assert "b: this looks like HTML" in decoded.notes
 
 
-def test_a_terminal_shows_tables(monkeypatch, capsys):
+@pytest.fixture
+def terminal(monkeypatch):
+    """Makes the commands print for people."""
     for module in (render, explain):
-        monkeypatch.setattr(module, "is_table", lambda as_json: True)
+        monkeypatch.setattr(module, "is_table", lambda as_json: not as_json)
+
+
+@pytest.mark.parametrize("has_bits", [False, True])
+def test_a_terminal_shows_tables(terminal, capsys, has_bits):
     explanation = explained(FOX, CAT, simdb.Simhash(shingle=1))
 
-    explain.print_explanation(explanation, ("fox", "cat"), 1, as_json=False)
+    explain.print_explanation(explanation, ("fox", "cat"), 1, has_bits=has_bits, as_json=False)
 
-    summary, bits, features = capsys.readouterr().out.split("\n\n")
+    summary, features, *bits = capsys.readouterr().out.split("\n\n")
     assert explanation.reason in " ".join(summary.split())
-    assert len(bits.splitlines()) >= 1 + explanation.distance
+    assert ("probe" in summary) == ("flips" in summary) == has_bits
     assert [line.split() for line in features.splitlines()] == [
         ["feature", "left", "right"], ["cat", "0.000", "1.000"]
     ]  # fmt: skip
+    assert len(bits) == has_bits
+    assert all(len(table.splitlines()) >= 1 + explanation.distance for table in bits)
+
+
+def test_a_terminal_begins_with_the_words_that_differ(terminal, simdb_run, tmp_path):
+    (tmp_path / "a.txt").write_text("the quick brown fox jumps\x1b[31m")
+    (tmp_path / "b.txt").write_text("the quick red fox jumps over it")
+
+    ran = simdb_run("explain", "a.txt", "b.txt")
+    as_json = simdb_run("explain", "a.txt", "b.txt", "--json")
+
+    assert ran.output.split("\n\n")[0] == (
+        "the quick [-brown-] {+red+} fox [-jumps\ufffd[31m-] {+jumps over it+}"
+    )
+    assert "bits" in as_json.rows[0]
+    assert "tables" in as_json.rows[0]

@@ -118,3 +118,30 @@ def test_words_that_occur_often_do_not_take_long(monkeypatch):
     compared("a b", "c d")
 
     assert called == [True, False]
+
+
+def test_texts_beside_each_other_have_each_its_own_words_marked():
+    left, right, note = excerpts.beside("the quick brown old fox", "the quick red fox")
+
+    assert left == (Piece("the quick ", SAME), Piece("brown old ", REMOVED), Piece("fox", SAME))
+    assert right == (Piece("the quick ", SAME), Piece("red ", ADDED), Piece("fox", SAME))
+    assert note == "2 words only on the left, 1 only on the right"
+
+
+def test_excerpts_beside_each_other_show_the_same_places():
+    words = [f"w{at}" for at in range(400)]
+    other = [*words[:250], "x1", "x2", *words[251:]]
+
+    left, right, _ = excerpts.beside(" ".join(words), " ".join(other))
+
+    assert text_of(left, SAME) == text_of(right, SAME)
+    assert [each.kind for each in left].count(GAP) == [each.kind for each in right].count(GAP)
+    assert text_of(left, REMOVED).split() == ["w250"]
+    assert text_of(right, ADDED).split() == ["x1", "x2"]
+
+
+def test_equal_texts_beside_each_other_have_no_marks():
+    left, right, note = excerpts.beside("one  two\nthree", "one two three")
+
+    assert left == right == (Piece("one two three", SAME),)
+    assert note == "no word differs"

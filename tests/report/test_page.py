@@ -2,12 +2,12 @@
 
 import sys
 from datetime import datetime
-from html.parser import HTMLParser
 
 import pytest
+from whole_pages import assert_whole
 
 import simdb
-from simdb.report import figures, groups, page
+from simdb.report import figures, groups, page, template
 from simdb.report.gather import gather
 from simdb.report.limits import Limits
 
@@ -21,66 +21,6 @@ HOSTILE = [
     "<a href=http://evil>x</a>", "&lt;b&gt; & 'quotes' \"too\"", "]]><!-- -->",
     "\u202eevil\u202c", "\x00\x1b[31m",
 ]  # fmt: skip
-VOID = {"meta"}
-LOADING = {"script", "img", "link", "iframe", "object", "embed", "image", "base", "form", "source"}
-
-
-class Page(HTMLParser):
-    """A page as a browser reads it: its tags with attributes, and the text of each kind of tag."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags = []
-        self.open = []
-        self.texts = {}
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open:
-            self.texts.setdefault(self.open[-1], []).append(data)
-
-    def all(self, name):
-        return [attributes for tag, attributes in self.tags if tag == name]
-
-    @property
-    def ids(self):
-        return [attributes["id"] for _, attributes in self.tags if "id" in attributes]
-
-    def text(self, *tags):
-        return "".join(data for tag in tags for data in self.texts.get(tag, []))
-
-
-def assert_whole(text):
-    """Assert that a page is well formed, loads nothing and runs nothing; return it parsed."""
-    parsed = Page(text)
-    assert parsed.open == []
-    assert not LOADING & {tag for tag, _ in parsed.tags}
-    for _, attributes in parsed.tags:
-        assert not [name for name in attributes if name.startswith("on") or name == "src"]
-        for name in ("href", "xlink:href"):
-            assert attributes.get(name, "#").startswith("#")
-        for value in attributes.values():
-            assert "url(" not in (value or "").replace("url(#", "")
-            assert "http:" not in (value or "")
-    style = parsed.text("style")
-    assert "url(" not in style.replace("url(#", "")
-    assert "@import" not in style
-    assert len(parsed.ids) == len(set(parsed.ids))
-    policies = [each["content"] for each in parsed.all("meta") if "http-equiv" in each]
-    assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
-    return parsed
 
 
 def rendered(database, texts=None, **settings):
@@ -114,7 +54,7 @@ def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
     assert members == set(texts)
     for group in facts.groups.largest:
         for member in group.members:
-            assert page.shown_id(member.id) in shown
+            assert template.shown_id(member.id) in shown
             for piece in member.pieces:
                 assert piece.text.strip() in shown
     assert "alert(2)" in parsed.text("bdi")
@@ -229,5 +169,5 @@ def test_a_missing_library_is_named_with_the_remedy(monkeypatch, library):
 
 
 def test_a_time_is_told_to_the_minute_and_no_time_is_unknown():
-    assert page.moment(datetime(2024, 5, 6, 7, 8, 59)) == "2024-05-06 07:08"
-    assert page.moment(None) == "unknown"
+    assert template.moment(datetime(2024, 5, 6, 7, 8, 59)) == "2024-05-06 07:08"
+    assert template.moment(None) == "unknown"

@@ -42,10 +42,11 @@ class Beginnings:
 class Shown:
     """Result rows with beginnings of texts, which can be read several times like the rows."""
 
-    def __init__(self, rows: Iterable[Row], beginnings: Beginnings) -> None:
-        """Put the `beginnings` into the `rows` whenever they are read."""
+    def __init__(self, rows: Iterable[Row], beginnings: Beginnings, characters: int) -> None:
+        """Put `characters` of the `beginnings` into the `rows` whenever they are read."""
         self._rows = rows
         self._beginnings = beginnings
+        self._characters = characters
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows: `text` beside each id, `match_text` beside a match.
@@ -55,7 +56,8 @@ class Shown:
         source = iter(self._rows)
         while portion := list(islice(source, PORTION_ROWS)):
             ids = [id for row in portion for id in _ids_of(row)]
-            texts = iter(self._beginnings.of(ids))
+            found = self._beginnings.of(ids)
+            texts = (text_beginning(text, self._characters) for text in found)
             yield from (_with_texts(row, texts) for row in portion)
 
 

@@ -13,8 +13,11 @@ from simdb.cli.options.sketch_options import Given, make_sketch
 from simdb.cli.output.render import rounded
 from simdb.cli.reading.short_hint import is_default
 from simdb.deduplication.decided import I64, Decided
+from simdb.deduplication.evidence import texts_at
 from simdb.deduplication.run import Run
 from simdb.outputs.rows import Row
+from simdb.report.beside import TextPair
+from simdb.report.removed import nearest_pairs
 from simdb.sources.names import Names
 
 # The rows of groups of so many documents are made at a time.
@@ -30,8 +33,8 @@ def find_groups(work: Work, given: Given) -> Outcome:
     question, outcome, survivors = work.question(options.sketch), Outcome(), work.survivors
     with Run(
         options, question, keeping.parse(work.keep, "--keep"), work.origins,
-        has_texts=work.show is not None, numbers=None if survivors is None else survivors.numbers,
-        folder=work.folder,
+        has_texts=work.show is not None or work.has_page,
+        numbers=None if survivors is None else survivors.numbers, folder=work.folder,
     ) as run:  # fmt: skip
         notes_short = is_default(options, question.similarity, question.distance)
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
@@ -49,6 +52,8 @@ def find_groups(work: Work, given: Given) -> Outcome:
         if work.rows is not None:
             for row in group_rows(decided, run, work.show):
                 work.rows.add(row)
+        if work.has_page:
+            outcome.pairs = _pairs(decided, run)
         if survivors:
             work.progress.begin("writing what is kept")
             is_kept = np.ones(outcome.stored, np.bool_)
@@ -64,6 +69,16 @@ def _count_groups(outcome: Outcome, decided: Decided, names: Names) -> None:
     largest = np.argsort(-sizes, kind="stable")[:LARGEST_SHOWN]
     named = zip(sizes[largest].tolist(), names.of(leaders[largest]), strict=True)
     outcome.largest = [(size + 1, str(name)) for size, name in named]
+
+
+def _pairs(decided: Decided, run: Run) -> list[TextPair]:
+    """Return the duplicates beside what stays for them, with their texts, for a page."""
+    removed, leaders = decided.removed, decided.leaders
+    return nearest_pairs(
+        decided.similarities,
+        lambda at: (run.names.of(removed[at]), run.names.of(leaders[at])),
+        lambda at: (texts_at(run.texts, removed[at]), texts_at(run.texts, leaders[at])),
+    )
 
 
 def group_rows(decided: Decided, run: Run, show: int | None) -> Iterator[Row]:

@@ -23,6 +23,8 @@ from simdb.deduplication.decided import I64, joined
 from simdb.deduplication.repeat import Left
 from simdb.options import SEEN
 from simdb.outputs.rows import Row
+from simdb.report.beside import TextPair
+from simdb.report.removed import nearest_pairs
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
@@ -88,6 +90,8 @@ def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> O
             for row in increment.rows():
                 work.rows.add(row)
         work.check_share(outcome)
+        if work.has_page:
+            outcome.pairs = increment.pairs()
         work.progress.begin("storing what is new")
         increment.store()
         outcome.stored = len(transaction) - len(before)
@@ -166,6 +170,24 @@ class _Increment:
         found = zip(places, rows_of(self._found), strict=True)
         for _, row in merge(found, sorted(self.left.items()), key=itemgetter(0)):
             yield row
+
+    def pairs(self) -> list[TextPair]:
+        """Return the documents that are left out beside what they match, for a page."""
+        beginnings, left = self._work.beginnings, list(self.left.values())
+        assert beginnings is not None, "a page needs texts"
+        ids = [*self._found.ids, *(row["id"] for row in left)]
+        matches = [*self._found.matches, *(row["match"] for row in left)]
+        others = [np.nan if row["similarity"] is None else row["similarity"] for row in left]
+
+        def ids_at(at: I64) -> tuple[list[Id], list[Id]]:
+            return [ids[each] for each in at], [matches[each] for each in at]
+
+        def texts_at(at: I64) -> tuple[list[str | None], list[str | None]]:
+            own, other = ids_at(at)
+            return beginnings.of(own), beginnings.of(other)
+
+        similarities = np.array([*self._found.similarities, *others], np.float32)
+        return nearest_pairs(similarities, ids_at, texts_at)
 
     def store(self) -> None:
         """Store what is new, and the note of the run."""

@@ -67,7 +67,7 @@ class StoredTexts:
             return rows
         beginnings = Beginnings(show, TextsById(self._nothing))
         beginnings.earlier = self._texts
-        return Shown(rows, beginnings)
+        return Shown(rows, beginnings, show)
 
 
 @contextmanager

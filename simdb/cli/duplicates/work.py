@@ -18,6 +18,8 @@ from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.outputs.pieces import I64
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import Survivors
+from simdb.report.beside import TextPair
+from simdb.report.removed import Removed, render, rule_in_words
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.threads import thread_count
@@ -33,7 +35,7 @@ class Outcome:
 
     `largest`: size and representative of the largest groups, the largest first.  `verification`:
     what texts have decided, None if they were not asked.  `earlier`: how many documents match one
-    of an earlier run, which --keep cannot replace.
+    of an earlier run, which --keep cannot replace.  `pairs`: of --report, the texts of duplicates.
     """
 
     stored: int = 0
@@ -47,6 +49,16 @@ class Outcome:
     verification: simdb.Verification | None = None
     earlier: int = 0
     keep: str = keeping.FIRST
+    pairs: list[TextPair] = field(default_factory=list)
+
+    def page(self, documents: int, matching: MatchOptions) -> str:
+        """Return the page of --report about a run over so many documents."""
+        counts, least = self.verification, matching.similarity
+        measure = None
+        if counts is not None:
+            measure, least = counts.measure, counts.least
+        rule = rule_in_words(measure, least)
+        return render(Removed(documents, self.duplicates, rule, self.pairs))
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""
@@ -113,7 +125,7 @@ class Work(NamedTuple):
     which a database remembers the run; None for no name.  `keep`: which document of a group is
     kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
     `beginnings` takes them.  `origins`: where lines of the input can be read again.
-    `memory`: see `simdb.memory`.
+    `memory`: see `simdb.memory`.  `has_page`: whether --report is given.
     """
 
     intake: Intake
@@ -130,6 +142,7 @@ class Work(NamedTuple):
     policy: PolicyName = STAR
     show: int | None = None
     memory: int | None = None
+    has_page: bool = False
 
     def question(self, sketch: simdb.TextSketch) -> Question:
         """Return when documents of the input are alike, and how they are compared."""

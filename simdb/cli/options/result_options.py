@@ -5,6 +5,7 @@ from typing import Annotated
 
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
+from simdb.report.excerpts import TEXT_CHARACTERS
 
 ENDINGS = ".jsonl, .csv, .tsv or .parquet"
 
@@ -32,3 +33,17 @@ class ResultOptions:
         str | None,
         Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
     ] = None
+    report: Annotated[
+        str | None,
+        Option(
+            metavar="PAGE",
+            help="Write a page for people with each removed text beside the one that stays, the"
+            " least similar first. With --db, --texts names the texts of earlier runs.",
+        ),
+    ] = None
+
+    def characters(self, *, has_database: bool) -> int | None:
+        """Return how much is held of each text with a database; None for nothing."""
+        held = [TEXT_CHARACTERS] if self.report is not None else []
+        held += [self.show] if self.show is not None else []
+        return max(held) if has_database and held else None

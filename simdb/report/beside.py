@@ -1,0 +1,79 @@
+"""Texts beside each other: pairs of texts for a page, with the words that differ.
+
+A page about anything that comes in pairs of texts gives plain texts and titles, and shows what this
+module makes of them by the macros of `parts.html`.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from simdb.report.excerpts import TEXT_CHARACTERS, beginning, beside
+from simdb.report.facts import Piece
+
+DIGITS = 3  # of a number, such as a similarity
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """Two texts with their titles, and a number that says how near they are, or NaN.
+
+    A text is None if it is not known.
+    """
+
+    left_title: str
+    right_title: str
+    left: str | None
+    right: str | None
+    number: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A pair of texts as a page shows it: excerpts of both, None for a text that is not known.
+
+    `note`: how much differs, in words.
+    """
+
+    left_title: str
+    right_title: str
+    left: tuple[Piece, ...] | None
+    right: tuple[Piece, ...] | None
+    number: float
+    note: str
+    is_differing: bool
+
+    @property
+    def number_shown(self) -> str:
+        """The number in words."""
+        return "unknown" if math.isnan(self.number) else f"{self.number:.{DIGITS}f}"
+
+
+def all_beside(pairs: Iterable[TextPair]) -> list[Beside]:
+    """Return what a page shows of some pairs, in their order."""
+    return [_beside(pair) for pair in pairs]
+
+
+def shown_text(text: object) -> str | None:
+    """Return as much of a text, or of its UTF-8, as is looked at; None for None."""
+    if text is None:
+        return None
+    # A character has at most four bytes; one more shows that the text goes on.
+    if isinstance(text, bytes | bytearray | memoryview):
+        text = bytes(text[: 4 * (TEXT_CHARACTERS + 1)]).decode("utf-8", "replace")
+    return str(text)[: TEXT_CHARACTERS + 1]
+
+
+def _beside(pair: TextPair) -> Beside:
+    """Return what a page shows of one pair."""
+    left = right = None
+    note, is_differing = "", True
+    if pair.left is not None and pair.right is not None:
+        left, right, note = beside(pair.left, pair.right)
+        is_differing = any(each.kind in ("removed", "added") for each in (*left, *right))
+    elif pair.left is not None:
+        left = beginning(pair.left)
+    elif pair.right is not None:
+        right = beginning(pair.right)
+    titles = pair.left_title, pair.right_title
+    return Beside(*titles, left, right, pair.number, note, is_differing)

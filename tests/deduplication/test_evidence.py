@@ -1,0 +1,273 @@
+"""A second look at what was removed: a page with the texts, and a higher similarity."""
+
+import gc
+import json
+import os
+import random
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from whole_pages import assert_whole
+
+import simdb
+
+LEAST = 0.5
+
+
+def jaccard(one, two):
+    first, second = set(one.split()), set(two.split())
+    return len(first & second) / len(first | second)
+
+
+def near_copies(seed, count=40):
+    """Return texts whose words, each a shingle, differ somewhat within families of five."""
+    chance = random.Random(seed)
+    texts = []
+    for family in range(-(-count // 5)):
+        words = [f"f{family}w{at}" for at in range(12)]
+        for _ in range(5):
+            dropped = chance.sample(range(12), chance.randrange(6))
+            texts.append(" ".join(word for at, word in enumerate(words) if at not in dropped))
+    chance.shuffle(texts)
+    return texts[:count]
+
+
+def deduplicate(texts, similarity=LEAST, **settings):
+    return simdb.deduplicate(
+        texts, similarity=similarity, options=simdb.Options(sketch=simdb.Simhash(shingle=1)),
+        **settings,
+    )  # fmt: skip
+
+
+def summary(found):
+    pairs = zip(found.removed_ids.tolist(), found.representatives.tolist(), strict=True)
+    return found.kept.tolist(), list(pairs), [list(each) for each in found.groups]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(LEAST, 1.0), st.sampled_from(["first", "longest"]))
+def test_a_row_comes_back_if_it_is_less_similar_to_the_row_that_stays(seed, similarity, keep):
+    texts = near_copies(seed)
+    first = deduplicate(texts, keep=keep)
+
+    found = first.at(similarity)
+
+    goes = {
+        row: stays
+        for row, stays in zip(first.removed_ids, first.representatives, strict=True)
+        if jaccard(texts[row], texts[stays]) >= similarity - 1e-7
+    }
+    assert dict(zip(found.removed_ids, found.representatives, strict=True)) == goes
+    assert found.kept.tolist() == [row not in goes for row in range(len(texts))]
+    assert found.data == [text for row, text in enumerate(texts) if row not in goes]
+    members = {row for group in found.groups for row in group}
+    assert members == {*goes, *goes.values()}
+    assert all(len(group) > 1 for group in found.groups)
+    assert all(goes[row] == group.representative for group in found.groups for row in group.ids[1:])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(LEAST, 1.0))
+def test_a_new_search_differs_only_by_rows_that_match_what_came_back(seed, similarity):
+    texts = near_copies(seed)
+    first = deduplicate(texts)
+    back = [row for row in first.removed_ids if first.at(similarity).kept[row]]
+    near = {
+        row for row in range(len(texts)) for other in back
+        if row != other and jaccard(texts[row], texts[other]) >= similarity - 1e-7
+    }  # fmt: skip
+    # Without the rows that match one that came back, and what they stay for, both say the same.
+    texts = [text for row, text in enumerate(texts) if row not in near or row in back]
+    first = deduplicate(texts)
+    found, anew = first.at(similarity), deduplicate(texts, similarity)
+    back = [row for row in first.removed_ids if found.kept[row]]
+    matches = [
+        (row, other) for row in range(len(texts)) for other in back
+        if row != other and jaccard(texts[row], texts[other]) >= similarity - 1e-7
+    ]  # fmt: skip
+
+    for row, other in matches:
+        assert found.kept[row] or found.kept[other]
+    if not matches:
+        assert summary(found) == summary(anew)
+    kept = [row for row in range(len(texts)) if found.kept[row] and row not in back]
+    alike = [
+        (row, other) for row in kept for other in kept
+        if row < other and jaccard(texts[row], texts[other]) >= similarity - 1e-7
+    ]  # fmt: skip
+    assert alike == []
+
+
+def test_rows_that_came_back_may_match_each_other():
+    # Both copies lack other words of the first text, and match each other better than it.
+    texts = ["a b c d e f g h", "a b c d e f", "a b c d e"]
+    first = deduplicate(texts)
+
+    assert first.kept.tolist() == [True, False, False]
+    assert first.at(0.8).kept.tolist() == [True, True, True]
+    assert deduplicate(texts, 0.8).kept.tolist() == [True, True, False]
+
+
+def test_a_stricter_result_can_be_made_stricter_and_says_its_similarity():
+    texts = near_copies(3)
+    first = deduplicate(texts)
+
+    twice = first.at(0.7).at(0.9)
+
+    assert summary(twice) == summary(first.at(0.9))
+    assert "Jaccard similarity of at least 0.9" in repr(twice)
+    assert "Jaccard similarity of at least 0.5" in repr(first)
+    with pytest.raises(simdb.OptionError, match=r"at least 0\.9, by which rows were removed"):
+        twice.at(0.8)
+
+
+def test_files_are_made_stricter_like_rows(tmp_path):
+    texts = near_copies(4)
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"id": at, "text": text}) + "\n"
+                            for at, text in enumerate(texts)))  # fmt: skip
+    first = deduplicate(path)
+
+    found = first.at(0.8)
+    del first
+    gc.collect()
+
+    expected = deduplicate(texts).at(0.8)
+    assert found.kept.tolist() == expected.kept.tolist()
+    assert found.data.column("text").to_pylist() == expected.data
+    found.report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().count("<article") == len(found.removed_ids)
+
+
+def test_files_are_closed_when_the_last_result_goes(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a b c d"}\n{"text": "a b c e"}\n')
+    before = len(os.listdir("/proc/self/fd"))
+    found = deduplicate(tmp_path / "a.jsonl").at(0.9)
+    assert len(os.listdir("/proc/self/fd")) > before
+
+    del found
+
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_result_does_not_hold_what_reported_its_progress(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a b c d"}\n{"text": "a b c e"}\n')
+
+    class Report:
+        def __call__(self, done):
+            pass
+
+    for data in (["a b c d", "a b c e"], tmp_path / "a.jsonl"):
+        report = Report()
+        seen = weakref.ref(report)
+        found = deduplicate(data, progress=report)
+        del report
+
+        assert seen() is None
+        assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"policy": "connected"}, "at\\(\\) needs policy='star'"),
+        ({"verify": "estimate", "similarity": None, "distance": 3}, "matched by distance"),
+        ({"db": "d"}, "has not stored what would come back"),
+    ],
+)
+def test_what_cannot_be_made_stricter_is_refused(tmp_path, monkeypatch, settings, message):
+    monkeypatch.chdir(tmp_path)
+    found = deduplicate(["a b c d", "a b c e"], **settings)
+
+    with pytest.raises(simdb.OptionError, match=message):
+        found.at(0.9)
+
+
+@pytest.mark.parametrize("similarity", [0, 1.5, "much"])
+def test_a_similarity_is_checked(similarity):
+    with pytest.raises(simdb.OptionError, match="similarity"):
+        deduplicate(["a b", "a b"]).at(similarity)
+
+
+def test_estimates_can_be_made_stricter():
+    found = deduplicate(near_copies(5), None, verify="estimate")
+
+    stricter = found.at(0.97)
+
+    assert len(stricter.removed_ids) < len(found.removed_ids)
+    assert (stricter.similarities >= 0.97).all()
+
+
+pytest.importorskip("jinja2")
+
+
+def page_of(found, folder):
+    found.report(folder / "page.html")
+    return assert_whole(
+        (folder / "page.html").read_text(encoding="utf-8"), script=len(found.removed_ids) > 0
+    )
+
+
+def test_the_page_shows_each_removed_text_beside_the_one_that_stays(tmp_path):
+    rows = [
+        {"id": "a", "text": "one two three four", "n": 1},
+        {"id": "b", "text": "one two three five", "n": 2},
+        {"id": "c", "text": None, "n": 3},
+        {"id": "d", "text": b"one two three four".decode(), "n": 0},
+    ]
+    found = deduplicate(rows, id="id", keep="max:n", on_null="drop")
+
+    parsed = page_of(found, tmp_path)
+
+    assert [text for text in parsed.texts["bdi"] if text in "abcd"] == ["a", "b", "d", "b"]
+    assert parsed.texts["del"] == ["words", "four", "four"]
+    assert parsed.texts["ins"] == ["words", "five", "five"]
+    assert parsed.texts["dd"] == ["4", "2", "2", "2"]
+    assert "exact Jaccard similarity of their texts is at least 0.5" in parsed.text("p")
+
+
+def test_the_page_has_frames_and_utf8(tmp_path):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"text": ["caf\u00e9 two three four", "caf\u00e9 two three five"]})
+
+    parsed = page_of(deduplicate(frame), tmp_path)
+
+    assert "caf\u00e9 two three " in parsed.texts["bdi"]
+
+
+def test_the_text_of_an_earlier_call_is_not_at_hand(tmp_path):
+    deduplicate(["one two three four"], id=["old"], db=tmp_path / "d")
+    found = deduplicate(
+        ["one two three four", "x y z w", "x y z v"], id=["a", "b", "c"], db=tmp_path / "d"
+    )
+
+    parsed = page_of(found, tmp_path)
+
+    assert [text for text in parsed.texts["bdi"] if text in ("old", *"abc")] == [
+        "c", "b", "a", "old",
+    ]  # fmt: skip
+    assert parsed.texts["del"] == ["words", "v"]
+    assert parsed.text("p").count("Its text is not at hand.") == 1
+
+
+def test_nothing_removed_makes_a_page_too(tmp_path):
+    parsed = page_of(deduplicate(["one", "two"]), tmp_path)
+
+    assert "No document was removed." in parsed.text("p")
+
+
+def test_a_page_where_nothing_can_be_written_is_refused(tmp_path):
+    with pytest.raises(simdb.OptionError, match="cannot be written"):
+        deduplicate(["one"]).report(tmp_path / "none" / "page.html")
+
+
+def test_a_file_that_was_changed_is_named(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a b c d"}\n{"text": "a b c e"}\n')
+    found = deduplicate(path)
+    path.write_text('{"text": "changed"}\n')
+
+    with pytest.raises(simdb.InputError, match=r"a\.jsonl"):
+        found.report(tmp_path / "page.html")

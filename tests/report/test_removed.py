@@ -1,0 +1,144 @@
+"""The page about removed documents shows the nearest pairs first, and says what it leaves out."""
+
+import math
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from whole_pages import assert_whole
+
+from simdb.report import removed, template
+from simdb.report.beside import TextPair, all_beside, shown_text
+from simdb.report.excerpts import TEXT_CHARACTERS
+from simdb.report.removed import Removed, nearest_pairs, render, rule_in_words
+
+pytest.importorskip("jinja2")
+
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><b>", "{{ 7 * 7 }}",
+    "\u202eevil\u202c", "\x00\x1b[31m",
+]  # fmt: skip
+
+
+def pairs_of(similarities, texts):
+    return nearest_pairs(
+        np.array(similarities, np.float32),
+        lambda at: ([f"r{each}" for each in at], [f"k{each}" for each in at]),
+        lambda at: ([texts[each] for each in at], ["the text"] * len(at)),
+    )
+
+
+def test_the_least_similar_pairs_come_first_and_unknown_ones_last(monkeypatch):
+    monkeypatch.setattr(removed, "READ_PAIRS", 2)
+
+    found = pairs_of([0.9, math.nan, 0.8, 1.0, 0.8], ["t0", "t1", "t2", "t3", "t4"])
+
+    assert [each.left_title for each in found] == ["r2", "r4", "r0", "r3", "r1"]
+    assert [each.right_title for each in found] == ["k2", "k4", "k0", "k3", "k1"]
+    assert [each.left for each in found] == ["t2", "t4", "t0", "t3", "t1"]
+
+
+def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
+    monkeypatch.setattr(removed, "SHOWN_PAIRS", 3)
+    pairs = pairs_of([0.9, 0.8, 1.0, 0.95], ["a", "b", "c", "d"])
+
+    text = render(Removed(10, 4, rule_in_words("Jaccard", 0.8), pairs))
+
+    parsed = assert_whole(text, script=True)
+    said = " ".join(parsed.text("p").split())
+    assert len(parsed.all("article")) == 3
+    assert "The 3 removed documents that are least like" in said
+    assert "1 more are left out" in said
+    assert "the exact Jaccard similarity of their texts is at least 0.8" in said
+    assert parsed.texts["dd"] == ["10", "6", "4", "3"]
+
+
+def test_hostile_ids_and_texts_are_shown_as_text():
+    pairs = [TextPair(template.shown_id(each), "k", f"same {each}", "same end", 0.8)
+             for each in HOSTILE]  # fmt: skip
+
+    text = render(Removed(9, len(pairs), "", pairs))
+
+    parsed = assert_whole(text, script=True)
+    assert "alert(1)" in parsed.text("bdi")
+    assert "alert(1)" in parsed.text("del")
+    assert "\x00" not in text
+    assert "\u202e" not in text
+    assert "49" not in parsed.text("bdi", "del")
+
+
+def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
+    pairs = [
+        TextPair("a", "b", "one two three", "one two four", 0.8),
+        TextPair("c", "d", "one two", "one  two", 1.0),
+        TextPair("e", "f", "one two", None, math.nan),
+    ]
+
+    parsed = assert_whole(render(Removed(6, 3, "", pairs)), script=True)
+
+    assert parsed.texts["del"][-1] == "three"
+    assert parsed.texts["ins"][-1] == "four"
+    assert "Its text is not at hand." in parsed.text("p")
+    assert "similarity unknown" in parsed.text("p")
+    differing = [each["data-differing"] for each in parsed.all("article")]
+    assert differing == ["yes", "no", "yes"]
+
+
+def test_nothing_removed_needs_no_script():
+    parsed = assert_whole(render(Removed(3, 0, "", [])))
+
+    assert "No document was removed." in parsed.text("p")
+
+
+def test_as_much_of_a_text_is_kept_as_is_looked_at():
+    long = "x" * (3 * TEXT_CHARACTERS)
+
+    assert shown_text(None) is None
+    assert shown_text("caf\u00e9") == shown_text("caf\u00e9".encode()) == "caf\u00e9"
+    assert shown_text(long) == shown_text(long.encode())
+    assert all_beside([TextPair("a", "b", shown_text(long), "x", 0.1)])[0].note.endswith(
+        "among the first 1,000 words"
+    )
+
+
+SCENE = """
+const fields = {};
+for (const name of ["controls", "words", "least", "most", "differing", "shown"])
+  fields[name] = {value: "", checked: false, hidden: true, listeners: {},
+                  addEventListener(kind, call) { this.listeners[kind] = call; }};
+const pair = (number, differing, textContent) =>
+  ({dataset: {number, differing}, textContent, hidden: false});
+const pairs = [pair("0.8", "yes", "Red\\n  fox"), pair("0.95", "no", "red hen"),
+               pair("nan", "yes", "blue fox")];
+globalThis.document = {getElementById: (name) => fields[name], querySelectorAll: () => pairs};
+require(process.argv[1]);
+const choose = (given) => {
+  for (const name of ["words", "least", "most"]) fields[name].value = given[name] ?? "";
+  fields.differing.checked = given.differing ?? false;
+  fields.controls.listeners.input();
+  console.log(pairs.map((each) => (each.hidden ? 0 : 1)).join("") + " " + fields.shown.textContent);
+};
+console.log(fields.controls.hidden);
+choose({});
+choose({words: " RED fox"});
+choose({least: "0.9"});
+choose({most: "0.9"});
+choose({differing: true});
+"""
+
+
+def test_the_script_chooses_by_words_similarity_and_difference():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node runs the script of the page, and is not installed")
+
+    ran = subprocess.run(
+        [node, "-e", SCENE, str(template.FOLDER / "pairs.js")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert ran.stdout.splitlines() == [
+        "false", "111 3 of 3 pairs shown", "100 1 of 3 pairs shown", "011 2 of 3 pairs shown",
+        "101 2 of 3 pairs shown", "101 2 of 3 pairs shown",
+    ]  # fmt: skip
