@@ -155,7 +155,7 @@ FOLDERS = {
     ],
     "report": [
         "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
-        "template", "page", "beside", "removed",
+        "template", "page", "beside", "removed", "leaks",
     ],
     "cli": None,
 }  # fmt: skip

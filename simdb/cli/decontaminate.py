@@ -28,6 +28,7 @@ from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output
 from simdb.outputs.survivors import Survivors, keep_format, surviving
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import side_files, written
+from simdb.report.template import check_page
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, read_sources
 from simdb.sources.records import Reading, valid_name
@@ -96,6 +97,14 @@ class Results:
             " the leaks.",
         ),
     ] = None
+    report: Annotated[
+        str | None,
+        Option(
+            metavar="PAGE",
+            help="Also write a page with each leak, the passage beside the item: an HTML file"
+            " (needs jinja2).",
+        ),
+    ] = None
     leaks: Annotated[
         str | None,
         Option(
@@ -118,7 +127,8 @@ class Job:
     @property
     def own_files(self) -> list[str]:
         """The files that the run writes, which are no input."""
-        return [*side_files(self.results.output), *side_files(self.results.leaks)]
+        names = self.results.output, self.results.leaks, self.results.report
+        return [file for name in names for file in side_files(name)]
 
 
 @grouped
@@ -187,8 +197,10 @@ def _job(
     documents = [source for source, has_records in kinds.items() if not has_records]
     if action != DROP and documents:
         raise OptionError(f"--{action} changes records, and {documents[0]} has none; leave it out")
-    if results.leaks == STANDARD_OUTPUT:
-        raise OptionError("--leaks names a file; the leaks are on standard output without it")
+    if STANDARD_OUTPUT in (results.leaks, results.report):
+        raise OptionError("--leaks and --report name files; without --leaks, leaks are shown")
+    if results.report is not None:
+        check_page(results.report)
     keep_form = None if results.output is None else keep_format(results.output, kinds)
     kind = None if keep_form is None else keep_form.kind
     reading = arguments.make_reading(
@@ -228,6 +240,8 @@ def _run(
         if leaks_target is not None:
             write_rows(lambda: (leak.row for leak in found.found), leaks_target, COLUMNS)
             leaks_target.finish()
+    if job.results.report is not None:
+        found.report(job.results.report)
     return found
 
 
@@ -241,10 +255,9 @@ def _folder(survivors: Survivors | None) -> str | None:
 
 def _summary(found: Decontaminated, intake: Intake, seconds: float) -> str:
     """Return the counts, the time and the speed as one line."""
-    documents = len({leak.id for leak in found.found})
     parts = [
         f"{len(found.leaked):,} of {quantity(found.items, 'item')} found in"
-        f" {documents:,} of {quantity(intake.documents, 'document')}",
+        f" {found.documents:,} of {quantity(intake.documents, 'document')}",
         f"{len(found):,} kept",
     ]
     if found.short:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import report
 from simdb.decontamination.leaks import COLUMNS, Leak, leak_table
 from simdb.deduplication.result import Survivors
 from simdb.outputs.formats import output_format
@@ -66,15 +67,43 @@ class Decontaminated:
             write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
             target.finish()
 
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Write a page with each leak: the passage of the document beside the item.
+
+        The page is one HTML file that loads nothing.  The leaks of which documents have the least
+        come first; a page shows 2,000 at most, and says how many were left out.  Raises OptionError
+        if jinja2 is not installed, or if the page cannot be written there.
+        """
+        place = os.fspath(path)
+        report.template.check_page(place)
+        passages = report.leaks.least_covered(
+            report.leaks.Passage(
+                id=leak.id, item=leak.item, field=leak.field, text=leak.text,
+                item_text=leak.item_text, coverage=leak.coverage, rarest=leak.rarest,
+                count=leak.count,
+            )
+            for leak in self.found
+        )  # fmt: skip
+        facts = report.leaks.Leaks(
+            items=self.items, leaked=len(self.leaked), documents=len(self.kept),
+            with_item=self.documents, leaks=len(self.found), passages=passages,
+        )  # fmt: skip
+        report.template.write_page(report.leaks.render(facts), place)
+
+    @property
+    def documents(self) -> int:
+        """How many documents have an item."""
+        return len({leak.id for leak in self.found})
+
     def __len__(self) -> int:
         """Count the documents that stay."""
         return int(np.count_nonzero(self.kept))
 
     def __repr__(self) -> str:
         """Return the counts in two lines."""
-        documents = len({leak.id for leak in self.found})
+        found, documents = counted(self.items, "item"), counted(self.documents, "document")
         return (
-            f"<simdb.Decontaminated: {len(self.leaked):,} of {counted(self.items, 'item')} found in"
-            f" {counted(documents, 'document')}\n {len(self):,} of {len(self.kept):,} documents"
-            f" kept; {self.short:,} with fewer than five words not looked for>"
+            f"<simdb.Decontaminated: {len(self.leaked):,} of {found} found in {documents}\n"
+            f" {len(self):,} of {len(self.kept):,} documents kept; {self.short:,} with fewer than"
+            " five words not looked for>"
         )

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from simdb.report.excerpts import TEXT_CHARACTERS, beginning, beside
+from simdb.report.excerpts import TEXT_CHARACTERS, beginning, beside, visible
 from simdb.report.facts import Piece
 
 DIGITS = 3  # of a number, such as a similarity
@@ -18,7 +18,7 @@ DIGITS = 3  # of a number, such as a similarity
 class TextPair:
     """Two texts with their titles, and a number that says how near they are, or NaN.
 
-    A text is None if it is not known.
+    A text is None if it is not known.  `note`: what else a page says of them.
     """
 
     left_title: str
@@ -26,13 +26,14 @@ class TextPair:
     left: str | None
     right: str | None
     number: float
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
     """A pair of texts as a page shows it: excerpts of both, None for a text that is not known.
 
-    `note`: how much differs, in words.
+    `note`: what else there is to say, and how much differs, in words.
     """
 
     left_title: str
@@ -75,5 +76,5 @@ def _beside(pair: TextPair) -> Beside:
         left = beginning(pair.left)
     elif pair.right is not None:
         right = beginning(pair.right)
-    titles = pair.left_title, pair.right_title
-    return Beside(*titles, left, right, pair.number, note, is_differing)
+    titles, notes = (pair.left_title, pair.right_title), (visible(pair.note), note)
+    return Beside(*titles, left, right, pair.number, "; ".join(filter(None, notes)), is_differing)

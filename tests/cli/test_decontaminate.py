@@ -97,6 +97,20 @@ def test_fields_of_items_are_looked_for(simdb_run, files, write_lines):
     assert "1 text of items too short to look for" in ran.notes
 
 
+def test_a_page_shows_each_passage_beside_its_item(simdb_run, files, tmp_path):
+    pytest.importorskip("jinja2")
+
+    ran = simdb_run(
+        "decontaminate", "train.jsonl", "more.jsonl", "--against", "test.jsonl", "test2.jsonl",
+        "--report", "leaks.html", "--quiet",
+    )  # fmt: skip
+
+    assert ran.code == 0
+    page = (tmp_path / "leaks.html").read_text()
+    assert page.count('<article class="pair"') == 2
+    assert "1 document with" in page
+
+
 def test_a_bad_record_of_the_data_is_skipped_and_reported(simdb_run, files, tmp_path):
     with (tmp_path / "train.jsonl").open("a") as file:
         file.write("{broken\n")
@@ -115,7 +129,7 @@ def test_a_bad_record_of_the_data_is_skipped_and_reported(simdb_run, files, tmp_
         (["--against", "nowhere.jsonl"], "there is no file or folder nowhere.jsonl"),
         (["--against", "test.jsonl", "--cut", "--mark"], "give one of --cut, --mark"),
         (["--against", "test.jsonl", "--ngram", "40"], "ngram"),
-        (["--against", "test.jsonl", "--leaks", "-"], "--leaks names a file"),
+        (["--against", "test.jsonl", "--leaks", "-"], "--leaks and --report name files"),
         (["--against", "test.jsonl", "--fields", "body"], "body"),
     ],
 )

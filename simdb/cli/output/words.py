@@ -9,13 +9,13 @@ from typing import Any
 
 # Arguments and settings that an option of the same name gives, with dashes for underscores.
 OPTIONS = (
-    "allow", "bands", "blocks", "by_character", "checkpoint", "clean", "dimensions",
-    "distance", "documents", "errors", "family", "header_offset", "html_links", "html_title", "id",
+    "allow", "bands", "blocks", "by_character", "checkpoint", "clean", "dimensions", "distance",
+    "documents", "errors", "family", "fields", "header_offset", "html_links", "html_title", "id",
     "idf", "keep", "keep_clusters", "leading", "lowercase", "marks", "markup", "max_share",
     "minhash", "normalisation", "on_conflict", "on_null", "pairs", "permutations", "policy",
     "polytopes", "recall", "rows", "sample", "search", "seed", "shingle", "similarity", "stemming",
-    "stop_words", "stored_bits", "texts", "tokeniser", "turkic_case", "unit",
-    "verify", "volatility", "weighting",
+    "stop_words", "stored_bits", "texts", "tokeniser", "turkic_case", "unit", "verify",
+    "volatility", "weighting",
 )  # fmt: skip
 # Names of users, such as the id `page?id=3` or the file `find_all.py`, stay as they are: those of
 # the library follow a space or a bracket.
@@ -45,6 +45,7 @@ PHRASES = tuple(
             "a database is a directory on a local disk",
         ),
         (r"open it with mode 'w'(?: or 'c')?", "open it for writing"),
+        (rf"{START}action='(drop|cut|mark)'", r"--\1"),
         (
             r"open it with simdb\.open_sharded, or one of its shards",
             "get, query, stats, check and doctor take it whole, all others one of its shards",
