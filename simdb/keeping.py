@@ -70,6 +70,11 @@ def parse(rule: object, name: str = "keep") -> Rule:
     )
 
 
+def needs_metadata(rule: object) -> bool:
+    """Return whether a rule of `find_clusters` compares metadata; OptionError if it is none."""
+    return parse(rule).kind in (*BY_FIELD, FUNCTION)
+
+
 def order_of(
     rule: Rule,
     count: int,

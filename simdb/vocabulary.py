@@ -82,10 +82,14 @@ DEDUPLICATE = (
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
+# The reading verbs that a sharded database leaves out, and why.
+NOT_OF_SHARDS: dict[str, str] = {
+    "cluster": "shards keep no clusters; find_clusters finds those of all shards",
+    "note": "a set of shards is written once, without notes",
+}
 # The verbs of each class.
 OF_SHARDS = (
-    "query", "first", "query_many", "nearest", "nearest_many", "get", "get_many", "contains_many",
-    "bits_many", "stats", "check", "advice", "close",
+    *(verb for verb in READING if verb not in NOT_OF_SHARDS), "stats", "check", "advice", "close",
 )  # fmt: skip
 NOUNS: dict[str, tuple[str, ...]] = {
     "Database": (*READING, *WRITING, *CARE),

@@ -125,8 +125,8 @@ FOLDERS = {
         "exporting", "reading", "snapshot", "transaction",
     ],
     "sharding": [
-        "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "searching",
-        "sharded_database",
+        "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "documents",
+        "searching", "explaining", "gathering", "sharded_database",
     ],
     "outputs": [
         "rows", "pieces", "remote", "zstd", "gzip_members", "formats", "unclosed", "target",

@@ -20,7 +20,7 @@ FORKS = hasattr(os, "fork")
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Return the folder in which temporary databases are made during a test."""
-    monkeypatch.setattr(temporary, "_place", lambda: str(tmp_path))
+    monkeypatch.setattr(temporary, "_place", lambda room_bytes: str(tmp_path))
     return tmp_path
 
 
@@ -137,7 +137,8 @@ def test_a_forked_child_leaves_it_to_its_parent(place):
 
 MADE = (
     "import sys, time, simdb; from simdb.storage.files import temporary;"
-    "temporary._place = lambda: sys.argv[1]; db = simdb.open(None); print(db.path, flush=True);"
+    "temporary._place = lambda room_bytes: sys.argv[1]; db = simdb.open(None);"
+    "print(db.path, flush=True);"
     "time.sleep(60)"
 )
 
@@ -177,24 +178,20 @@ def test_a_young_folder_without_an_owner_stays(place):
 
 def test_it_lies_in_memory_only_if_there_is_room(monkeypatch, tmp_path):
     monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path))
-    monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1)
-    monkeypatch.setattr(temporary, "ROOM_BYTES", 1)
-    assert temporary._place() == str(tmp_path)
+    monkeypatch.setattr(temporary, "MEMORY_PART", 1)
+    assert temporary._place(1) == str(tmp_path)
+    assert temporary._place(1 << 62) is None
 
-    monkeypatch.setattr(temporary, "ROOM_BYTES", 1 << 62)
-    assert temporary._place() is None
+    monkeypatch.setattr(temporary, "MEMORY_PART", 1 << 63)
+    assert temporary._place(1) is None
 
-    monkeypatch.setattr(temporary, "ROOM_BYTES", 1)
-    monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1 << 63)
-    assert temporary._place() is None
-
-    monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1)
+    monkeypatch.setattr(temporary, "MEMORY_PART", 1)
     monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path / "none"))
-    assert temporary._place() is None
+    assert temporary._place(1) is None
 
 
 def test_no_folder_at_all_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setattr(temporary, "_place", lambda: str(tmp_path / "none"))
+    monkeypatch.setattr(temporary, "_place", lambda room_bytes: str(tmp_path / "none"))
 
     with pytest.raises(simdb.ReadOnlyError, match="TMPDIR"):
         simdb.open(None)

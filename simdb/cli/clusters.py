@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import simdb
 from simdb.cli.duplicates.stored_texts import check_shown, stored_texts
 from simdb.cli.duplicates.work import verification_note
 from simdb.cli.options.arguments import (
@@ -21,6 +20,7 @@ from simdb.cli.options.arguments import (
 )
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
+from simdb.cli.options.door import open_either
 from simdb.cli.options.duplicate_options import check_keep
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
@@ -71,7 +71,7 @@ def clusters(
     if output is not None:
         export_format(output)
     with (
-        simdb.open(db, "r") as database,
+        open_either(db) as database,
         stored_texts(texts, inputs, database.options.sketch) as stored,
     ):
         found = database.find_clusters(

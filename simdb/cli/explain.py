@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.door import open_either
 from simdb.cli.options.match_options import given_search
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.render import is_table, plain, print_one, print_rows, quantity, rounded
@@ -72,7 +73,7 @@ def explain(
         print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
         return
     ids = arguments.given_ids(named, int_ids)
-    with simdb.open(db, "r", allow=allowed(sketch, allow)) as database:
+    with open_either(db, allowed(sketch, allow)) as database:
         check_given(sketch, database.options.sketch, db)
         text = None
         if document is not None:

@@ -12,6 +12,7 @@ from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
+from simdb.cli.options.door import one_state, open_either
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.match_options import MatchOptions, given_search
@@ -70,8 +71,10 @@ class LookupOptions:
                     " similarity; leave out one of the two"
                 )
 
-    def found(self, snapshot: simdb.Snapshot, texts: Sequence[Any]) -> simdb.Matches:
-        """Return what a snapshot has for each of some texts."""
+    def found(
+        self, snapshot: simdb.Snapshot | simdb.ShardedDatabase, texts: Sequence[Any]
+    ) -> simdb.Matches:
+        """Return what a snapshot, or a sharded database, has for each of some texts."""
         where = None if self.where is None else given_condition(self.where)
         if self.nearest is not None:
             return snapshot.nearest_many(texts, self.nearest, recall=self.recall, where=where)
@@ -119,13 +122,13 @@ def lookup(
         has_int_ids=inputs.int_ids, on_null=on_null or "", has_absent=on_null is not None,
     )  # fmt: skip
     with (
-        simdb.open(db, "r", allow=allow or []) as database,
+        open_either(db, allow or []) as database,
         Progress("looking up") as progress,
         Spool() as rows,
         texts_by_id(is_needed=texts is not None) as earlier,
     ):
         with written(output, form) as target:
-            with database.read() as snapshot:
+            with one_state(database) as snapshot:
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
@@ -148,7 +151,11 @@ def _columns(show: int | None) -> tuple[str, ...]:
 
 
 def _look_up(
-    database: simdb.Database, intake: Intake, wanted: LookupOptions, rows: Spool, texts: "Texts"
+    database: simdb.Database | simdb.ShardedDatabase,
+    intake: Intake,
+    wanted: LookupOptions,
+    rows: Spool,
+    texts: "Texts",
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
     count = 0
@@ -156,7 +163,7 @@ def _look_up(
     notes_short = wanted.nearest is None and is_default(
         database.options, matching.similarity, matching.distance
     )
-    with database.read() as snapshot:
+    with one_state(database) as snapshot:
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             matches = wanted.found(snapshot, batch.texts)
             count += int(np.count_nonzero(np.diff(matches.offsets)))

@@ -22,6 +22,7 @@ from simdb.cli.options.arguments import (
 )
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
+from simdb.cli.options.door import open_either
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.match_options import given_search
@@ -67,7 +68,7 @@ def pairs(
     if output is not None:
         export_format(output)
     with (
-        simdb.open(db, "r") as database,
+        open_either(db) as database,
         stored_texts(texts, inputs, database.options.sketch) as stored,
     ):
         found = database.find_all(

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.door import open_either
 from simdb.cli.options.match_options import MatchOptions, given_search
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
@@ -100,7 +101,7 @@ def _plan_in(
     pairs: bool,
 ) -> simdb.Plan:
     """Plan with the options and the calibration of the database `db`."""
-    with simdb.open(db, "r") as database:
+    with open_either(db) as database:
         check_given(sketch, database.options.sketch, db)
         return database.plan(documents, pairs=pairs, **matching.arguments)
 

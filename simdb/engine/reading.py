@@ -31,7 +31,13 @@ from simdb.engine.search.question import (
 )
 from simdb.engine.search.rows import Rows
 from simdb.engine.search.where import check_optional, kept, kept_matches, only_where
-from simdb.engine.state.documents import drawn, find_ids, known_ordinals, stored_sketches
+from simdb.engine.state.documents import (
+    drawn,
+    find_ids,
+    known_ordinals,
+    stored_sketches,
+    with_features,
+)
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
@@ -47,6 +53,7 @@ from simdb.threads import thread_count
 from simdb.values import ORDINALS_MAX
 
 if TYPE_CHECKING:
+    from simdb.arrow import Columns
     from simdb.clusters import Clusters
     from simdb.document_like import DocumentLike
     from simdb.engine.search.accepting import Accept, AcceptMany
@@ -318,7 +325,8 @@ class Reading(Protocol[IdT]):
         checks.whole("seed", seed, 0, 2**63)
         checks.flag("weighted", weighted)
         with self._state() as state:
-            ordinals = drawn(state, count, seed, is_weighted=weighted)
+            every = with_features(state, is_weighted=weighted)
+            ordinals = every[drawn(len(every), count, seed)]
             return list(state.identifiers(ordinals).decode(ordinals))
 
     def explain(
@@ -522,11 +530,7 @@ class Reading(Protocol[IdT]):
         are exact.  `threads`: see `insert_many`.
         """
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
-        both = [states.incoming.as_list(ids, "ids") for ids in (left, right)]
-        if len(both[0]) != len(both[1]):
-            raise InputError(
-                f"left and right must have as many ids, got {len(both[0])} and {len(both[1])}"
-            )
+        both = states.incoming.as_lists(left, right)
         with self._state() as state:
             state.threads = count
             ordinals = [known_ordinals(state, ids) for ids in both]
@@ -583,12 +587,9 @@ class Reading(Protocol[IdT]):
         Raises OptionError without pyarrow.  `ids`: see `Pairs.to_arrow`.
         """
         checked_arrow(ids)
-        is_minhash = self._store.options.is_minhash
         with self._state() as state:
-            empty = exporting.no_sketches(is_minhash, state)
-        columns = partial(exporting.sketch_columns, is_minhash)
-        chunks = self._each_part(EXPORTED_DOCUMENTS, columns)
-        return read_batches(chunks, empty, id_columns=["id"], ids=ids)
+            empty = exporting.no_sketches(self._store.options.is_minhash, state)
+        return read_batches(self._sketch_chunks(), empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""
@@ -679,6 +680,11 @@ class Reading(Protocol[IdT]):
 
     def _lasting(self) -> "tuple[Reading[IdT], Callable[[], None] | None]":
         """Return a reader whose state outlasts a verb, and a function to end it, or None."""
+
+    def _sketch_chunks(self) -> "Iterator[Columns]":
+        """Yield the sketches of all documents as columns, see `sketches`."""
+        columns = partial(exporting.sketch_columns, self._store.options.is_minhash)
+        return self._each_part(EXPORTED_DOCUMENTS, columns)
 
     def _rows(
         self,

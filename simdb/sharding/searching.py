@@ -9,28 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.choices import ErrorsName
-from simdb.database import Database
 from simdb.engine import search
-from simdb.engine import state as states
 from simdb.engine.search import lookup, one
 from simdb.engine.search.many import Room
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.engine.search.where import Where, kept, kept_matches
-from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.errors import InputError
 from simdb.matches import Match, Matches
+from simdb.sharding.documents import of_stored
 from simdb.sharding.inspection import OpenShard
-from simdb.sharding.merging import Part, best_first, global_ordinals, joined, merged
+from simdb.sharding.merging import Part, best_first, joined, merged
 from simdb.sharding.shards import Shards
 from simdb.values import EMPTY, WEIGHTED, Id, Sketches
-
-
-class Stored(NamedTuple):
-    """Stored documents as queries: their sketches, and their numbers in the sharded database."""
-
-    sketches: Sketches
-    ordinals: npt.NDArray[np.uint64]
 
 
 class Asked(NamedTuple):
@@ -57,37 +48,6 @@ def asked(shards: Shards, document: Any, id: Id | None, errors: ErrorsName, verb
     if type(document) is int and store.takes_bits:
         return Asked(one.ANY_BITS, document)
     return Asked(store.sketcher.sketch([document], errors=errors, is_query=True))
-
-
-def of_stored(shards: Shards, ids: list[Id]) -> Stored:
-    """Return stored documents as queries; NotFoundError for the first unknown id."""
-    places = np.zeros(len(ids), np.uint64)
-    order: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
-    parts = []
-    check_known(shards, ids)
-    for number, chosen in shards.by_shard(ids):
-        ordinals, sketches = shards.ask(number, partial(_stored, [ids[at] for at in chosen]))
-        places[chosen] = global_ordinals(number, ordinals)
-        parts.append(sketches)
-        order.append(chosen)
-    sketcher = shards.sample.store.sketcher
-    together = states.incoming.joined(sketcher, parts) if parts else sketcher.sketch([])
-    return Stored(together.taken(np.argsort(np.concatenate(order), kind="stable")), places)
-
-
-def check_known(shards: Shards, ids: list[Id]) -> None:
-    """Raise the NotFoundError of one database for the first id that is not stored."""
-    known = contained(shards, ids)
-    if not known.all():
-        shards.sample.database.get_many([ids[int(np.argmin(known))]])
-
-
-def contained(shards: Shards, ids: list[Id]) -> npt.NDArray[np.bool_]:
-    """Return whether each id is stored."""
-    found = np.zeros(len(ids), np.bool_)
-    for chosen, answer in shards.ask_of(ids, Database.contains_many):
-        found[chosen] = answer
-    return found
 
 
 def find(
@@ -205,12 +165,6 @@ def _first_of_each(
             break
         queries = sketches.taken(pending)
     return parts
-
-
-def _stored(ids: list[Id], shard: OpenShard) -> tuple[npt.NDArray[np.uint32], Sketches]:
-    with shard.store.state() as state:
-        ordinals = known_ordinals(state, ids)
-        return ordinals, stored_sketches(state, ordinals)
 
 
 def _find(

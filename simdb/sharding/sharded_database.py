@@ -9,34 +9,54 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 import numpy as np
 import numpy.typing as npt
 
-from simdb import previews
-from simdb.choices import ErrorsName, MatchName, MethodName, MissingName
+from simdb import checks, previews
+from simdb.choices import (
+    ErrorsName,
+    MatchName,
+    MethodName,
+    MissingName,
+    PolicyName,
+    VerifyName,
+)
 from simdb.database import Database
 from simdb.documents import Document
 from simdb.engine import search as searches
 from simdb.engine import state as states
+from simdb.engine.explain.stored import Both
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, check_limit
 from simdb.engine.search.where import check_optional
 from simdb.errors import InputError, ReadOnlyError
 from simdb.ids import IdT
-from simdb.matches import Match, Matches
+from simdb.keeping import Keep, needs_metadata
+from simdb.matches import Match, Matches, PairArrays
 from simdb.options import Options
+from simdb.plans import Plan
 from simdb.reports import Advice, Finding
-from simdb.search import OF_BATCHES, Search
-from simdb.sharding import searching
+from simdb.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.sharding import explaining, gathering, searching
+from simdb.sharding.documents import (
+    all_sketches,
+    check_known,
+    contained,
+    drawn_ids,
+    of_stored,
+)
 from simdb.sharding.reports import ShardedStatistics
 from simdb.sharding.shards import Shards
 from simdb.storage.files.shards_file import shard_name
 from simdb.threads import thread_count
-from simdb.values import Sketches, object_array
+from simdb.values import ORDINALS_MAX, Sketches, object_array
 
 if TYPE_CHECKING:
+    from simdb.clusters import Clusters
     from simdb.document_like import DocumentLike
     from simdb.engine.search.accepting import Accept, AcceptMany
     from simdb.engine.search.judge import Texts
+    from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
     from simdb.engine.search.where import Where
+    from simdb.reports import Explanation
 
 
 class ShardedDatabase(Generic[IdT]):
@@ -245,6 +265,142 @@ class ShardedDatabase(Generic[IdT]):
         exact = self._shards.sample.store.exact_similarity
         return searches.reranking.nearest(find, documents, listed, wanted, exact, vectors, texts)
 
+    def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
+        """Draw the ids of `count` stored documents of all shards at random.
+
+        See `Database.draw_ids`.
+        """
+        checks.whole("count", count, 0, ORDINALS_MAX)
+        checks.whole("seed", seed, 0, 2**63)
+        checks.flag("weighted", weighted)
+        found: list[Any] = drawn_ids(self._shards, count, seed, is_weighted=weighted)
+        return found
+
+    def explain(
+        self,
+        id: IdT | None = None,
+        other_id: IdT | None = None,
+        *,
+        document: "DocumentLike | None" = None,
+        other_document: "DocumentLike | None" = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        errors: ErrorsName = "strict",
+    ) -> "Explanation":
+        """Explain why two documents match or do not; see `Database.explain`.
+
+        The plan is that of the shard in which a query finds the stored document, `other_id` of two.
+        """
+        both = Both(id, other_id, document, other_document)
+        question = Question(similarity, distance, recall, search)
+        return explaining.explained(self._shards, both, question, errors)
+
+    def plan(
+        self,
+        n: float | None = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        pairs: bool = False,
+    ) -> Plan:
+        """Return how a query with these arguments is answered, and why; see `Database.plan`.
+
+        Every shard makes a plan of its own: this is that of the largest shard, with the costs of
+        all shards together.  `n`: plan for this number of documents in all shards.  `pairs`: the
+        plan is for one database with all documents, as `find_all` makes it.
+        """
+        follows = OF_PAIRS if pairs else OF_QUERIES
+        question = Question(similarity, distance, recall, search, follows=follows)
+        return explaining.planned(self._shards, question, n, pairs=pairs)
+
+    def find_all(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        where: "Where | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> "Pairs[IdT]":
+        """Find every pair of documents that match, within shards and across them.
+
+        See `Database.find_all`.  The sketches of all documents that satisfy `where` are first
+        copied into a temporary database, which is gone when the pairs are read.  It needs about
+        twice the room of the shards: in memory (/dev/shm) if that much is free there, otherwise in
+        the folder for temporary files, which TMPDIR names.  Raises FullError if the documents are
+        more than one database can hold.
+        """
+        check_optional(where)
+        count = thread_count(threads)
+
+        def find(database: Database[IdT]) -> "Pairs[IdT]":
+            return database.find_all(
+                similarity=similarity, distance=distance, recall=recall, search=search,
+                verify=verify, texts=texts, threads=count,
+            )  # fmt: skip
+
+        return gathering.ask_all(self._shards, find, where=where, threads=count)
+
+    def find_clusters(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        search: "MethodName | Search | None" = None,
+        policy: PolicyName = "connected",
+        keep: Keep = "first",
+        where: "Where | None" = None,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> "Clusters[IdT]":
+        """Find the groups of two or more documents that match, within shards and across them.
+
+        See `Database.find_clusters`; the order of insertion is that of the shards, and in a shard
+        its own.  The sketches are first copied into one database, see `find_all`.
+        """
+        check_optional(where)
+        count = thread_count(threads)
+
+        def find(database: Database[IdT]) -> "Clusters[IdT]":
+            return database.find_clusters(
+                similarity=similarity, distance=distance, recall=recall, search=search,
+                policy=policy, keep=keep, verify=verify, texts=texts, threads=count,
+            )  # fmt: skip
+
+        return gathering.ask_all(
+            self._shards, find, where=where, has_metadata=needs_metadata(keep), threads=count
+        )
+
+    def compare(
+        self,
+        left: Iterable[IdT],
+        right: Iterable[IdT],
+        *,
+        verify: VerifyName | None = None,
+        texts: "Texts[IdT] | None" = None,
+        threads: int | None = None,
+    ) -> PairArrays[IdT]:
+        """Compare stored documents pair by pair: left[i] with right[i]; see `Database.compare`."""
+        searches.judge.check_verification(verify, texts)
+        count = thread_count(threads)
+        first, second = states.incoming.as_lists(left, right)
+        every = [*first, *second]
+        check_known(self._shards, every)
+
+        def compare(database: Database[IdT]) -> PairArrays[IdT]:
+            return database.compare(first, second, verify=verify, texts=texts, threads=count)
+
+        return gathering.ask_some(self._shards, every, compare, count)
+
     def get(self, id: IdT, default: Any = None) -> Any:
         """Return the stored document `id`, or `default` if no document has this id."""
         is_stored = bool(self.contains_many([id])[0])
@@ -257,18 +413,37 @@ class ShardedDatabase(Generic[IdT]):
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
         listed = states.incoming.as_list(ids, "ids")
-        searching.check_known(self._shards, listed)
+        check_known(self._shards, listed)
         found = object_array([None] * len(listed))
         for chosen, documents in self._shards.ask_of(listed, Database.get_many):
             found[chosen] = documents
         return list(found)
+
+    def keys(self) -> Iterator[IdT]:
+        """Yield the ids of all documents, shard by shard, in the order of insertion."""
+        return iter(self)
+
+    def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
+        """Yield the id and the document of each document, in the order of `keys`.
+
+        A thousand documents are in memory at a time.
+        """
+        for _, found in self._shards.each(lambda shard: shard.database.items()):
+            yield from found
+
+    def sketches(self, *, ids: str = "auto") -> Any:
+        """Return the sketches of all documents: a pyarrow.RecordBatchReader, shard by shard.
+
+        See `Database.sketches`.
+        """
+        return all_sketches(self._shards, ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n].
 
         Raises an error for an id that belongs to a shard that is left out.
         """
-        return searching.contained(self._shards, states.incoming.as_list(ids, "ids"))
+        return contained(self._shards, states.incoming.as_list(ids, "ids"))
 
     def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
         """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
@@ -280,6 +455,16 @@ class ShardedDatabase(Generic[IdT]):
         for chosen, answer in self._shards.ask_of(listed, Database.bits_many):
             is_stored[chosen], bits[chosen] = answer
         return is_stored, bits
+
+    def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
+        """Return the time of each of the stored documents `ids`; see `Database.times_many`."""
+        listed = states.incoming.as_list(ids, "ids")
+        self._shards.sample.database.times_many([])
+        check_known(self._shards, listed)
+        times = np.zeros(len(listed), "datetime64[s]")
+        for chosen, found in self._shards.ask_of(listed, Database.times_many):
+            times[chosen] = found
+        return times
 
     def stats(self) -> ShardedStatistics:
         """Return the numbers of all shards together, and of each."""
@@ -321,7 +506,7 @@ class ShardedDatabase(Generic[IdT]):
 
     def __contains__(self, id: object) -> bool:
         """Return whether a document with this id is stored."""
-        return bool(searching.contained(self._shards, [id])[0])  # type: ignore[list-item]
+        return bool(contained(self._shards, [id])[0])  # type: ignore[list-item]
 
     def __len__(self) -> int:
         """Return the number of stored documents, without shards that are left out."""
@@ -372,7 +557,7 @@ class ShardedDatabase(Generic[IdT]):
             return states.incoming.sketch_slices(
                 sketcher, documents, None, size, errors=errors, threads=threads
             ), None
-        stored = searching.of_stored(self._shards, states.incoming.as_list(ids, "ids"))
+        stored = of_stored(self._shards, states.incoming.as_list(ids, "ids"))
         step = size or max(len(stored.ordinals), 1)
         starts = range(0, max(len(stored.ordinals), 1), step)
         slices = (stored.sketches.taken(slice(start, start + step)) for start in starts)

@@ -74,7 +74,7 @@ class Shards:
             for _ in mapped(self._try_to_open, range(self.count), threads):
                 pass
             self._open = dict(sorted(self._open.items()))
-            self._check_some()
+            self.check_some()
         except BaseException:
             with suppress(Error):
                 self.close()
@@ -140,7 +140,7 @@ class Shards:
             for number, some in zip(numbers, answers, strict=True)
             for answer in some
         ]
-        self._check_some()
+        self.check_some()
         return found
 
     def by_shard(self, ids: list[Id]) -> Iterator[tuple[int, I64]]:
@@ -193,7 +193,7 @@ class Shards:
         if self.is_closed:
             raise ClosedError(f"{self.path} is closed")
 
-    def _check_some(self) -> None:
+    def check_some(self) -> None:
         """Raise the first failure if no shard is left."""
         if len(self.failures) == self.count:
             raise self.failures[0]

@@ -43,6 +43,43 @@ def test_query_of_shards_takes_a_filter(simdb_run, texts):
     assert (ran.code, ran.rows) == (0, [])
 
 
+def test_pairs_and_clusters_are_those_of_one_database(simdb_run, texts, write_lines):
+    records = [{"id": f"document {number}", "text": text} for number, text in enumerate(texts)]
+    source = write_lines("texts.jsonl", *records)
+    for command in ("pairs", "clusters"):
+        for given in (
+            ["--distance", "5"],
+            ["--similarity", "0.6", "--recall", "1"],
+            ["--similarity", "0.7", "--texts", source],
+        ):
+            found = simdb_run(command, "many", *given)
+            wanted = simdb_run(command, "one", *given)
+
+            assert found.code == wanted.code == 0
+            assert sorted(map(str, found.rows)) == sorted(map(str, wanted.rows))
+            assert len(found.rows) > 3
+
+
+def test_lookup_finds_what_one_database_finds(simdb_run, texts, write_lines):
+    source = write_lines("new.jsonl", {"id": 1, "text": texts[0]}, {"id": 2, "text": texts[3]})
+    for given in (["--distance", "5", "--all"], ["--nearest", "1"]):
+        found = simdb_run("lookup", "many", source, *given)
+
+        assert found.code == 0
+        assert found.rows == simdb_run("lookup", "one", source, *given).rows
+
+
+def test_two_documents_are_explained_and_a_search_is_planned(simdb_run, texts):
+    for other in range(1, 6):
+        (found,) = simdb_run("explain", "many", "document 0", f"document {other}").rows
+        (wanted,) = simdb_run("explain", "one", "document 0", f"document {other}").rows
+        assert found["distance"] == wanted["distance"]
+        assert found["is_match"] == wanted["is_match"]
+    for given in ([], ["--pairs"]):
+        (found,) = simdb_run("plan", "many", "--distance", "3", *given).rows
+        assert ("in each of 3 databases" in found["reason"]) == (given == [])
+
+
 def test_get_shows_documents_and_names_unknown_ids(simdb_run, texts):
     found = simdb_run("get", "many", "document 3", "unknown", "document 1")
 

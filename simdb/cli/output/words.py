@@ -48,7 +48,8 @@ PHRASES = tuple(
         (rf"{START}action='(drop|cut|mark)'", r"--\1"),
         (
             r"open it with simdb\.open_sharded, or one of its shards",
-            "get, query, stats, check and doctor take it whole, all others one of its shards",
+            "get, query, lookup, pairs, clusters, explain, plan, stats, check and doctor take it"
+            " whole, all others one of its shards",
         ),
         (r", or open the others with missing='skip'", ""),
         (r"the shards: simdb\.finish_sharded", "the shards, by the program that made it"),

@@ -41,9 +41,14 @@ def explain_stored(
     document: Any,
     question: Question,
     errors: str,
+    *,
+    home: State | None = None,
 ) -> Explanation:
-    """Return why the stored `id` matches the stored `other_id`, or a document, or does not."""
-    left = stored_signature(state, id)
+    """Return why the stored `id` matches the stored `other_id`, or a document, or does not.
+
+    `home`: the state in which `id` is stored, if that is another database.
+    """
+    left = stored_signature(home or state, id)
     if other_id is not None:
         right = stored_signature(state, other_id)
     else:

@@ -22,9 +22,18 @@ class Both(NamedTuple):
 
 
 def explain_both(
-    store: Store, state: State, both: Both, question: Question, errors: str
+    store: Store,
+    state: State,
+    both: Both,
+    question: Question,
+    errors: str,
+    *,
+    home: State | None = None,
 ) -> Explanation:
-    """Return why the two documents match, or do not; InputError unless they are just two."""
+    """Return why the two documents match, or do not; InputError unless they are just two.
+
+    `home`: the state in which the first stored document is, if that is another database.
+    """
     explainer: ModuleType = (
         explain.signatures if state.kind.stores == SIGNATURES else explain.fingerprints
     )
@@ -41,6 +50,6 @@ def explain_both(
     else:
         other_id, document = (stored[1], None) if len(stored) == 2 else (None, given[0])
         found = explainer.explain_stored(
-            store, state, stored[0], other_id, document, question, errors
+            store, state, stored[0], other_id, document, question, errors, home=home
         )
     return found

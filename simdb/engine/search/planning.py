@@ -36,16 +36,18 @@ def planned(
     population: Population | BandedPopulation,
     calibration: Calibration | None,
     count: float | None = None,
+    *,
+    databases: int = 1,
 ) -> Plan:
     """Return the planner's choice with its reasons.
 
-    `count`: plan as if this many documents were stored, all in one run; None for `population`.  If
-    one database cannot hold so many, the plan is for several, all of which are searched.
+    `count`: plan as if this many documents were stored, all in one run; None for `population`.
+    `databases`: so many share the documents, of which `population` has one, and all are searched;
+    more of them if they cannot hold so many documents.
     """
-    databases = 1
     if count is not None:
         count = _whole_count(count)
-        databases = max(1, -(-count // ORDINALS_MAX))
+        databases = max(databases, -(-count // ORDINALS_MAX))
         whole = -(-count // databases)
         widths = header_bits(whole, options.header_offset), polytope_header_bits(whole)
         population = population.grown(whole, *widths)

@@ -40,19 +40,18 @@ def stored_sketches(state: State, ordinals: npt.NDArray[np.uint32]) -> Sketches:
     )
 
 
-def drawn(
-    state: State, count: int, seed: int, *, is_weighted: bool = False
-) -> npt.NDArray[np.uint32]:
-    """Draw live documents with features at random, all if there are at most `count`.
-
-    `is_weighted`: only documents with weights or a signature.
-    """
+def with_features(state: State, *, is_weighted: bool) -> npt.NDArray[np.uint32]:
+    """Return the ordinals of live documents with features, or only of those with weights."""
     ordinals = state.live()
     counts = state.counts
     if counts.empty_count or (is_weighted and counts.bare_count):
         states = state.column(layout.STATE, ordinals)
         ordinals = ordinals[states == WEIGHTED if is_weighted else states != EMPTY]
+    return ordinals
+
+
+def drawn(total: int, count: int, seed: int) -> npt.NDArray[np.int64]:
+    """Draw `count` of the numbers below `total` at random, in random order, or all of them."""
     generator = np.random.default_rng(seed)
-    places = generator.choice(len(ordinals), min(count, len(ordinals)), replace=False)
-    chosen: npt.NDArray[np.uint32] = ordinals[places]
-    return chosen
+    places: npt.NDArray[np.int64] = generator.choice(total, min(count, total), replace=False)
+    return places

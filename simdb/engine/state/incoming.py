@@ -57,6 +57,16 @@ def as_list(values: Any, what: str) -> list[Any]:
     return list(values)
 
 
+def as_lists(left: Any, right: Any) -> tuple[list[Any], list[Any]]:
+    """Return the ids on both sides of pairs as lists; InputError unless they are as many."""
+    first, second = as_list(left, "ids"), as_list(right, "ids")
+    if len(first) != len(second):
+        raise InputError(
+            f"left and right must have as many ids, got {len(first)} and {len(second)}"
+        )
+    return first, second
+
+
 class EncodedIds:
     """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 

@@ -110,6 +110,32 @@ def open_temporary(
     return store
 
 
+def open_beside(store: Store, room_bytes: int) -> Store:
+    """Return the store of a new temporary database that takes the sketches of `store` as they are.
+
+    It has the same options, stop words and IDF table.  `room_bytes`: what its file may need; it
+    lies in memory only if there is so much room.
+    """
+    folder = TemporaryFolder(room_bytes)
+    location.prepare(folder.database, "x")
+    lease = registry.acquire(
+        folder.database, is_read_only=False, durability="none", map_bytes=DEFAULT_MAP_BYTES
+    )
+    try:
+        environment, resources = lease.environment, contents.read_resources(store.environment)
+        environment.write(
+            lambda writer: contents.create(environment, writer, store.options, resources)
+        )
+        options = contents.attach(environment)
+        made = Store(lease, options, resources, timeout=None, allowed=store.allowed)
+    except BaseException:
+        registry.abandon(lease)
+        folder.remove()
+        raise
+    made.folder = folder
+    return made
+
+
 def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:
     """Return the options stored in the database; create it first if missing and `mode` allows."""
     with environment.reading() as transaction:

@@ -16,8 +16,8 @@ from simdb.storage.files.names import PRESENCE_LOCK
 # containers have, would be full soon.
 MEMORY_FOLDER = "/dev/shm"
 ROOM_BYTES = 1 << 30
-# The database should take only a part of what this process may use.
-MEMORY_LEAST_BYTES = 4 * ROOM_BYTES
+# The database should take only a part of what this process may use: one in so many.
+MEMORY_PART = 4
 PREFIX = "simdb-temporary-"
 DATABASE = "temporary.simdb"
 # A folder of this age has its locks, so that its owner is known to live or not.
@@ -34,10 +34,13 @@ class TemporaryFolder:
     `database`: the path for the database in it.
     """
 
-    def __init__(self) -> None:
-        """Make the folder; ReadOnlyError if none can be made."""
+    def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
+        """Make the folder; ReadOnlyError if none can be made.
+
+        `room_bytes`: it is in memory only if so much is free there.
+        """
         try:
-            place = _place() or tempfile.gettempdir()
+            place = _place(max(room_bytes, ROOM_BYTES)) or tempfile.gettempdir()
             _remove_abandoned(place)
             self.path = tempfile.mkdtemp(prefix=PREFIX, dir=place)
         except OSError as error:
@@ -53,13 +56,13 @@ class TemporaryFolder:
         self._removal()
 
 
-def _place() -> str | None:
+def _place(room_bytes: int) -> str | None:
     """Return the folder in memory if it has room; None for the usual temporary folder."""
     is_usable = os.access(MEMORY_FOLDER, os.W_OK | os.X_OK)
-    if not is_usable or memory_bytes() < MEMORY_LEAST_BYTES:
+    if not is_usable or memory_bytes() < MEMORY_PART * room_bytes:
         return None
     state = os.statvfs(MEMORY_FOLDER)
-    return MEMORY_FOLDER if state.f_bavail * state.f_frsize >= ROOM_BYTES else None
+    return MEMORY_FOLDER if state.f_bavail * state.f_frsize >= room_bytes else None
 
 
 def _remove(path: str, process: int) -> None:
