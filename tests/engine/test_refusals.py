@@ -32,6 +32,11 @@ def copies(groups, count):
     return texts
 
 
+def signs_of(weights):
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return packed.view(np.uint64)[:, 0]
+
+
 def stored_of(found):
     return np.flatnonzero(np.diff(found.offsets) == 0).tolist()
 
@@ -66,6 +71,26 @@ def test_what_was_refused_for_a_document_that_is_replaced_is_new(open_database, 
 
     assert stored_of(found) == [*range(30), *range(60, 120)]
     assert sorted(database) == [*range(30), *range(200, 230)]
+
+
+def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups):
+    """The last documents have the fingerprints of refused ones, and other weights."""
+    generator = np.random.default_rng(7)
+    pages = generator.standard_normal((60, 128)).astype(np.float32)
+    near = (0.3 * np.sign(pages) + pages).astype(np.float32)
+    other = np.sign(pages) * generator.standard_exponential(pages.shape, np.float32) ** 3
+    other[:, 64:] *= -1
+    weights = np.concatenate([pages, near, other])
+    database = open_database(options=simdb.Options(delta_documents=16))
+
+    found = database.add_many_if_new(
+        range(180),
+        simdb.Fingerprints(signs_of(weights), weights),
+        similarity=0.9,
+        search="polytope",
+    )
+
+    assert stored_of(found) == [*range(60), *range(120, 180)]
 
 
 @pytest.mark.parametrize("most", [1, 2, 100])
