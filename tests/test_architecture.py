@@ -113,7 +113,7 @@ FOLDERS = {
         "write.unfinished",
         "write.commit",
         "write.replace_clusters", "write.conflicts", "write.referee", "write.among",
-        "write.stored_matches", "write.claim",
+        "write.refusals", "write.stored_matches", "write.claim",
         "write.write_state", "write.bulk",
         "notes",
         "explain.fingerprints", "explain.signatures", "explain.stored",

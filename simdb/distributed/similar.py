@@ -22,7 +22,6 @@ from simdb.threads import mapped, parts_of
 # So many vectors are all compared: their tables would take longer to make and to look up.
 COMPARED_MAX = 1 << 14
 TABLES = 4
-LOOKED_UP = 1 << 13
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -86,7 +85,7 @@ def _looked_up(
             ))  # fmt: skip
             return couples_of(asking, rows)
 
-        parts = parts_of(len(batch), threads, most=LOOKED_UP)
+        parts = parts_of(len(batch), threads, most=len(batch))
         found = joined_couples(list(mapped(look_up, parts, threads)))
         batches.found(len(found))
         yield found.chosen(_is_first(vectors, found, threshold, width))

@@ -120,6 +120,49 @@ def test_a_new_database_is_announced(run, verb):
     assert "created" not in second.notes
 
 
+IN_THE_MIDDLE = [
+    (["dedup", "a.jsonl", "--db", "new"], "duplicates.increment._Increment.decide"),
+    (["insert", "new", "a.jsonl"], "insert.begin_write"),
+]
+
+
+@pytest.mark.parametrize(("verb", "place"), IN_THE_MIDDLE)
+def test_a_first_run_that_is_interrupted_says_that_the_database_is_empty(
+    run, monkeypatch, verb, place
+):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"simdb.cli.{place}", interrupted)
+        first, second = (run(*verb) for _ in range(2))
+    third = run(*verb)
+
+    assert (first.code, second.code, third.code) == (130, 130, 0)
+    assert first.notes == (
+        "created the database new\n"
+        "the new database new is empty; run the command again to fill it, or remove the directory\n"
+        "simdb: interrupted\n"
+    )
+    assert second.notes == "simdb: interrupted\n"
+    with simdb.open("new") as database:
+        assert len(database) in (1, 2)
+
+
+def test_a_first_run_that_fails_after_it_has_stored_something_calls_nothing_empty(run, monkeypatch):
+    def cut(*given, **named):
+        raise OSError("no pipe")
+
+    monkeypatch.setattr("simdb.cli.insert.print_one", cut)
+
+    ran = run("insert", "new", "a.jsonl")
+
+    assert ran.code == 2
+    assert "empty" not in ran.notes
+    with simdb.open("new") as database:
+        assert len(database) == 2
+
+
 @pytest.mark.parametrize("verb", [["dedup", "a.jsonl", "--db"], ["insert"]])
 def test_with_existing_no_database_is_made(run, verb):
     source = ["a.jsonl", "--on-conflict", "same"] if verb == ["insert"] else []

@@ -132,10 +132,26 @@ def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):
 
 def test_many_vectors_are_looked_up_in_tables(monkeypatch):
     monkeypatch.setattr(similar, "COMPARED_MAX", 10)
-    monkeypatch.setattr(similar, "LOOKED_UP", 7)
     monkeypatch.setattr(by_vertices, "MARKED_ROWS", 16)
 
     test_parts_find_most_similar_pairs_and_no_other(128, None)
+
+
+@pytest.mark.parametrize("compared", [1199, 1200])
+def test_any_number_of_threads_finds_the_same_similar_pairs(monkeypatch, compared):
+    monkeypatch.setattr(similar, "COMPARED_MAX", compared)
+    bits, vectors = kernel.quantise(near_weights(4, 1200))
+    found = []
+
+    for threads in (1, 3):
+        couples = similar.similar_pairs(
+            vectors, bits, similarity=0.85, floor=0.85, recall=0.99, threads=threads
+        )
+        pairs = [zip(each.left.tolist(), each.right.tolist(), strict=True) for each in couples]
+        found.append(sorted(pair for each in pairs for pair in each))
+
+    assert found[0] == found[1]
+    assert {(at, at + 1) for at in range(0, 1200, 2)} & set(found[0])
 
 
 @pytest.mark.parametrize("stored_bits", [8, 32])

@@ -14,6 +14,7 @@ import pytest
 import sharded
 
 import simdb
+from simdb.engine.write import bulk
 
 SHARDS = 3
 
@@ -84,6 +85,32 @@ def test_batches_of_any_size_and_order_make_the_same_set(
     assert {key: value[1] for key, value in found[0].items()} == {
         (type(id), id): {"text": text} for id, text in zip(ids, texts, strict=True)
     }
+
+
+@pytest.mark.parametrize(("over", "stored"), [(-1, [3, 3, 3]), (0, [3, 3, 3]), (1, [4, 4, 1])])
+@pytest.mark.parametrize("limit", ["BUFFERED_DOCUMENTS", "BUFFERED_BYTES"])
+def test_batches_are_stored_when_there_are_as_many_documents_or_bytes(
+    tmp_path, monkeypatch, limit, over, stored
+):
+    sizes = {"BUFFERED_DOCUMENTS": 30, "BUFFERED_BYTES": 3 * 10 * (len(b"id") + 1 + 100)}
+    monkeypatch.setattr(f"simdb.sharding.filling.{limit}", sizes[limit] + over)
+    store_batch, counts = bulk.store_batch, []
+
+    def noted(store, batch, *given):
+        counts.append(len(batch) // 10)
+        return store_batch(store, batch, *given)
+
+    monkeypatch.setattr(bulk, "store_batch", noted)
+    # An id is stored with a byte for its type, and bytes of up to 255 with two for their size.
+    batches = [
+        ([bytes([65 + at, 65 + each]) for each in range(10)], list(range(10)), [bytes(98)] * 10)
+        for at in range(9)
+    ]
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False))
+
+    simdb.write_sharded(tmp_path / "db", batches, 1, options=options)
+
+    assert counts == stored
 
 
 def test_arrays_of_fingerprints_are_distributed_as_other_documents(tmp_path):

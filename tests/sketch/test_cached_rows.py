@@ -17,3 +17,16 @@ def test_queries_are_quantised_in_portions_of_any_size(monkeypatch, width, rows)
 
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_the_last_row_of_a_portion_is_that_of_a_query_of_its_own(over):
+    count = quantisation.CACHED_ROWS + over
+    weights = np.random.default_rng(4).normal(size=(count, 128)).astype(np.float32)
+
+    whole = quantisation.columns_of(weights, 64, is_query=True)
+
+    for at in (0, quantisation.CACHED_ROWS - 2, count - 1):
+        alone = quantisation.columns_of(weights[at : at + 1], 64, is_query=True)
+        for one, other in zip(whole, alone, strict=True):
+            np.testing.assert_array_equal(one[at : at + 1], other)

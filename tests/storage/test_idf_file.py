@@ -266,12 +266,16 @@ def test_a_reader_beside_a_writer_sees_one_table_or_the_other(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-@pytest.mark.parametrize("part", [1, 2, 7, 1 << 20])
-def test_entries_are_in_order_from_one_part_to_the_next(path, monkeypatch, part):
+COUNT = len(TABLE.entries)
+
+
+@pytest.mark.parametrize("part", [1, 2, 7, COUNT - 2, COUNT - 1, COUNT, COUNT + 1, 1 << 20])
+@pytest.mark.parametrize("place", [1, COUNT // 2, COUNT - 1])
+def test_entries_are_in_order_from_one_part_to_the_next(path, monkeypatch, part, place):
     monkeypatch.setattr(idf_file, "CHECKED_ENTRIES", part)
     assert list(problems_of(str(path), None)) == []
     monkeypatch.setattr(
-        idf_file, "read_idf", lambda path, is_verified: (_Turned(read_table(path)), 0)
+        idf_file, "read_idf", lambda path, is_verified: (_Turned(read_table(path), place), 0)
     )
 
     (problem,) = problems_of(str(path), None)
@@ -284,9 +288,8 @@ def read_table(path):
 
 
 class _Turned:
-    """A table with its entries around the middle in the other order."""
+    """A table with an entry and the one before it in the other order."""
 
-    def __init__(self, table):
+    def __init__(self, table, place):
         self.entries, self.directory = table.entries.copy(), table.directory
-        middle = len(self.entries) // 2
-        self.entries[[middle, middle - 1]] = self.entries[[middle - 1, middle]]
+        self.entries[[place, place - 1]] = self.entries[[place - 1, place]]

@@ -1,7 +1,7 @@
 """Increment: stores what earlier runs have not, and reports what everything else matches."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from heapq import merge
 from operator import itemgetter
 from typing import Any
@@ -39,8 +39,8 @@ NOTED_DOCUMENTS = 1 << 12
 
 def open_against(
     path: str, given: Given, allow: Sequence[str] | None, work: Work, *, must_exist: bool
-) -> simdb.Database:
-    """Open the database of earlier runs, or create it with the options `given`.
+) -> AbstractContextManager[simdb.Database]:
+    """Open the database of earlier runs for a `with` statement, or create it with options `given`.
 
     Raises OptionError if the database exists with other options, and NotFoundError if there is none
     and it `must_exist`.

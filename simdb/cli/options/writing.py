@@ -1,10 +1,13 @@
 """Writing: opens the database that a command writes to, and waits for other writers.
 
-It may not exist yet: it is then made, and announced, when the first document has been read.
+It may not exist yet: it is then made, and announced, when the first document has been read.  If the
+command then fails, the database stays, since another process may have opened it, and a note says
+that it is empty.
 """
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import simdb
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from simdb.database import Database
 
 
+@contextmanager
 def open_or_create(
     path: str,
     *,
@@ -25,10 +29,11 @@ def open_or_create(
     progress: Progress,
     allow: Collection[str],
     must_exist: bool,
-) -> "Database":
-    """Open the database at `path` for writing; if there is none, make it with new options.
+) -> Iterator["Database"]:
+    """Open the database at `path` for writing, for a `with` statement; if there is none, make it.
 
-    A new database is made when `intake` has its first document, and a note announces it.  Before
+    A new database is made when `intake` has its first document, and a note announces it.  If the
+    statement ends with an exception, another note says so if the new database is empty.  Before
     anything is read, `try_out` is called with the database, or with one that is as the new one will
     be; so wrong options are found early and leave nothing behind.  With `must_exist`, NotFoundError
     instead of a new database.
@@ -43,20 +48,27 @@ def open_or_create(
         if must_exist or not os.path.isdir(path):
             raise
     else:
-        try:
+        with database:
             try_out(database)
-        except BaseException:
-            database.close()
-            raise
-        return database
+            yield database
+        return
     check_name(path)
     options = make_options()
     with simdb.open(None, options=options, allow=allow) as other:
         try_out(other)
     intake.begin()
-    database = simdb.open(path, "c", options=options, allow=allow)
-    progress.note(f"created the database {path}")
-    return database
+    with simdb.open(path, "c", options=options, allow=allow) as database:
+        progress.note(f"created the database {path}")
+        try:
+            yield database
+        except BaseException:
+            with suppress(simdb.Error):
+                if not len(database):
+                    progress.note(
+                        f"the new database {path} is empty; run the command again to fill it, or"
+                        " remove the directory"
+                    )
+            raise
 
 
 def begin_write(database: "Database", progress: Progress) -> simdb.WriteTransaction:

@@ -3,7 +3,8 @@
 Documents are taken in small groups.  A group is looked up among the stored and staged documents,
 and compared with those documents of the group whose ids are stored already, so that a group that is
 claimed again matches what it matched before, and with those that match nothing stored.  Then they
-are decided one by one, since a document that is not stored must not keep the next one out.
+are decided one by one, since a document that is not stored must not keep the next one out.  What is
+refused is remembered until the call ends, so that its copies are refused, too.
 """
 
 from bisect import bisect_left
@@ -21,8 +22,9 @@ from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.write.among import matches_among
 from simdb.engine.write.conflicts import Conflicts
+from simdb.engine.write.refusals import Refusals
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.stored_matches import MATCHES_ENOUGH, stored_matches
+from simdb.engine.write.stored_matches import MATCHES_ENOUGH, matches_again, stored_matches
 from simdb.matches import Match, Matches
 from simdb.plan.problem import Criterion
 from simdb.progress import Progress, report_of
@@ -56,6 +58,7 @@ def add_new(
     """
     report = report_of(progress)
     found: list[Rows] = []
+    refusals = Refusals()
     known = dict(metadata)
     conflicts.begin(staging, current())
     for start, stop in conflicts.groups(GROUP_DOCUMENTS):
@@ -68,6 +71,7 @@ def add_new(
         state.threads = staging.threads
         confirm = None if referee is None else partial(referee.confirmed, state, places)
         rows = stored_matches(state, sketches, own, criterion, confirm)
+        rows = matches_again(state, sketches, rows, refusals, criterion, confirm)
         undecided = np.flatnonzero(np.diff(rows.offsets) == 0)
         among = matches_among(state, part, undecided, criterion, confirm)
         new, matches = _decide(rows, among, staging.next_ordinal, criterion)
@@ -79,6 +83,7 @@ def add_new(
                 if place in known
             ]
             staging.insert(chosen, packed)
+        refusals.note(part.fingerprints[matches.queries], matches.ordinals)
         if referee is not None:
             referee.stored += places[new].tolist()
             if own is not None:

@@ -1,7 +1,8 @@
 """Stored matches: which stored documents match the documents of a group that is to be claimed.
 
 A document that matches a flood of copies is compared with few of them.  Only if none of these is a
-match, all are looked at: a document is new only if nothing stored that a search finds matches it.
+match, all are looked at: a document is new only if nothing stored that a search finds matches it,
+and nothing that a copy of it matched in the same call.
 """
 
 from collections.abc import Callable
@@ -13,10 +14,14 @@ from simdb.engine.search import lookup
 from simdb.engine.search.couples import Batches
 from simdb.engine.search.method import SURE_SHARE
 from simdb.engine.search.rows import Rows, gathered, merged
+from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.incoming import EncodedIds, make_batch
 from simdb.engine.state.state import State
 from simdb.engine.write.among import matches_in
 from simdb.engine.write.conflicts import Own
+from simdb.engine.write.refusals import Refusals
 from simdb.plan.problem import Criterion
+from simdb.storage.records.tombstones import is_deleted
 from simdb.values import Sketches
 
 # So many candidates of a document are enough if some of them match: see `Method`.
@@ -55,6 +60,34 @@ def stored_matches(
         batches.found(len(every.ordinals))
         parts += _judged(gathered(count, [(some, every)]), confirm)
     return gathered(count, parts)
+
+
+def matches_again(
+    state: State,
+    sketches: Sketches,
+    rows: Rows,
+    refusals: Refusals,
+    criterion: Criterion,
+    confirm: Callable[..., Rows] | None,
+) -> Rows:
+    """Return `rows`, and matches of documents without any among what refused their copies.
+
+    `confirm`: as for `stored_matches`.
+    """
+    unknown = np.flatnonzero(np.diff(rows.offsets) == 0)
+    again, leaders = refusals.leaders(sketches.bits[unknown])
+    leaders = leaders[~is_deleted(state.dead, leaders)]
+    if not len(leaders):
+        return rows
+    some, count = unknown[again], len(sketches)
+    # Ids are in no search.
+    stored = make_batch(EncodedIds([*range(len(leaders))]), stored_sketches(state, leaders))
+    among = matches_in(state, stored, sketches.taken(some), criterion, first=MATCHES_ENOUGH)
+    among.ordinals = leaders[among.ordinals]
+    found = gathered(count, [(some, among)])
+    found = found.limited(1) if confirm is None else confirm(found.limited(JUDGED_FIRST))
+    every = np.arange(count)
+    return gathered(count, [(every, rows), (every, found)])
 
 
 def _judged(rows: Rows, confirm: Callable[..., Rows]) -> list[tuple[I64, Rows]]:

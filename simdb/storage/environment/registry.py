@@ -45,9 +45,9 @@ class Shared:
     def lease(self) -> Lease:
         """Make another lease."""
         lease = Lease(self)
-        self.leases.add(lease)
         # When the process ends, the system closes everything.
         weakref.finalize(lease, _close_unused, self).atexit = False
+        self.leases.add(lease)
         return lease
 
 
@@ -79,8 +79,14 @@ def acquire(
                 map_bytes=map_bytes,
                 timeout=timeout,
             )
-            shared = _open[place] = Shared(environment)
-            return shared.lease()
+            shared = Shared(environment)
+            try:
+                _open[place] = shared
+                return shared.lease()
+            except BaseException:
+                # An interrupt: there may be no lease, and so no finaliser.
+                _close_unused(shared)
+                raise
         lease, environment = shared.lease(), shared.environment
         if not is_read_only:
             if environment.is_read_only:

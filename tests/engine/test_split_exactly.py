@@ -1,0 +1,74 @@
+"""Clusters by similarity around `EXACT_MAX`: up to it they are split exactly, above with recall."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.clusters import links, split
+
+# Neighbours of a chain have the similarity STEP, others at most about its square.
+STEP, THRESHOLD = 0.955, 0.935
+
+
+def chain(count):
+    """Return documents of which each is similar to the one before it and to the one after it."""
+    generator = np.random.default_rng(5)
+    rows = [generator.standard_normal(128)]
+    rows[0] /= np.linalg.norm(rows[0])
+    for _ in range(count - 1):
+        other = generator.standard_normal(128)
+        other -= other @ rows[-1] * rows[-1]
+        rows.append(STEP * rows[-1] + np.sqrt(1 - STEP**2) * other / np.linalg.norm(other))
+    weights = np.array(rows, np.float32)
+    signs = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little").view(np.uint64)[:, 0]
+    return simdb.Fingerprints(signs, weights)
+
+
+def split_after(database, count, removed):
+    """Store a chain, remove some documents of it; return the clusters and those expected."""
+    documents = chain(count)
+    # So few at a time are compared with each other, and the delta is compared one by one.
+    for start in range(0, count, links.COMPARED_MAX):
+        some = slice(start, min(start + links.COMPARED_MAX, count))
+        database.insert_many(range(some.start, some.stop), documents.taken(some))
+    assert database.find_clusters().sizes.tolist() == [count]
+    database.delete_many(removed)
+    found = [set(each.ids) for each in database.find_clusters()]
+    left = [set(range(removed[0])), set(range(removed[-1] + 1, count))]
+    return found, left
+
+
+def opened(open_database, recall):
+    return open_database(
+        options=simdb.Options(
+            keep_clusters="similarity", similarity=THRESHOLD, recall=recall, delta_documents=10_000
+        )
+    )
+
+
+# A few lost members start a short search, more of them a comparison of all that are left.
+FEW, MANY = range(6, 7), range(40, 40 + split.REMOVED_MAX + 1)
+
+
+@pytest.mark.parametrize("removed", [FEW, MANY])
+def test_a_cluster_of_exact_max_members_is_split_exactly_whatever_the_recall(
+    open_database, removed
+):
+    database = opened(open_database, recall=0.05)
+
+    found, left = split_after(database, links.EXACT_MAX + len(removed), removed)
+
+    assert found == left
+    assert list(database.check(deep=True)) == []
+
+
+@pytest.mark.parametrize("removed", [FEW, MANY])
+def test_a_larger_cluster_is_split_with_the_recall_and_never_joined(open_database, removed):
+    database = opened(open_database, recall=0.05)
+
+    found, left = split_after(database, links.EXACT_MAX + 1 + len(removed), removed)
+
+    # The short search compares the recent documents one by one.
+    assert (found == left) is (removed == FEW)
+    assert all(any(each <= half for half in left) for each in found)
+    assert list(database.check(deep=True)) == []
