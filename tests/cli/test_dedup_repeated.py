@@ -236,7 +236,7 @@ main()
     "where", ["while creating", "before commit", "after commit", "before output", "after output"]
 )
 def test_a_run_that_was_killed_writes_the_same_when_repeated(kept_run, write_lines, where):
-    write_lines("a.jsonl", *made_records(300))
+    write_lines("a.jsonl", *made_records(60))
     wanted = kept_run("a.jsonl")[:2]
     killed = subprocess.run(
         [sys.executable, "-c", STOPPED, where, "dedup", "a.jsonl", "--db", "fresh", "-o",

@@ -147,7 +147,7 @@ def test_killed_after_the_commit_everything_has_happened(path):
     assert_sound(path)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "point", ["chunk 1", "chunk 2", "chunk 9", "chunk 30", "1", "2", "3", "5", "9", "14", "20"]
 )
@@ -161,7 +161,7 @@ def test_killed_in_a_batch_nothing_of_it_has_happened(path, point):
     assert_sound(path)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("point", ["1", "2", "3", "before commit", "after commit"])
 def test_killed_while_metadata_change_all_of_them_have_changed_or_none(path, point):
     with simdb.open(path, "w") as database:
@@ -200,7 +200,7 @@ def test_killed_while_compacting_ahead_no_document_is_lost(path, point):
     assert_sound(path)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "point",
     [
@@ -222,7 +222,7 @@ def test_killed_while_compacting_no_document_is_lost(path, point):
     assert_sound(path)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "point",
     [
@@ -252,7 +252,7 @@ def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
     assert_sound(path)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("point", ["31", "58", "70", "90", "111", "133", "150", "187", "260"])
 def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
     run_until_killed(path, point, "grow")
