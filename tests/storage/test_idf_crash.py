@@ -1,11 +1,9 @@
 """A process killed while it sets an IDF table has set it, or has changed nothing."""
 
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
+import forked
 import pytest
 from soundness import assert_sound
 
@@ -61,13 +59,9 @@ BEFORE = ["while writing", "before the rename", "after the rename", "before the 
 def run_until_killed(path, point, verb):
     table = path.parent / "fitted.idf"
     simdb.save_idf(TABLE, table)
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, *map(str, (path, table, point, verb))]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
+    forked.run_until_killed(CHILD, path, table, point, verb)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_before_the_commit_the_database_is_as_before(tmp_path, point):
     path = tmp_path / "db"
@@ -100,7 +94,6 @@ def test_killed_after_the_commit_the_database_has_the_table(tmp_path):
     assert_sound(path)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_while_creating_the_database_can_be_created_otherwise(tmp_path, point):
     path = tmp_path / "db"
