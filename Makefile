@@ -16,6 +16,9 @@ DOCUMENTS ?= 1000 20000 200000 2000000
 JOBS ?= auto
 FIGURES ?=
 
+# Compiled modules are kept: hundreds of processes of the tests start from them.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help demo test test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
   build docs clean
 

@@ -20,8 +20,6 @@ REMEDY = "needs pyarrow: pip install pyarrow"
 IDS = ("auto", "text")
 INT64_MAX = 2**63 - 1
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
-# Types whose values become Python objects faster through numpy.
-SWIFT = ("int", "uint", "string", "large_string", "binary", "large_binary")
 
 Columns = dict[str, Any]
 
@@ -60,7 +58,7 @@ def arrays_of(values: Any) -> list[Any]:
 def listed(values: Any) -> list[Any] | None:
     """Return the values of an Arrow array as Python objects; None for another object."""
     arrays = arrays_of(values)
-    return [value for array in arrays for value in _objects(array)] if arrays else None
+    return [value for array in arrays for value in array.to_pylist()] if arrays else None
 
 
 def read_batches(
@@ -115,13 +113,6 @@ def stream(table: Any, requested_schema: Any) -> Any:
 def id_text(id: Any) -> str:
     """Write an id as text: numbers in decimal, bytes in hexadecimal digits."""
     return id.hex() if isinstance(id, bytes) else str(id)
-
-
-def _objects(array: Any) -> list[Any]:
-    """Return the values of one array of pyarrow as Python objects."""
-    is_swift = str(array.type).rstrip("0123456789") in SWIFT and not array.null_count
-    values = array.to_numpy(zero_copy_only=False).tolist() if is_swift else array.to_pylist()
-    return list(values)
 
 
 def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:

@@ -16,7 +16,7 @@ from simdb.storage.environment import gate
 
 settings.register_profile(
     "quick",
-    max_examples=25,
+    max_examples=15,
     stateful_step_count=25,
     derandomize=True,
     deadline=None,

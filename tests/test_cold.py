@@ -1,6 +1,7 @@
 """Cold modules are loaded when they are first used, and not before."""
 
 import ast
+import os
 import pickle
 import subprocess
 import sys
@@ -125,6 +126,16 @@ def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
 
     assert "simdb.engine.search.measure" in loaded
     assert "numpy.ma" not in loaded
+
+
+def test_lines_of_json_are_read_without_pandas(tmp_path):
+    """pyarrow loads pandas, if it is installed, to make numpy arrays: it took half of a run."""
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
+
+    loaded = modules_of_program("dedup", str(tmp_path / "a.jsonl"), "--groups", os.devnull)
+
+    assert "simdb.cli.dedup" in loaded
+    assert "pandas" not in loaded
 
 
 @pytest.mark.parametrize("name", ["signatures"])

@@ -1,9 +1,10 @@
-"""The programs that replace those of simhash-cpp, run as processes."""
+"""The programs that replace those of simhash-cpp: their output, and the codes they end with."""
 
 import io
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,10 +14,23 @@ SPREAD = [0xFF, 0xEF, 0xEE, 0xCE, 0x33, 0xFF00, 0xEF00, 0xFF]
 PAIRS = [[0xEF, 0xFF], [0xEE, 0xEF], [0xEE, 0xFF], [0xCE, 0xEE], [0xCE, 0xEF], [0xCE, 0xFF]]
 
 
-def program(name, *arguments, text="", **more):
-    code = f"from simdb.compat import programs; programs.{name}()"
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, **more)
+def program(name, *arguments, text=""):
+    """Run a program in this process; return its exit code and what it wrote."""
+    streams = {each: io.TextIOWrapper(io.BytesIO()) for each in ("stdout", "stderr")}
+    streams["stdin"] = io.TextIOWrapper(io.BytesIO(text.encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [f"simhash-{name}", *map(str, arguments)])
+        for each, stream in streams.items():
+            patch.setattr(sys, each, stream)
+        with pytest.raises(SystemExit) as ended:
+            getattr(programs, name)()
+    for stream in streams.values():
+        stream.seek(0)
+    return SimpleNamespace(
+        returncode=ended.value.code,
+        stdout=streams["stdout"].read(),
+        stderr=streams["stderr"].read(),
+    )
 
 
 def lines(numbers):
@@ -24,7 +38,10 @@ def lines(numbers):
 
 
 def test_pairs_come_as_json_arrays_each_value_counted_once():
-    done = program("find_all", "--blocks", 4, "--distance", 3, text=lines(SPREAD))
+    code = "from simdb.compat import programs; programs.find_all()"
+    command = [sys.executable, "-c", code, "--blocks", "4", "--distance", "3"]
+
+    done = subprocess.run(command, input=lines(SPREAD), capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     found = [json.loads(each) for each in done.stdout.splitlines()]

@@ -52,7 +52,7 @@ def expected(bands, alike):
     share=st.sampled_from([0.125, 2.0]),
     window=st.sampled_from([(1, 1, 1), (2, 2, 1 << 22), (64, 8, 1 << 22)]),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=10 * settings.default.max_examples, deadline=None)
 def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window):
     asked = []
 

@@ -51,7 +51,7 @@ def rows_of(matches):
     return sorted((query, match.id) for query, row in enumerate(matches) for match in row)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("crowded", [False, True])
 @pytest.mark.parametrize("distance", range(11))
 @pytest.mark.parametrize("shape", [(4, 1), (5, 2), (6, 3), (7, 2), (9, 1)])

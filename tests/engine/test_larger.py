@@ -37,11 +37,12 @@ def rows_of(found):
     return found.offsets.tolist(), found.ids.tolist(), found.distances.tolist()
 
 
-@pytest.fixture
-def stored(tmp_path):
-    with simdb.open(tmp_path / "stored", durability="none") as database:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("larger") / "stored"
+    with simdb.open(path, durability="none") as database:
         database.insert_many(range(COUNT), simdb.Fingerprints(SIGNS, WEIGHTS))
-    return tmp_path / "stored"
+    return path
 
 
 @pytest.fixture

@@ -23,7 +23,14 @@ from simdb.vector_form import fingerprints_of, unpack
 ABOVE = 0.005
 HARD, EASY, QUERIES = 500, 1100, 500
 # Similarities, and the numbers of weights of documents and of the database.
-WORLDS = ((0.8, 128), (0.88, 128), (0.9, 128), (0.95, 128), (0.8, 256), (0.9, 256))
+WORLDS = (
+    (0.8, 128),
+    pytest.param((0.88, 128), marks=pytest.mark.slow),
+    pytest.param((0.9, 128), marks=pytest.mark.slow),
+    (0.95, 128),
+    pytest.param((0.8, 256), marks=pytest.mark.slow),
+    (0.9, 256),
+)
 RECALLS = (0.9, 0.95, 0.99)
 METHODS = ("polytope", "auto")
 CHANCE = 1e-6

@@ -76,7 +76,7 @@ def test_a_large_merge_takes_several_commits(open_database):
     assert_right(database, range(60))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
     database = open_database(options=TINY)
@@ -156,7 +156,7 @@ def test_a_transaction_that_writes_nothing_leaves_a_merge_in_memory(
     assert_right(databases[1], range(80))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_documents_deleted_during_a_merge_stay_deleted(open_database, count):
     database = open_database(options=TINY)
@@ -211,7 +211,7 @@ def test_two_writers_take_turns_in_a_merge(open_database, monkeypatch):
     assert_right(left, [id for id in range(200) if id % (4 * BATCH) > 1])
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_compaction_ends_an_unfinished_merge(open_database, count):
     database = open_database(options=TINY)
@@ -224,7 +224,7 @@ def test_compaction_ends_an_unfinished_merge(open_database, count):
     assert_right(database, range(count))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_rebuild_ends_an_unfinished_merge(open_database, count):
     database = open_database(options=TINY)
@@ -243,7 +243,7 @@ def lose_manifest(database):
     environment.write(lambda transaction: transaction.put(layout.MANIFEST_KEY, b"?", db=handle))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_rebuild_without_a_manifest_does_not_take_an_unfinished_run_for_a_run(
     open_database, count
@@ -259,7 +259,7 @@ def test_a_rebuild_without_a_manifest_does_not_take_an_unfinished_run_for_a_run(
     assert_right(database, range(count))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_copies_and_dumps_have_everything(open_database, tmp_path, count):
     database = open_database(options=TINY)
@@ -291,7 +291,7 @@ class StopError(Exception):
     """The exception that a commit fails with."""
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_an_aborted_transaction_does_not_disturb_a_merge(open_database, count):
     database = open_database(options=TINY)
@@ -306,7 +306,7 @@ def test_an_aborted_transaction_does_not_disturb_a_merge(open_database, count):
     assert_right(database, range(count + 60))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("number", range(1, 40, 3))
 def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch, number):
     database = open_database(options=TINY)

@@ -120,6 +120,7 @@ def test_a_block_that_grows_is_split_and_one_that_empties_is_removed(database):
     assert set(all_metadata(database).values()) == {None}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_changes_equal_those_of_a_dict(tmp_path, seed):
     chance = random.Random(seed)

@@ -24,7 +24,7 @@ KILLS_OF_ONE_DATABASE = 20
 
 
 def test_what_was_acknowledged_before_a_kill_is_there(tmp_path):
-    survive_kills(tmp_path, seed=1, kills=10)
+    survive_kills(tmp_path, seed=1, kills=6)
 
 
 @pytest.mark.slow

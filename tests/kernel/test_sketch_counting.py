@@ -250,8 +250,7 @@ def test_features_of_given_tokens_are_counted(sketch):
     assert counts.tolist() == [2, 1, 1]
 
 
-@over("counting", ["tf", "binary", "log-tf"])
-@over("unit", ["words", "whitespace"])
+@over("counting, unit", [("tf", "words"), ("binary", "whitespace"), ("log-tf", "words")])
 def test_long_and_strange_texts_agree_with_the_definition(sketch, counting, unit):
     chance = random.Random(3)
     words = ["".join(chance.choices("abcdefs", k=chance.randrange(1, 6))) for _ in range(20_000)]

@@ -121,7 +121,7 @@ def run(path, seed, rounds):
     assert_sound(path)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_databases_of_signatures_follow_the_loops(tmp_path, seed):
     run(tmp_path / "db", seed, 8)

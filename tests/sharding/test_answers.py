@@ -101,13 +101,15 @@ def test_queries_of_many_documents_are_those_of_each(both):
     many, _, ids, texts = both
 
     for given in questions(many):
+        by_text = [many.query(text, **given) for text in texts]
+        by_id = [many.query(id=id, **given) for id in ids]
         for more in ({}, {"limit": 2}, {"threads": 1}, {"threads": 3}, LIMITED):
             more = limited(given) if more is LIMITED else more
+            part = slice(more.get("limit"))
             found = many.query_many(texts, **given | more)
-            limit = {"limit": 2} if more == {"limit": 2} else {}
-            assert list(found) == [many.query(text, **given, **limit) for text in texts]
+            assert list(found) == [each[part] for each in by_text]
             found = many.query_many(ids=ids, **given | more)
-            assert list(found) == [many.query(id=id, **given, **limit) for id in ids]
+            assert list(found) == [each[part] for each in by_id]
 
 
 def test_the_arrays_of_many_queries_fit_together(both):
@@ -137,21 +139,20 @@ def test_the_first_match_of_many_documents(both):
 def test_the_nearest(both):
     many, one, ids, texts = both
 
-    for k in (1, 3, 100):
-        for text in texts:
-            wanted = ranked(many, one.nearest(text, 100, recall=1.0))[:k]
-            if not many.options.sketch.vector_bytes:
-                wanted = one.nearest(text, k, recall=1.0)
-            assert many.nearest(text, k, recall=1.0) == wanted
-        for id in ids:
-            wanted = ranked(many, one.nearest(id=id, k=100, recall=1.0))[:k]
-            if not many.options.sketch.vector_bytes:
-                wanted = one.nearest(id=id, k=k, recall=1.0)
-            assert many.nearest(id=id, k=k, recall=1.0) == wanted
-        together = many.nearest_many(texts, k, recall=1.0, threads=3)
-        assert list(together) == [many.nearest(text, k, recall=1.0) for text in texts]
-        together = many.nearest_many(ids=ids, k=k, recall=1.0)
-        assert list(together) == [many.nearest(id=id, k=k, recall=1.0) for id in ids]
+    def wanted(k, every, **asked):
+        if not many.options.sketch.vector_bytes:
+            return one.nearest(**asked, k=k, recall=1.0)
+        return ranked(many, every)[:k]
+
+    for verb, asked in (("document", texts), ("id", ids)):
+        every = [one.nearest(**{verb: each}, k=100, recall=1.0) for each in asked]
+        for k in (1, 3, 100):
+            alone = [many.nearest(**{verb: each}, k=k, recall=1.0) for each in asked]
+            together = many.nearest_many(**{f"{verb}s": asked}, k=k, recall=1.0, threads=3)
+            assert alone == [
+                wanted(k, row, **{verb: each}) for row, each in zip(every, asked, strict=True)
+            ]
+            assert list(together) == alone
 
 
 def test_matches_that_a_function_confirms(both):

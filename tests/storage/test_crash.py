@@ -1,12 +1,12 @@
 """A process killed at any point leaves a committed state and a sound database."""
 
-import signal
 import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from forked import run_until_killed
 from merging import merging_slowly
 from soundness import TINY, assert_sound
 
@@ -108,13 +108,6 @@ print("survived")
 """
 
 
-def run_until_killed(path, point, verb):
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, str(path), point, verb]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
-
-
 @pytest.fixture(params=[TINY, replace(TINY, keep_clusters="distance")], ids=["plain", "kept"])
 def path(request, tmp_path):
     """A database of twenty documents in some runs and a delta, with clusters kept or not."""
@@ -128,7 +121,7 @@ def path(request, tmp_path):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("point", ["1", "2", "7", "20", "before commit"])
 def test_killed_before_the_commit_nothing_has_happened(path, point):
-    run_until_killed(path, point, "write")
+    run_until_killed(CHILD, path, point, "write")
 
     with simdb.open(path, "w") as database:
         assert list(database) == BEFORE
@@ -138,7 +131,7 @@ def test_killed_before_the_commit_nothing_has_happened(path, point):
 
 
 def test_killed_after_the_commit_everything_has_happened(path):
-    run_until_killed(path, "after commit", "write")
+    run_until_killed(CHILD, path, "after commit", "write")
 
     with simdb.open(path, "w") as database:
         assert list(database) == AFTER
@@ -152,7 +145,7 @@ def test_killed_after_the_commit_everything_has_happened(path):
     "point", ["chunk 1", "chunk 2", "chunk 9", "chunk 30", "1", "2", "3", "5", "9", "14", "20"]
 )
 def test_killed_in_a_batch_nothing_of_it_has_happened(path, point):
-    run_until_killed(path, point, "batch")
+    run_until_killed(CHILD, path, point, "batch")
 
     with simdb.open(path, "w") as database:
         assert list(database) == BEFORE
@@ -168,7 +161,7 @@ def test_killed_while_metadata_change_all_of_them_have_changed_or_none(path, poi
         for id in range(0, 20, 2):
             database.update_metadata(id, "old")
 
-    run_until_killed(path, point, "update")
+    run_until_killed(CHILD, path, point, "update")
 
     old = ["old" if id % 2 == 0 else None for id in range(20)]
     new = ["old", *[{"new": "x" * 20000} if id % 3 else None for id in range(1, 20)]]
@@ -181,7 +174,7 @@ def test_killed_while_metadata_change_all_of_them_have_changed_or_none(path, poi
 
 @pytest.mark.parametrize("point", ["before commit", "after commit"])
 def test_a_batch_is_stored_with_its_commit(path, point):
-    run_until_killed(path, point, "batch")
+    run_until_killed(CHILD, path, point, "batch")
 
     with simdb.open(path, "w") as database:
         assert list(database) == [*BEFORE, *([] if point == "before commit" else range(20, 40))]
@@ -191,7 +184,7 @@ def test_a_batch_is_stored_with_its_commit(path, point):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("point", ["1", "5", "17", "30", "45", "60", "before commit"])
 def test_killed_while_compacting_ahead_no_document_is_lost(path, point):
-    run_until_killed(path, point, "compact ahead")
+    run_until_killed(CHILD, path, point, "compact ahead")
 
     with simdb.open(path, "w") as database:
         assert list(database) == BEFORE
@@ -213,7 +206,7 @@ def test_killed_while_compacting_ahead_no_document_is_lost(path, point):
     ],
 )
 def test_killed_while_compacting_no_document_is_lost(path, point):
-    run_until_killed(path, point, "compact")
+    run_until_killed(CHILD, path, point, "compact")
 
     with simdb.open(path, "w") as database:
         assert list(database) == BEFORE
@@ -244,7 +237,7 @@ def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
         database.delete_many([1, 30])
         expected = [database.cluster(id) for id in database]
 
-    run_until_killed(path, point, "rebuild")
+    run_until_killed(CHILD, path, point, "rebuild")
 
     with simdb.open(path, "r") as database:
         assert [database.cluster(id) for id in database] == expected
@@ -255,7 +248,7 @@ def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
 @pytest.mark.few(3)
 @pytest.mark.parametrize("point", ["31", "58", "70", "90", "111", "133", "150", "187", "260"])
 def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
-    run_until_killed(path, point, "grow")
+    run_until_killed(CHILD, path, point, "grow")
 
     with simdb.open(path, "w") as database:
         grown = [id for id in database if id not in BEFORE]
@@ -275,7 +268,7 @@ def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
 @pytest.mark.few(1)
 def test_killed_again_and_again_the_database_stays_sound(path):
     for point in ("3", "11", "before commit", "14"):
-        run_until_killed(path, point, "write")
+        run_until_killed(CHILD, path, point, "write")
 
     with simdb.open(path) as database:
         assert list(database) == BEFORE
@@ -287,8 +280,7 @@ def test_killed_while_creating_the_database_can_be_created(tmp_path):
         'database = simdb.open(path, "w")',
         "environment.Environment.write = die_before_commit\nsimdb.open(path)",
     )
-    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db"), "1", "write"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    run_until_killed(script, tmp_path / "db", "1", "write")
 
     with simdb.open(tmp_path / "db") as database:
         database.insert(1, 1)

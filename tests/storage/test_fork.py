@@ -89,7 +89,7 @@ def filled(database):
     return database
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("verb", READING)
 def test_a_reading_verb_of_the_parents_database_answers_in_a_child(filled, verb):
     expected = READING[verb](filled)
@@ -98,7 +98,7 @@ def test_a_reading_verb_of_the_parents_database_answers_in_a_child(filled, verb)
     assert READING[verb](filled) == expected
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("verb", WRITING)
 def test_a_writing_verb_of_the_parents_database_works_in_a_child(filled, verb):
     def write():

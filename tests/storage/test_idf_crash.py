@@ -1,11 +1,9 @@
 """A process killed while it sets an IDF table has set it, or has changed nothing."""
 
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
+import forked
 import pytest
 from soundness import assert_sound
 
@@ -61,10 +59,7 @@ BEFORE = ["while writing", "before the rename", "after the rename", "before the 
 def run_until_killed(path, point, verb):
     table = path.parent / "fitted.idf"
     simdb.save_idf(TABLE, table)
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, *map(str, (path, table, point, verb))]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
+    forked.run_until_killed(CHILD, path, table, point, verb)
 
 
 @pytest.mark.parametrize("point", BEFORE)

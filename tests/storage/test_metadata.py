@@ -82,7 +82,7 @@ def outcome_of(pack, *arguments):
         return str(error)
 
 
-@settings(max_examples=400)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(anything)
 def test_whatever_is_stored_comes_back_equal_or_is_refused_by_name(value):
     outcome = outcome_of(pack_metadata, value, "document 'a'")

@@ -1,12 +1,9 @@
 """A process killed while it gives a database cross-polytope tables leaves all of them or none."""
 
-import signal
-import subprocess
-import sys
-
 import older
 import polytope_tables
 import pytest
+from forked import run_until_killed
 from soundness import TINY, assert_sound, everything
 
 import simdb
@@ -67,13 +64,6 @@ def path(tmp_path):
     return tmp_path / "db"
 
 
-def run_until_killed(path, verb, point):
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, str(path), verb, point]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 @pytest.mark.parametrize("point", BEFORE)
@@ -81,7 +71,7 @@ def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):
     with simdb.open(path) as database:
         wanted = everything(database)
 
-    run_until_killed(path, verb, point)
+    run_until_killed(CHILD, path, verb, point)
 
     with simdb.open(path) as database:
         assert everything(database) == wanted
@@ -94,7 +84,7 @@ def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):
 
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 def test_killed_after_the_commit_the_database_has_the_tables(path, verb):
-    run_until_killed(path, verb, "after commit 2")
+    run_until_killed(CHILD, path, verb, "after commit 2")
 
     with simdb.open(path) as database:
         assert database.options.polytopes == 4

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from source_trees import ROOT
 
-import simdb
+# What mypy found out about the library is kept for the next program, and for the next tests.
+CACHE = ROOT / ".mypy_cache" / "programs"
 
 
 def checked(tmp_path, code):
@@ -17,8 +18,8 @@ def checked(tmp_path, code):
     program.write_text(code, encoding="utf-8")
     command = [
         sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
-        "--cache-dir", str(tmp_path.parent / "mypy"), "--config-file", "", str(program),
+        "--cache-dir", str(CACHE), "--config-file", "", str(program),
     ]  # fmt: skip
-    environment = os.environ | {"MYPYPATH": str(Path(simdb.__file__).parent.parent)}
+    environment = os.environ | {"MYPYPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     return done.stdout.splitlines()

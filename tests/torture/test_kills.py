@@ -14,11 +14,11 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_a_kill_in_any_verb_leaves_a_committed_state_and_nothing_half_made():
-    verbs = ["compact", "copy", "dump", "load", "import", "set_idf", "create"]
-    report = report_of("kills.py", "--kills", 7, "--verbs", *verbs)
+    verbs = ["compact", "load", "import", "create"]
+    report = report_of("kills.py", "--kills", 4, "--verbs", *verbs)
 
     assert [each["bad"] for each in report.values()] == [[]] * len(verbs)
-    assert sum(each["kills"] for each in report.values()) == 7
+    assert sum(each["kills"] for each in report.values()) == 4
 
 
 @pytest.mark.slow

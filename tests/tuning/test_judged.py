@@ -151,6 +151,7 @@ def draw(generator, count):
     return (np.where(labels, 0.7, 0.45) + spread * noise).astype(np.float32), labels
 
 
+@pytest.mark.slow
 def test_intervals_hold_for_the_choice_of_sketch_and_threshold():
     # 30 independent sets of 50 pairs.  Each interval is meant to hold 0.9 of the time; over 100
     # other sets 0.935 of them did.  Fewer than 44 of 60 hold with a probability of 1e-4 if both

@@ -2,16 +2,16 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+from source_trees import PACKAGE, nodes_of
 
-import simdb
 from simdb.cli.app import NAMES, app
 from simdb.cli.output import words
 from simdb.cli.output.words import in_words
 
-ROOT = Path(simdb.__file__).parent
 # Folders whose messages commands do not print: other libraries' names, and the kernel.
 APART = {
     "compat", "cli", "distributed", "spark", "integrations", "deduplication",
@@ -90,33 +90,39 @@ def followers(parts):
     return [isinstance(each, str) and each.startswith("=") for each in after] + [False]
 
 
+@cache
 def messages():
-    """Yield place and text of every message that the library can write."""
-    for path in sorted(ROOT.rglob("*.py")):
-        inside = path.relative_to(ROOT)
+    """Return place and text of every message that the library can write."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        inside = path.relative_to(PACKAGE)
         if APART & set(inside.parts):
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = nodes_of(path)
         parts = {
             id(part)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.JoinedStr)
             for part in ast.walk(node)
             if part is not node
         }
-        notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
+        notes = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        inner = parts | notes
+        for node in nodes:
             text = message_of(node)
-            if text and " " in text and id(node) not in parts | notes:
-                yield f"{inside}:{node.lineno}", text
+            if text and " " in text and id(node) not in inner:
+                found.append((f"{inside}:{node.lineno}", text))
+    return found
 
 
-LEFT = [(where, text) for where, text in messages() if PYTHON.search(in_words(text))]
+def test_what_is_left_in_words_of_python_is_only_for_programs():
+    left = [
+        f"{where}: translate {in_words(text)!r} in {words}"
+        for where, text in messages()
+        if PYTHON.search(in_words(text)) and not ONLY_IN_PROGRAMS.search(text)
+    ]
 
-
-@pytest.mark.parametrize(("where", "text"), LEFT)
-def test_what_is_left_in_words_of_python_is_only_for_programs(where, text):
-    assert ONLY_IN_PROGRAMS.search(text), f"{where}: translate {in_words(text)!r} in {words}"
+    assert left == []
 
 
 def test_every_phrase_is_still_written_by_the_library():
