@@ -24,6 +24,7 @@ from simdb.engine.state.opening import open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import BusyError, ClosedError, Error, ReadOnlyError
+from simdb.foreign import answering
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.options import Options
@@ -144,6 +145,7 @@ class Database(Reading[IdT]):
                 progress=progress, threads=threads,
             )  # fmt: skip
 
+    @answering
     def add_if_new(
         self,
         id: IdT,
@@ -169,6 +171,7 @@ class Database(Reading[IdT]):
                 search=search, on_conflict=on_conflict, errors=errors,
             )  # fmt: skip
 
+    @answering
     def add_many_if_new(
         self,
         ids: Iterable[IdT],
@@ -438,6 +441,7 @@ class Database(Reading[IdT]):
         return snapshot, snapshot.abandon
 
 
+@answering
 def open(
     path: str | os.PathLike[str] | None,
     mode: ModeName = "c",
