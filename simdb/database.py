@@ -415,6 +415,10 @@ class Database(Reading[IdT]):
                 state += f", {previews.counted(len(self), 'document')}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
+    def _repr_html_(self) -> str:
+        """Return the same as a paragraph, for notebooks."""
+        return previews.paragraph(repr(self)[1:-1])
+
     @property
     def _store(self) -> Store:  # type: ignore[override]  # the one of this process
         return self._handle.store
