@@ -24,6 +24,7 @@ from simdb.engine.state.opening import open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import BusyError, ClosedError, Error, ReadOnlyError
+from simdb.foreign import answering
 from simdb.ids import IdT
 from simdb.matches import Match, Matches
 from simdb.options import Options
@@ -144,6 +145,7 @@ class Database(Reading[IdT]):
                 progress=progress, threads=threads,
             )  # fmt: skip
 
+    @answering
     def add_if_new(
         self,
         id: IdT,
@@ -169,6 +171,7 @@ class Database(Reading[IdT]):
                 search=search, on_conflict=on_conflict, errors=errors,
             )  # fmt: skip
 
+    @answering
     def add_many_if_new(
         self,
         ids: Iterable[IdT],
@@ -412,6 +415,10 @@ class Database(Reading[IdT]):
                 state += f", {previews.counted(len(self), 'document')}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
+    def _repr_html_(self) -> str:
+        """Return the same as a paragraph, for notebooks."""
+        return previews.paragraph(repr(self)[1:-1])
+
     @property
     def _store(self) -> Store:  # type: ignore[override]  # the one of this process
         return self._handle.store
@@ -438,6 +445,7 @@ class Database(Reading[IdT]):
         return snapshot, snapshot.abandon
 
 
+@answering
 def open(
     path: str | os.PathLike[str] | None,
     mode: ModeName = "c",

@@ -263,3 +263,11 @@ class Explanation:
         match = "match" if self.is_match else "no match"
         reason = previews.shortened(self.reason)
         return f"<simdb.Explanation of {ids}: {match}, {near}: {reason}>"
+
+    def _repr_html_(self) -> str:
+        """Return the reason, and a table of the features that differ, for notebooks."""
+        text = repr(self)[1:-1]
+        if not self.features:
+            return previews.paragraph(text)
+        rows = [(each.shingle, each.left, each.right) for each in self.features]
+        return previews.table(text, ("feature", "left", "right"), rows, len(rows))

@@ -11,8 +11,8 @@ from simdb.options import AUTO, METHODS, MINHASH_METHODS
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "ids", "mix", "records", "choices", "decoding", "checks", "search",
-        "keeping", "vocabulary", "progress_bar", "progress", "previews",
+        "cold", "errors", "ids", "mix", "records", "foreign", "choices", "decoding", "checks",
+        "search", "keeping", "vocabulary", "progress_bar", "progress", "previews",
         "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
         "memory", "threads", "timings", "text_sketch", "minhash", "options", "stored_options",
         "resources", "verification", "values", "features", "clusters", "signatures", "matches",

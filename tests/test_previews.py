@@ -232,3 +232,25 @@ def test_positions_show_their_number(database):
     assert (
         repr(simdb.find_clusters(bits, 4, 1)) == "<simdb.ArrayClusters: 1 cluster of 3 positions>"
     )
+
+
+def test_a_database_and_an_explanation_have_a_preview_in_notebooks(filled):
+    features = simdb.open(None).explain(document="a b <c>", other_document="a b d")
+
+    assert filled._repr_html_().startswith("<p>simdb.Database &#x27;")
+    assert filled.explain("a", "b")._repr_html_().startswith("<p>simdb.Explanation of ")
+    html = features._repr_html_()
+    assert html.startswith("<table><caption>simdb.Explanation of a document and a document")
+    assert "<th>feature</th>" in html
+    assert "<tr>" in html
+
+
+def test_a_result_of_deduplicate_shows_the_least_similar_rows_in_notebooks():
+    words = " ".join(f"w{at}" for at in range(60))
+    found = simdb.deduplicate([words, words, f"{words} <b>"], id=["a", "b", "<c>"])
+
+    html = found._repr_html_()
+
+    assert html.startswith("<table><caption>simdb.Deduplicated: 1 of 3 rows kept, 2 removed")
+    assert html.index("&lt;c&gt;") < html.index("<td>b</td>")
+    assert simdb.deduplicate(["a"])._repr_html_().startswith("<p>simdb.Deduplicated: 1 of 1 rows")

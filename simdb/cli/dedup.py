@@ -42,6 +42,7 @@ from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import keep_format, surviving
 from simdb.outputs.table_file import write_results
 from simdb.outputs.target import Target, side_files, written
+from simdb.report.removed import Removed, render, rule_in_words
 from simdb.report.template import check_page, write_page
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, header_of, read_sources
@@ -186,7 +187,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
             write_results(shown, row_file, _columns(job, is_flat=True))
             if results.report is not None:
                 progress.begin("writing the page")
-                write_page(outcome.page(intake.documents, given.matching), results.report)
+                write_page(_page(job, outcome, intake), results.report)
         seconds = progress.elapsed_seconds
         progress.finish()
         if results.output != STANDARD_OUTPUT:
@@ -203,6 +204,15 @@ def _run(job: Job) -> tuple[Outcome, int]:
             if note is not None:
                 progress.note(note)
     return outcome, intake.skipped
+
+
+def _page(job: Job, outcome: Outcome, intake: Intake) -> str:
+    """Return the page of --report."""
+    counts, measure, least = outcome.verification, None, job.duplicates.similarity
+    if counts is not None:
+        measure, least = counts.measure, counts.least
+    rule = rule_in_words(measure, least)
+    return render(Removed(intake.documents, outcome.duplicates, rule, outcome.pairs))
 
 
 def _own_files(job: Job) -> list[str]:

@@ -21,6 +21,7 @@ from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
+from simdb.foreign import answering
 from simdb.minhash import Minhash
 from simdb.options import NO_TIMES, SEEN, Options, Simhash
 from simdb.progress import Progress, report_of
@@ -31,6 +32,7 @@ Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
 
+@answering
 def deduplicate(
     data: Any,
     *,

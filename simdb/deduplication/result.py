@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import report
+from simdb import previews, report
 from simdb.arrow import checked_arrow, read_batches
 from simdb.checks import share
 from simdb.choices import DROP
@@ -185,6 +185,17 @@ class Deduplicated:
                 f" {judged:,} {'pair' if judged == 1 else 'pairs'} decided by their texts"
             )
         return f"{first}\n {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the counts, and a table of the least similar rows removed, for notebooks."""
+        text = " ".join(repr(self)[1:-1].split())
+        if not len(self.removed_ids):
+            return previews.paragraph(text)
+        order = np.argsort(self.similarities, kind="stable")[: previews.SHOWN_ROWS]
+        columns = self.removed_ids, self.representatives, self.similarities
+        rows = zip(*(column[order].tolist() for column in columns), strict=True)
+        names = ("removed", "stays", "similarity")
+        return previews.table(text, names, rows, len(self.removed_ids))
 
 
 @dataclass(frozen=True, slots=True)

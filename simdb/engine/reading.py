@@ -41,6 +41,7 @@ from simdb.engine.state.documents import (
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
+from simdb.foreign import answering
 from simdb.ids import IdT
 from simdb.keeping import Keep
 from simdb.matches import Match, Matches, PairArrays
@@ -80,6 +81,7 @@ class Reading(Protocol[IdT]):
 
     _store: Store
 
+    @answering
     def query(
         self,
         document: "DocumentLike | None" = None,
@@ -132,6 +134,7 @@ class Reading(Protocol[IdT]):
         least = Question(*given).least_similarity(self._store.options)
         return searches.accepting.accepted(every, accept, least)[:limit]
 
+    @answering
     def first(
         self,
         document: "DocumentLike | None" = None,
@@ -167,6 +170,7 @@ class Reading(Protocol[IdT]):
         least = Question(*given).least_similarity(self._store.options)
         return searches.accepting.first_accepted(found, accept, least)
 
+    @answering
     def query_many(
         self,
         documents: Any = None,
@@ -220,6 +224,7 @@ class Reading(Protocol[IdT]):
                 rows = kept(state, rows, where, most)
             return lookup.as_matches(state, rows)
 
+    @answering
     def nearest(
         self,
         document: "DocumentLike | None" = None,
@@ -270,6 +275,7 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             return searches.nearest.find(self._store, state, document, id, wanted, errors, where)
 
+    @answering
     def nearest_many(
         self,
         documents: Any = None,
@@ -382,6 +388,7 @@ class Reading(Protocol[IdT]):
                 self._store.options, criterion, population, state.calibration, n
             )
 
+    @answering
     def find_all(
         self,
         *,
@@ -430,6 +437,7 @@ class Reading(Protocol[IdT]):
             )
         return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
 
+    @answering
     def find_clusters(
         self,
         *,

@@ -1,7 +1,7 @@
 """Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import simdb
 from simdb import keeping
@@ -18,11 +18,12 @@ from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.outputs.pieces import I64
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import Survivors
-from simdb.report.beside import TextPair
-from simdb.report.removed import Removed, render, rule_in_words
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.threads import thread_count
+
+if TYPE_CHECKING:
+    from simdb.report.beside import TextPair
 
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.
@@ -49,16 +50,7 @@ class Outcome:
     verification: simdb.Verification | None = None
     earlier: int = 0
     keep: str = keeping.FIRST
-    pairs: list[TextPair] = field(default_factory=list)
-
-    def page(self, documents: int, matching: MatchOptions) -> str:
-        """Return the page of --report about a run over so many documents."""
-        counts, least = self.verification, matching.similarity
-        measure = None
-        if counts is not None:
-            measure, least = counts.measure, counts.least
-        rule = rule_in_words(measure, least)
-        return render(Removed(documents, self.duplicates, rule, self.pairs))
+    pairs: "list[TextPair]" = field(default_factory=list)
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""

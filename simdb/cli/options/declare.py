@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 import click
 
 from simdb.cli import options
+from simdb.foreign import own_word
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -30,17 +31,6 @@ OPTIONS_PANEL = "Options"
 COMMANDS_PANEL = "Commands"
 # What the help shows for a value whose declaration gives no metavar.
 METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT"}
-
-
-# Options of other names in earlier versions, and what to use.
-RENAMED = {
-    "--keep-by": "--keep RULE",
-    "--memory-limit": "--search memory_limit=SIZE",
-    "--method": "--search METHOD",
-    "--replace": "--on-conflict replace",
-    "--representative": "--keep min:FIELD",
-    "--rotations": "--search rotation,rotations=N",
-}
 
 
 class Argument(NamedTuple):
@@ -72,10 +62,10 @@ class Option(NamedTuple):
 
 
 class Command(click.Command):
-    """A command of click whose help is drawn in panels, and that knows what options were called."""
+    """A command of click whose help is drawn in panels, and that knows foreign options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line; an error says the new name of an option."""
+        """Parse the words of the command line; an error says our name of an option."""
         greedy = {
             name
             for each in self.params
@@ -85,10 +75,17 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, spread(args, greedy))
         except click.NoSuchOption as error:
-            if error.option_name not in RENAMED:
+            own = own_word(error.option_name)
+            if own is None or not self._has(own.command):
                 raise
-            new = RENAMED[error.option_name]
-            raise click.UsageError(f"No such option: {error.option_name}; use {new}", ctx) from None
+            raise click.UsageError(
+                f"No such option: {error.option_name}; use {own.command}", ctx
+            ) from None
+
+    def _has(self, answer: str) -> bool:
+        """Return whether the option that an answer begins with is one of this command, if any."""
+        flags = [flag for parameter in self.params for flag in parameter.opts]
+        return not answer.startswith("-") or answer.partition(" ")[0] in flags
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of this command."""

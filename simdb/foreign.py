@@ -1,0 +1,97 @@
+"""Foreign words: what other packages, or earlier versions, call an argument, and our word for it.
+
+A verb or a command that is given such a word, and has no argument of this name, answers with the
+word to use.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import NamedTuple, ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Own(NamedTuple):
+    """Our words for a foreign one: in Python, and on the command line; empty if there is none."""
+
+    python: str
+    command: str
+
+
+SIMILARITY = Own("similarity=", "--similarity")
+DISTANCE = Own("distance=", "--distance")
+THREADS = Own("threads=", "the environment variable SIMDB_THREADS")
+TEXT = Own("text=", "--text-field")
+ID = Own("id=", "--id-field")
+SHINGLE = Own("sketch=simdb.Simhash(shingle=...)", "--shingle")
+PERMUTATIONS = Own("sketch=simdb.Minhash(permutations=...)", "--permutations")
+READ_ONLY = Own(
+    'mode "r", as in simdb.open(path, "r")',
+    "nothing in its place: a command that only shows something opens the database to read",
+)
+RESULT = Own(".write(path) of the result", "> FILE: the result is on standard output")
+
+# By the words in Python; the command line writes - for _.
+OWN_WORDS = {
+    "threshold": SIMILARITY, "min_similarity": SIMILARITY, "jaccard": SIMILARITY,
+    "jaccard_threshold": SIMILARITY, "sim_threshold": SIMILARITY,
+    "hamming": DISTANCE, "bit_diff": DISTANCE, "max_distance": DISTANCE,
+    "threads": Own("", THREADS.command), "workers": THREADS, "n_jobs": THREADS,
+    "num_workers": THREADS, "num_proc": THREADS, "processes": THREADS, "jobs": THREADS,
+    "column": TEXT, "text_column": TEXT, "text_field": TEXT, "field": TEXT,
+    "id_column": ID, "id_field": ID, "index_column": ID,
+    "ngram": SHINGLE, "ngrams": SHINGLE, "ngram_size": SHINGLE, "shingle_size": SHINGLE,
+    "num_perm": PERMUTATIONS, "num_hashes": PERMUTATIONS,
+    "readonly": READ_ONLY, "read_only": READ_ONLY,
+    "output": RESULT, "o": RESULT, "out": RESULT, "output_path": RESULT,
+    "database": Own("db=", "--db"), "database_path": Own("db=", "--db"),
+    "top_k": Own("limit=", "--limit"), "k": Own("limit=", "--limit"),
+    # Words of earlier versions.
+    "keep_by": Own("keep=", "--keep RULE"),
+    "memory_limit": Own(
+        "search=simdb.Search(memory_limit=...)", "--search memory_limit=SIZE"
+    ),
+    "method": Own("search=", "--search METHOD"),
+    "replace": Own('on_conflict="replace"', "--on-conflict replace"),
+    "representative": Own('keep="min:FIELD"', "--keep min:FIELD"),
+    "rotations": Own(
+        'search=simdb.Search(method="rotation", rotations=...)',
+        "--search rotation,rotations=N",
+    ),
+}  # fmt: skip
+
+
+def own_word(word: str) -> Own | None:
+    """Return our words for a foreign argument or option; None if it is not known."""
+    return OWN_WORDS.get(word.lstrip("-").replace("-", "_"))
+
+
+def answering(verb: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Make a verb name our argument in the TypeError for a foreign one that it does not have."""
+
+    @wraps(verb)
+    def answered(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        try:
+            return verb(*args, **kwargs)
+        except TypeError as error:
+            answer = _answer(verb, kwargs, error)
+            if answer is None:
+                raise
+        raise TypeError(answer)
+
+    return answered
+
+
+def _answer(verb: Callable[..., object], given: dict[str, object], error: TypeError) -> str | None:
+    """Return the message about a foreign argument; None if the error is about anything else."""
+    name = verb.__name__
+    for word in given:
+        own = own_word(word)
+        if (
+            own is not None
+            and own.python
+            and str(error).endswith(f"{name}() got an unexpected keyword argument {word!r}")
+        ):
+            return f"{name}() has no argument {word!r}; use {own.python}"
+    return None

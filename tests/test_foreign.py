@@ -1,0 +1,98 @@
+"""A word of another package is answered with our word for it, in Python and on the command line."""
+
+import inspect
+import pickle
+import re
+
+import pytest
+from click.testing import CliRunner
+
+import simdb
+from simdb import foreign, vocabulary
+from simdb.cli.app import app
+
+
+@pytest.mark.parametrize(
+    ("call", "word", "own"),
+    [
+        (lambda given: simdb.deduplicate(["a"], **given), "threshold", "similarity="),
+        (lambda given: simdb.deduplicate(["a"], **given), "num_perm", "simdb.Minhash"),
+        (lambda given: simdb.deduplicate(["a"], **given), "output", r"\.write\(path\)"),
+        (lambda given: simdb.open(None, **given), "readonly", 'mode "r"'),
+        (lambda given: simdb.open(None).query("a", **given), "threshold", "similarity="),
+        (lambda given: simdb.open(None).find_all(**given), "n_jobs", "threads="),
+        (lambda given: simdb.open(None).find_clusters(**given), "representative", "keep="),
+        (lambda given: simdb.open(None).query_many(["a"], **given), "method", "search="),
+        (lambda given: simdb.open(None).add_if_new(1, "a", **given), "threshold", "similarity="),
+        (lambda given: simdb.open(None).read().first("a", **given), "threshold", "similarity="),
+    ],
+)
+def test_a_foreign_argument_is_answered_with_our_word(call, word, own):
+    with pytest.raises(TypeError, match=rf"\w+\(\) has no argument '{word}'; use .*{own}"):
+        call({word: 0.9})
+
+
+def test_a_word_that_nobody_has_is_refused_as_by_python():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        simdb.deduplicate(["a"], nonsense=1, similarity=0.5)
+
+
+def test_an_error_inside_a_verb_stays_as_it_is():
+    def length(row):
+        return row.threshold()
+
+    with pytest.raises(AttributeError, match="threshold"):
+        simdb.deduplicate(["a", "a"], keep=length)
+    with pytest.raises(TypeError, match=re.escape("object of type 'int' has no len()")):
+        simdb.deduplicate(["a", "a"], keep=lambda row: len(1))
+
+
+def test_a_verb_that_answers_keeps_its_signature_and_travels_by_name():
+    assert tuple(inspect.signature(simdb.deduplicate).parameters) == vocabulary.DEDUPLICATE
+    assert simdb.deduplicate.__doc__.startswith("Remove the near-duplicates")
+    assert pickle.loads(pickle.dumps(simdb.deduplicate)) is simdb.deduplicate
+
+
+def test_no_word_of_a_verb_is_answered_with_itself():
+    for word, own in foreign.OWN_WORDS.items():
+        assert not own.python.startswith(f"{word}=")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ("dedup a --threshold 0.9", "--threshold; use --similarity"),
+        ("dedup a --jaccard-threshold=0.9", "--jaccard-threshold; use --similarity"),
+        ("dedup a --num-perm 128", "--num-perm; use --permutations"),
+        ("dedup a --column body", "--column; use --text-field"),
+        ("dedup a --threads 4", "--threads; use the environment variable SIMDB_THREADS"),
+        ("dedup a --keep-by longest", "--keep-by; use --keep RULE"),
+        ("query d text --threshold 0.9", "--threshold; use --similarity"),
+        ("pairs d --threshold 0.9", "--threshold; use --similarity"),
+        ("stats d --readonly", "--readonly; use nothing in its place"),
+        ("stats d --output x", "--output; use > FILE"),
+        ("stats d -o x", "-o; use > FILE"),
+    ],
+)
+def test_a_foreign_option_is_answered_with_our_word(arguments, answer):
+    ran = CliRunner().invoke(app, arguments.split())
+
+    assert ran.exit_code == 2
+    assert f"No such option: {answer}" in ran.stderr
+
+
+def test_an_answer_names_no_option_that_the_command_lacks():
+    ran = CliRunner().invoke(app, ["stats", "d", "--threshold", "0.9"])
+
+    assert ran.exit_code == 2
+    assert "--similarity" not in ran.stderr
+    assert "--threshold" in ran.stderr
+
+
+def test_what_is_kept_can_go_to_standard_output(tmp_path):
+    lines = ['{"id": "a", "text": "x y z"}\n', '{"id": "b", "text": "x y z"}\n']
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+
+    for flag in ("-o", "--output"):
+        ran = CliRunner().invoke(app, ["dedup", str(tmp_path / "a.jsonl"), flag, "-"])
+        assert ran.stdout == lines[0]
