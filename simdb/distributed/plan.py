@@ -22,7 +22,7 @@ from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
 from simdb.distributed.exchange import Exchange
 from simdb.distributed.part_pairs import PartPairs
-from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS, candidate_similarities
+from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import bands_of
@@ -258,7 +258,7 @@ def plan_pairs(
     criterion or a recall that no plan reaches.
     """
     options = _options_of(options)
-    one_of("verify", verify, VERIFICATIONS)
+    one_of("verify", verify, (ESTIMATE, EXACT))
     whole("tasks", tasks, 1, 1 << 24)
     if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
         raise OptionError(f"documents must be a number from 0 on, got {shown(documents)}")

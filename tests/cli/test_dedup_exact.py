@@ -209,7 +209,7 @@ def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', got 'perhaps'"),
+        (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', 'numbers', got"),
         (["--texts", "a.jsonl"], "--texts works only with --db"),
         (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0"),
         (["--verify", "exact", "--distance", "3"], "decides by similarity; give --similarity"),
