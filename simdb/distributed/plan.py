@@ -257,7 +257,7 @@ def plan_pairs(
     candidates, also some below it, for `exact_similarities` to decide.  Raises OptionError for a
     criterion or a recall that no plan reaches.
     """
-    options = _options_of(options)
+    options = _options_of(options, similarity, recall)
     one_of("verify", verify, (ESTIMATE, EXACT))
     whole("tasks", tasks, 1, 1 << 24)
     if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
@@ -296,13 +296,14 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     return candidate_similarities(options, exact.estimated(least), recall)
 
 
-def _options_of(options: Any) -> Options:
+def _options_of(options: Any, similarity: float | None, recall: float | None) -> Options:
     if options is None:
-        return settled(Options())
-    if isinstance(options, Simhash | Minhash):
-        return settled(Options(sketch=options))
+        options = Options()
+    elif isinstance(options, Simhash | Minhash):
+        options = Options(sketch=options)
     instance("options", options, Options, "simdb.Options() or a sketch")
-    return settled(options)
+    found: Options = settled(options, similarity=similarity, recall=recall)
+    return found
 
 
 def _part_bits(tables: int, tasks: int, documents: float) -> int:
@@ -373,6 +374,6 @@ def _by_bands(
     copies = float(bands.table_count)
     why = f"{bands.table_count} bands of {bands.rows} minima"
     return PairsPlan(
-        documents, BY_BANDS, bands.recall(similarity), copies, 0.0,
+        documents, BY_BANDS, bands.reach(similarity), copies, 0.0,
         copies * documents * ROW_SECONDS, why, exchange,
     )  # fmt: skip

@@ -184,7 +184,8 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
             " want both), or leave out verify="
         )
     searched, floor = candidate_similarities(options, judge.estimated_least, criterion.recall)
-    return replace(criterion, similarity=searched, floor=floor, asked=None)
+    decided = options.compared(judge.estimated_least)
+    return replace(criterion, similarity=searched, floor=floor, asked=None, decided=decided)
 
 
 def candidate_similarities(
