@@ -6,7 +6,7 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `MethodName`: "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding".
 `PolicyName`: "connected", "star".
 `MatchName`: "all", "first".
-`VerifyName`: "estimate", "exact".
+`VerifyName`: "estimate", "exact", "numbers".
 `ActionName`: "drop", "cut", "mark".
 `ErrorsName`: "strict", "replace".
 `NullName`: "keep", "drop", "error".
@@ -34,7 +34,7 @@ MethodName = Literal[
 ]
 PolicyName = Literal["connected", "star"]
 MatchName = Literal["all", "first"]
-VerifyName = Literal["estimate", "exact"]
+VerifyName = Literal["estimate", "exact", "numbers"]
 ActionName = Literal["drop", "cut", "mark"]
 ErrorsName = Literal["strict", "replace"]
 NullName = Literal["keep", "drop", "error"]

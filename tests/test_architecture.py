@@ -43,7 +43,7 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
         "normalisation", "cleaning", "cutting", "weighing", "language", "markup", "tokeniser",
-        "vocabulary", "packages", "naming", "permutations", "pipeline", "word_order",
+        "vocabulary", "packages", "naming", "permutations", "pipeline", "numbers", "word_order",
         "quantisation",
         "document_kind", "ready", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
         "fitting", "exact_similarity", "exact_pairs",

@@ -43,7 +43,10 @@ class Alike:
         self._options, self._question, self._threads = options, question, question.threads
         self._resources = take_resources(options.sketch)
         self._allowed = tuple(filter(None, [options.sketch.tokeniser]))
-        self._exact = ExactSimilarity(options.sketch, self._resources, self._allowed)
+        self._exact = ExactSimilarity(
+            options.sketch, self._resources, self._allowed,
+            compares_numbers=question.compares_numbers,
+        )  # fmt: skip
         self._measure = self._measure_of(question)
         self._minima: Minima | None = None
 

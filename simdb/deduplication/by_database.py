@@ -17,6 +17,7 @@ from simdb.deduplication.question import Question
 from simdb.engine.clusters.order import Places
 from simdb.engine.search.judge import ByOrdinal
 from simdb.engine.search.remembered import Remembered
+from simdb.index.defaults import settled
 from simdb.options import Options
 from simdb.sketch.kinds import AnySketcher
 
@@ -32,7 +33,8 @@ class ByDatabase:
     def __init__(self, options: Options, question: Question) -> None:
         """Begin without documents; OptionError for a question that the database cannot answer."""
         self._question = question
-        self._database: database.Database[int] = database.open(None, options=options)
+        fitting = settled(options, similarity=question.similarity, recall=question.recall)
+        self._database: database.Database[int] = database.open(None, options=fitting)
         try:
             # Of nothing, so that what cannot be asked is refused before anything is read.
             self._find("first", ByOrdinal(lambda places: []))

@@ -64,10 +64,10 @@ def deduplicate(
     and ids.  `id` can be a list; without it ids are positions, of files "id" or FILE:LINE.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
-    if not given; texts without words are like nothing.  verify="estimate" lets sketches decide, by
-    `similarity` or `distance`.  `policy`, `recall`: see `Database.find_clusters`.  `keep`: which
-    row of a group survives: the "first", "last", "longest" or "shortest", that with the greatest or
-    least value of a field ("max:FIELD", "min:FIELD") or, of a row, of a function.
+    if not given; texts without words are like nothing.  verify="numbers" also wants
+    the same numbers; with verify="estimate" sketches decide, by `similarity` or `distance`.
+    `policy`, `recall`: see `Database.find_clusters`.  `keep`: which row of a group survives: the
+    "first", "last", "longest", "shortest", or by a field ("max:FIELD", "min:FIELD") or a function.
 
     `db`: a `Database`, or the path of one, created if missing.  A row is removed if it matches a
     document stored in it or a row kept before, or has the id and sketch of a stored one; others are

@@ -12,7 +12,7 @@ from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search import question as searching
-from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.engine.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
 from simdb.errors import InputError, OptionError
 from simdb.memory import check_memory
 from simdb.progress import Report
@@ -50,7 +50,12 @@ class Question:
     @property
     def is_exact(self) -> bool:
         """Whether the texts decide."""
-        return self.verify == EXACT
+        return self.verify != ESTIMATE
+
+    @property
+    def compares_numbers(self) -> bool:
+        """Whether texts that are alike must also have the same numbers."""
+        return self.verify == NUMBERS
 
     @property
     def is_star(self) -> bool:
@@ -70,7 +75,9 @@ class Question:
     @property
     def asked(self) -> searching.Question:
         """What a search of a database is asked."""
-        return searching.Question(self.similarity, self.distance, self.recall, self.search)
+        return searching.Question(
+            self.similarity, self.distance, self.recall, self.search, verify=self.verify
+        )
 
     @property
     def rule(self) -> list[Any]:
@@ -83,8 +90,8 @@ class Question:
             return
         if self.distance is not None and self.similarity is None:
             raise OptionError(
-                "verify='exact' decides by similarity; give similarity=, or verify='estimate' to"
-                " decide by distance= alone"
+                f"verify={self.verify!r} decides by similarity; give similarity=, or"
+                " verify='estimate' to decide by distance= alone"
             )
         if sketch.unit == "moz":
             raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")

@@ -22,7 +22,7 @@ from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
 from simdb.distributed.exchange import Exchange
 from simdb.distributed.part_pairs import PartPairs
-from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS, candidate_similarities
+from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import bands_of
@@ -257,8 +257,8 @@ def plan_pairs(
     candidates, also some below it, for `exact_similarities` to decide.  Raises OptionError for a
     criterion or a recall that no plan reaches.
     """
-    options = _options_of(options)
-    one_of("verify", verify, VERIFICATIONS)
+    options = _options_of(options, similarity, recall)
+    one_of("verify", verify, (ESTIMATE, EXACT))
     whole("tasks", tasks, 1, 1 << 24)
     if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
         raise OptionError(f"documents must be a number from 0 on, got {shown(documents)}")
@@ -296,13 +296,14 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     return candidate_similarities(options, exact.estimated(least), recall)
 
 
-def _options_of(options: Any) -> Options:
+def _options_of(options: Any, similarity: float | None, recall: float | None) -> Options:
     if options is None:
-        return settled(Options())
-    if isinstance(options, Simhash | Minhash):
-        return settled(Options(sketch=options))
+        options = Options()
+    elif isinstance(options, Simhash | Minhash):
+        options = Options(sketch=options)
     instance("options", options, Options, "simdb.Options() or a sketch")
-    return settled(options)
+    found: Options = settled(options, similarity=similarity, recall=recall)
+    return found
 
 
 def _part_bits(tables: int, tasks: int, documents: float) -> int:
@@ -373,6 +374,6 @@ def _by_bands(
     copies = float(bands.table_count)
     why = f"{bands.table_count} bands of {bands.rows} minima"
     return PairsPlan(
-        documents, BY_BANDS, bands.recall(similarity), copies, 0.0,
+        documents, BY_BANDS, bands.reach(similarity), copies, 0.0,
         copies * documents * ROW_SECONDS, why, exchange,
     )  # fmt: skip

@@ -416,11 +416,12 @@ class Reading(Protocol[IdT]):
         the thread that reads the pairs; where it has None, the estimate decides.  The exact
         similarity is Jaccard's if every feature counts once, as by default; for weighted features
         it is what the sketch estimates.  `similarity` is the least exact similarity of a pair;
-        without it, 0.8, or what the default of the database means.  `Pairs.verification` counts how
-        many pairs the estimate would have decided otherwise.
+        without it, 0.8, or what the default of the database means.  With verify="numbers" texts
+        match only if they also have the same numbers, in any order; others have the similarity 0.
+        `Pairs.verification` counts how many pairs the estimate would have decided otherwise.
         """
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
-        question = Question(similarity, distance, recall, search, follows=OF_PAIRS)
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         check_optional(where)
         owner, end = self._lasting()
         with owner._state() as state:
@@ -478,7 +479,7 @@ class Reading(Protocol[IdT]):
         clusters.find.check_policy(policy)
         check_optional(where)
         options = self._store.options
-        question = Question(similarity, distance, recall, search, follows=OF_PAIRS)
+        question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
         clusters.order.check_keep(keep, has_texts=is_exact)
         question = question if is_exact else bounded(options, question)
@@ -544,7 +545,8 @@ class Reading(Protocol[IdT]):
             ordinals = [known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
             if is_exact and texts is not None:
-                found = self._judge(None, texts).measured(state, found)
+                judge = self._judge(Question(verify=verify), texts)
+                found = judge.measured(state, found)
             return searches.couples.as_pairs(state, found, is_exact=is_exact)
 
     @overload
@@ -732,19 +734,19 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             return one.find(state, document, id, given, limit, errors, first=first)
 
-    def _judge(self, similarity: float | None, texts: "Texts[IdT] | None") -> "Judge":
-        """Return the judge with the exact threshold `similarity`; None: that of the database."""
+    def _judge(self, question: Question, texts: "Texts[IdT] | None") -> "Judge":
+        """Return the judge with the exact threshold asked for, or that of the database."""
         assert texts is not None, "check_verification has refused that"
-        options = self._store.options
-        return searches.judge.judge_of(
-            self._store.exact_similarity(), texts, similarity, options.similarity
-        )
+        compares_numbers = question.verify == searches.judge.NUMBERS
+        exact = self._store.exact_similarity(compares_numbers=compares_numbers)
+        default = self._store.options.similarity
+        return searches.judge.judge_of(exact, texts, question.similarity, default)
 
     def _judging(
         self, criterion: Criterion, question: Question, texts: "Texts[IdT] | None"
     ) -> "tuple[Criterion, Judge]":
         """Return the criterion of candidates, and the judge that decides them."""
-        judge = self._judge(question.similarity, texts)
+        judge = self._judge(question, texts)
         return searches.judge.candidates_of(self._store.options, criterion, judge), judge
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:

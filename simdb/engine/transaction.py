@@ -197,7 +197,7 @@ class WriteTransaction(Reading[IdT]):
         After ExistsError no document is stored.
         """
         rule = conflicts.rule_of(on_conflict)
-        question = Question(similarity, distance, recall, search)
+        question = Question(similarity, distance, recall, search, verify=verify)
         if not searches.judge.check_verification(verify, texts):
             texts = None
         ids, documents = incoming.both_columns(ids, documents)

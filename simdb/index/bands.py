@@ -16,7 +16,6 @@ from simdb.index.banding import (
     Banding,
     candidate_probability,
     expected_candidates,
-    expected_recall,
 )
 from simdb.index.polytopes import Polytopes
 from simdb.minhash import Minhash
@@ -86,13 +85,6 @@ class Bands:
         bits = self.sketch.stored_bits
         return float(candidate_probability(similarity, self.banding, stored_bits=bits))
 
-    def recall(self, similarity: float) -> float:
-        """Return the share that the bands find of documents with at least that similarity.
-
-        The similarities are taken to be spread evenly.
-        """
-        return _recall(similarity, self.banding, self.sketch.stored_bits)
-
     def candidates(self, documents: int) -> float:
         """Return how many of `documents` an average query finds although they are not similar."""
         return documents * _candidates(self.banding, self.sketch.stored_bits)
@@ -104,13 +96,6 @@ def bands_of(options: Options) -> Bands:
     assert options.bands is not None
     assert options.rows is not None
     return Bands(options.sketch, Banding(options.bands, options.rows))
-
-
-@lru_cache
-def _recall(similarity: float, banding: Banding, stored_bits: int) -> float:
-    if similarity >= 1:
-        return 1.0
-    return expected_recall(similarity, 1, banding, stored_bits=stored_bits)
 
 
 @lru_cache

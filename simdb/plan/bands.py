@@ -1,7 +1,8 @@
 """Search of signatures: plans that look up bands, or compare every stored signature.
 
 The probability that bands find a document depends on its similarity alone, so the recall of a plan
-is known before any document is stored.  Costs are seconds of one core with AVX-512.
+is known before any document is stored.  It is that of documents just as similar as asked, so that
+it holds for a kind of documents that all are.  Costs are seconds of one core with AVX-512.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,26 +41,32 @@ def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan])
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": this way always has both plans."""
-    return ""
+    """Return in words what bands that miss the recall were made for; "" if they do not."""
+    banding = next(plan for plan in plans if plan.method == BANDING)
+    if banding.recall >= criterion.recall or criterion.recall >= 1.0:
+        return ""
+    return (
+        f"; the bands find {banding.recall:.3f} of documents just as similar as asked, because they"
+        " were chosen for a higher similarity= or a lower recall= of the database"
+    )
 
 
 def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
     criterion, population = problem.criterion, problem.population
     curve, count = population.curve, population.count
-    assert criterion.similarity is not None
+    matching = criterion.matching
+    assert matching is not None
     candidates = curve.candidates(count)
     cost = curve.table_count * LOOKUP_SECONDS + candidates * MEASURED_SECONDS
     if population.is_swept:
         cost = curve.table_count * SORTED_SECONDS + candidates / 2 * MEASURED_SECONDS
-    recall = curve.recall(criterion.similarity)
+    recall = curve.reach(matching)
     plan = Plan(
         BANDING, curve.table_count, 0, curve.table_count, UNLIMITED_DISTANCE,
         criterion.similarity, recall, cost,
-        f"{curve.table_count} bands of {curve.rows} minima find"
-        f" {curve.reach(criterion.similarity):.4f} of the documents at similarity"
-        f" {criterion.similarity:g} and {recall:.4f} of all documents at or above it, and measure"
-        f" about {candidates:.3g} of {count} documents in vain",
+        f"{curve.table_count} bands of {curve.rows} minima find {recall:.4f} of the documents at"
+        f" similarity {matching:g}, more of more similar ones, and measure about {candidates:.3g}"
+        f" of {count} documents in vain",
         header_bits=population.directory_bits,
         bytes_per_document=population.bytes_of(curve.table_count),
     )  # fmt: skip

@@ -26,9 +26,11 @@ class Criterion:
     at least one of them is given.  It must be found with probability `recall`, by `method`.
     `is_weighted`: every query has weights.  `is_stored`: the queries are stored documents, whose
     weights are rounded.  `rotations`: for search="rotation"; None for as many as the recall needs.
-    `asked`: what the caller gave for `similarity`, if the kernel compares with another number; see
-    `simdb/correction.py`.  `floor`: the similarity from which candidates are kept although tables
-    are searched for `similarity`, because something else decides them; None for `similarity`.
+    `decided`: the least similarity of a match where something else decides it, as the sketch would
+    estimate it; None for `similarity`.  `asked`: what the caller gave for `similarity`, if the
+    kernel compares with another number; see `simdb/correction.py`.  `floor`: the similarity from
+    which candidates are kept although tables are searched for `similarity`, because something else
+    decides them; None for `similarity`.
     `attempts`: for a probing method, how many headers are looked up in each table beside that of
     the query, whatever share of the matches this finds; None for as many as the recall needs.
     `header_bits`: the most bits of a header that such a method looks up; None for any.
@@ -45,6 +47,12 @@ class Criterion:
     floor: float | None = None
     attempts: int | None = None
     header_bits: int | None = None
+    decided: float | None = None
+
+    @property
+    def matching(self) -> float | None:
+        """The least similarity of what must be found."""
+        return self.similarity if self.decided is None else self.decided
 
     @property
     def least(self) -> float | None:
@@ -160,9 +168,6 @@ class Curve(Protocol):
 
     def reach(self, similarity: float) -> float:
         """Return the share that is found of documents with exactly that similarity."""
-
-    def recall(self, similarity: float) -> float:
-        """Return the share that is found of documents with at least that similarity."""
 
     def candidates(self, documents: int) -> float:
         """Return how many of `documents` an average query finds although they are not similar."""

@@ -39,10 +39,16 @@ class ExactSimilarity:
     """The exact similarity of pairs of documents that one sketch would estimate."""
 
     def __init__(
-        self, sketch: Simhash | Minhash, resources: Resources, allowed: Collection[str]
+        self,
+        sketch: Simhash | Minhash,
+        resources: Resources,
+        allowed: Collection[str],
+        *,
+        compares_numbers: bool = False,
     ) -> None:
         """Take features as `sketch` does; see `Sketcher` for the other arguments.
 
+        `compares_numbers`: documents with different numbers have the similarity 0.
         Raises OptionError for a sketch whose features simdb cannot count.
         """
         if sketch.unit == "moz":
@@ -52,6 +58,7 @@ class ExactSimilarity:
             )
         self._sketch = sketch
         self._sketcher = Sketcher(Simhash(**sketch.feature_settings), resources, allowed)
+        self._compares_numbers = compares_numbers
         self.measure = _measure_of(sketch)
 
     def of_cosine(self, cosine: F32) -> F32:
@@ -74,6 +81,14 @@ class ExactSimilarity:
         `documents`: texts and lists of tokens.  Pairs of one left document are fastest one after
         the other.
         """
+        found = self._of_features(documents, left, right)
+        if self._compares_numbers:
+            numbers = self._sketcher.numbers(documents)
+            found[numbers[left] != numbers[right]] = 0
+        return found
+
+    def _of_features(self, documents: Sequence[Any], left: I64, right: I64) -> F32:
+        """Return the similarity of the features of documents left[i] and right[i]."""
         counted = self._sketcher.count_features(documents, errors="replace")
         offsets, hashes, _ = counted
         weights = self._weights(counted)

@@ -9,7 +9,7 @@ without the package and can answer whatever needs no new text.
 
 import warnings
 from collections.abc import Collection, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -127,6 +127,15 @@ class Pipeline:
         settings = self._settings(kind, replace, start)
         found: Minima = sign(documents, family=family, feature_bits=feature_bits, **settings)
         return found
+
+    def visible(self, document: Any, kind: str) -> str:
+        """Return the text of a document as it is cut; tokens are joined with spaces."""
+        if kind == "text" and not self._steps and document.isascii():
+            return document if isinstance(document, str) else document.decode("ascii")
+        [made], kind = self._stepped([document], kind, True, 0)
+        parts = made if kind == "tokens" else [made]
+        decode = partial(decoded, encoding="utf-8", position=0, replace=True)
+        return " ".join(cleaned(decode(part), self._options) for part in parts)
 
     def words(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> Words:
         """Return the hashes of the words of texts in order; stop words and stems are not applied.

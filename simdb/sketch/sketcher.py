@@ -23,6 +23,7 @@ from simdb.features import Features, NamedFeatures
 from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.document_kind import kind_of, kind_of_all
+from simdb.sketch.numbers import numbers_in
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.quantisation import columns_of
 from simdb.sketch.ready import ReadySketcher
@@ -196,6 +197,17 @@ class Sketcher:
             np.concatenate([np.empty(0, np.uint64), *(hashes for _, hashes, _ in parts)]),
             np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
         )
+
+    def numbers(self, documents: Sequence[Any]) -> npt.NDArray[np.uint64]:
+        """Return a hash of the numbers in each of many texts and lists of tokens; see `numbers.py`.
+
+        What is not valid Unicode has no digits.
+        """
+        texts = [
+            self._pipeline.visible(document, kind_of(document, position))
+            for position, document in enumerate(documents)
+        ]
+        return numbers_in(texts)
 
     @cached_property
     def _one_text(self) -> kernel.TextFingerprinter | None:

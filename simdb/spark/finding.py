@@ -17,7 +17,7 @@ from simdb.choices import VerifyName
 from simdb.distributed import Cell, PairsPlan, chunks_of, plan_pairs
 from simdb.distributed.by_blocks import FINGERPRINT_BYTES
 from simdb.distributed.plan import BY_BANDS
-from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
+from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
@@ -138,7 +138,7 @@ def deciding(texts: Any, verify: VerifyName | None, settings: Settings) -> Any:
     """
     if verify is None:
         return None if settings.similarity is None else texts
-    one_of("verify", verify, VERIFICATIONS)
+    one_of("verify", verify, (ESTIMATE, EXACT))
     if verify == EXACT and texts is None:
         raise OptionError(
             "verify='exact' needs texts=: the DataFrame of which the sketches were made, with ids"

@@ -209,7 +209,7 @@ def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', got 'perhaps'"),
+        (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', 'numbers', got"),
         (["--texts", "a.jsonl"], "--texts works only with --db"),
         (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0"),
         (["--verify", "exact", "--distance", "3"], "decides by similarity; give --similarity"),
@@ -248,3 +248,14 @@ def test_every_document_that_is_left_out_matches_a_kept_one(simdb_run, write_lin
     assert len(ran.rows) > 1
     kept = [json.loads(line)["id"] for line in (tmp_path / "kept.jsonl").open(encoding="utf-8")]
     assert kept == kept_first(chain)
+
+
+def test_documents_that_differ_in_numbers_stay_if_asked(simdb_run, write_lines):
+    form = "please pay for the goods that you have ordered from us this year " * 3
+    texts = {"a": f"{form} 17 euros", "b": f"{form} 18 euros", "c": f"17 euros {form}"}
+    write_lines("a.jsonl", *records(texts))
+
+    ran = simdb_run("dedup", "a.jsonl", "--verify", "numbers", "--similarity", "0.6")
+
+    assert groups_of(ran.rows) == {frozenset("ac")}
+    assert len(groups_of(simdb_run("dedup", "a.jsonl", "--similarity", "0.6").rows).pop()) == 3

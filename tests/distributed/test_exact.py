@@ -82,7 +82,8 @@ def test_candidates_that_texts_decide_are_the_pairs_of_exact_similarity(sketch):
     assert len(expected - found[exact]) <= 4
     assert found[estimated] ^ expected
     if isinstance(sketch, simdb.Minhash):
-        with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        options = simdb.Options(sketch=sketch, similarity=least, recall=0.99)
+        with simdb.open(None, options=options) as database:
             database.insert_many(range(200), texts)
             pairs = database.find_all(
                 similarity=least, search="banding", verify="exact", texts=texts_of(texts)

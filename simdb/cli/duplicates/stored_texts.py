@@ -29,10 +29,11 @@ def check_shown(
     output: str | None,
     inputs: ReadingOptions,
 ) -> None:
-    """Raise OptionError for --show or --verify exact without --texts, or --show with --output."""
+    """Raise OptionError for --show, or texts that decide, without --texts, or --show to a file."""
     if verify is not None:
         one_of("--verify", verify, VERIFICATIONS)
-    for given, name in ((show is not None, "--show N"), (verify == EXACT, "--verify exact")):
+    decides = verify not in (None, ESTIMATE)
+    for given, name in ((show is not None, "--show N"), (decides, f"--verify {verify}")):
         if given and texts is None:
             raise OptionError(
                 f"{name} needs --texts SOURCE: a database has no texts, so they are read from their"
@@ -59,7 +60,7 @@ class StoredTexts:
         by_distance = distance is not None and similarity is None
         if self._texts is None or verify == ESTIMATE or (by_distance and verify is None):
             return {}
-        return {"verify": EXACT, "texts": self._texts.texts}
+        return {"verify": EXACT if verify is None else verify, "texts": self._texts.texts}
 
     def shown(self, rows: Iterable[Row], show: int | None) -> Iterable[Row]:
         """Return rows with `show` characters of the texts beside their ids; None for none."""

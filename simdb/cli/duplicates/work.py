@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import simdb
 from simdb import keeping
 from simdb.checks import most_removed, one_of
-from simdb.choices import PolicyName
+from simdb.choices import PolicyName, VerifyName
 from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
@@ -125,7 +125,7 @@ class Work(NamedTuple):
     progress: Progress
     rows: Spool | None
     survivors: Survivors | None
-    verify: str | None
+    verify: VerifyName | None
     max_share: float | None
     origins: Origins
     run: str | None = None
@@ -141,7 +141,7 @@ class Work(NamedTuple):
         matching = self.matching
         return Question(
             matching.similarity, matching.distance, matching.recall,
-            EXACT if self.is_exact(sketch) else ESTIMATE, self.policy, None, "strict",
+            self.decided_by(sketch), self.policy, None, "strict",
             thread_count(), None, matching.search, self.memory,
         )  # fmt: skip
 
@@ -154,13 +154,13 @@ class Work(NamedTuple):
         """The folder where lines wait for the survivors; None for that of temporary files."""
         return None if self.survivors is None else self.survivors.target.folder
 
-    def is_exact(self, sketch: simdb.TextSketch) -> bool:
-        """Return whether texts decide: if asked for, or else wherever they can."""
+    def decided_by(self, sketch: simdb.TextSketch) -> VerifyName:
+        """Return what decides: what is asked for, or else the texts wherever they can."""
         if self.verify is not None:
             one_of("--verify", self.verify, VERIFICATIONS)
-            return self.verify == EXACT
+            return self.verify
         by_distance = self.matching.distance is not None and self.matching.similarity is None
-        return not by_distance and sketch.unit != "moz"
+        return ESTIMATE if by_distance or sketch.unit == "moz" else EXACT
 
     def check_share(self, outcome: Outcome) -> None:
         """Raise OptionError if more documents are duplicates than --max-share allows."""

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
         MatchName,
         PolicyName,
         TimesName,
+        VerifyName,
     )
 else:
     # The type of the value that click gives; the command checks the word.
-    ClustersName = ConflictName = ErrorsName = MatchName = PolicyName = TimesName = str
+    ClustersName = ConflictName = ErrorsName = MatchName = PolicyName = TimesName = VerifyName = str
 
 if TYPE_CHECKING:
     from simdb.sources.batch import Batch
@@ -161,10 +162,11 @@ Keep = Annotated[
     ),
 ]
 Verify = Annotated[
-    str | None,
+    VerifyName | None,
     Option(
-        help="exact: texts decide what matches, by all their features; estimate: sketches do. exact"
-        " if not given, unless documents match by --distance alone."
+        help="exact: texts decide what matches, by all their features; numbers: they must also have"
+        " the same numbers; estimate: sketches decide. exact if not given, unless documents match"
+        " by --distance alone."
     ),
 ]
 EarlierTexts = Annotated[
@@ -180,10 +182,11 @@ StoredTexts = Annotated[
     ),
 ]
 StoredVerify = Annotated[
-    str | None,
+    VerifyName | None,
     Option(
-        help="exact: the texts of --texts decide what matches; estimate: sketches do. exact with"
-        " --texts if not given, unless documents match by --distance alone."
+        help="exact: the texts of --texts decide what matches; numbers: they must also have the"
+        " same numbers; estimate: sketches decide. exact with --texts if not given, unless"
+        " documents match by --distance alone."
     ),
 ]
 OnNull = Annotated[

@@ -25,7 +25,7 @@ CHOICES = {
     "--policy": ("connected", "star"),
     "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
     "--on-null": ("keep", "drop", "error"),
-    "--verify": ("estimate", "exact"),
+    "--verify": ("estimate", "exact", "numbers"),
     "--errors": ("strict", "replace"),
     "--match": ("first", "all"),
 }

@@ -28,7 +28,8 @@ from simdb.verification import Verification
 
 ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"
-VERIFICATIONS = (ESTIMATE, EXACT)
+NUMBERS: Final = "numbers"  # exact, and both texts have the same numbers
+VERIFICATIONS = (ESTIMATE, EXACT, NUMBERS)
 # Tables are searched for candidates this many standard deviations of an estimate below the
 # threshold, and a candidate that is found counts down to the second number of them.  Estimates have
 # heavier tails than a normal variable: beyond 3 there is one in some 100, beyond 5 none was seen
@@ -145,16 +146,17 @@ class Judge:
 def check_verification(verify: object, texts: object) -> bool:
     """Return whether texts decide: they do if there are any, unless `verify` is "estimate".
 
-    OptionError if `verify` is "exact" without texts, or either is something else.
+    OptionError if texts must decide and there are none, or either is something else.
     """
     if verify is not None:
         one_of("verify", verify, VERIFICATIONS)
-    if texts is None and verify != EXACT:
+    if texts is None and verify in (None, ESTIMATE):
         return False
     if not isinstance(texts, Mapping | ByOrdinal) and not callable(texts):
         raise OptionError(
             "texts must be a mapping from id to text, or a function that takes a list of ids and"
-            f" returns their texts; verify='exact' needs them; got {shown(texts)}"
+            f" returns their texts; verify={EXACT if verify is None else verify!r} needs them; got"
+            f" {shown(texts)}"
         )
     return verify != ESTIMATE
 
@@ -182,7 +184,8 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
             " want both), or leave out verify="
         )
     searched, floor = candidate_similarities(options, judge.estimated_least, criterion.recall)
-    return replace(criterion, similarity=searched, floor=floor, asked=None)
+    decided = options.compared(judge.estimated_least)
+    return replace(criterion, similarity=searched, floor=floor, asked=None, decided=decided)
 
 
 def candidate_similarities(

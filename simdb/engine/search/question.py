@@ -12,6 +12,7 @@ import numpy as np
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import is_one_of, one_of, share, shown
+from simdb.choices import VerifyName
 from simdb.engine.state.staged import Counts
 from simdb.errors import InputError, OptionError
 from simdb.options import (
@@ -34,7 +35,7 @@ from simdb.values import BARE, WEIGHTED, Sketches
 class Question:
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `follows`: what of `Search` the verb can follow.
+    `follows`: what of `Search` the verb can follow.  `verify`: who decides.
     """
 
     similarity: float | None = None
@@ -43,6 +44,7 @@ class Question:
     search: SearchLike | None = None
     limit: int | None = None
     follows: tuple[str, ...] = OF_QUERIES
+    verify: VerifyName | None = None
 
     @property
     def how(self) -> Search:

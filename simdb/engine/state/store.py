@@ -122,10 +122,11 @@ class Store:
         if self.folder is not None:
             self.folder.remove()
 
-    def exact_similarity(self) -> "ExactSimilarity":
+    def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""
-        sketch = self.sketcher.options
-        return room.exact_similarity.ExactSimilarity(sketch, self._resources, self.allowed)
+        return room.exact_similarity.ExactSimilarity(
+            self.sketcher.options, self._resources, self.allowed, compares_numbers=compares_numbers
+        )
 
     @property
     def sketcher(self) -> AnySketcher:
