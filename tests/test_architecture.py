@@ -42,8 +42,8 @@ FLOORS = [
 FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
-        "normalisation", "cleaning", "cutting", "weighing", "language", "markup", "tokeniser",
-        "vocabulary", "packages", "naming", "permutations", "pipeline", "word_order",
+        "normalisation", "cleaning", "cutting", "parts", "weighing", "language", "markup",
+        "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline", "word_order",
         "quantisation",
         "document_kind", "ready", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
         "fitting", "exact_similarity", "exact_pairs",
@@ -142,7 +142,8 @@ FOLDERS = {
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows", "result",
         "question", "alike", "by_database", "within", "run", "files",
-        "repeat", "arrivals", "against", "deduplicate",
+        "repeat", "arrivals", "against",
+        "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping", "deduplicate",
     ],
     "decontamination": [
         "alignment", "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",

@@ -15,6 +15,7 @@ from simdb.errors import OptionError
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
+from simdb.previews import counted
 from simdb.values import Id, object_array
 from simdb.verification import Verification
 
@@ -50,6 +51,20 @@ class InMemory:
             yield dict(each) if isinstance(each, Mapping) else {self.text: each}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What became of the parts of documents: by `unit`, paragraphs, lines or sentences.
+
+    `seen`: how many parts have words; `short`: how many of these have fewer than `min_words`, so
+    that they always stay.  `dropped` int64[n]: how many parts of each document were dropped.
+    """
+
+    unit: str
+    seen: int
+    short: int
+    dropped: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Deduplicated:
     """The survivors of some data, and what became of the other rows.
@@ -62,6 +77,9 @@ class Deduplicated:
     `removed_ids`, `representatives` object[k] and `similarities` float32[k]: the duplicates in the
     order of the data, the row (or stored document) that stands for each, and how similar they are;
     `removed` has them as a table.
+
+    `parts`: with a `unit` of parts, what became of these; then there are no groups and no
+    duplicates, and `data` has what is left of the texts.
     """
 
     survivors: Survivors
@@ -73,6 +91,7 @@ class Deduplicated:
     representatives: npt.NDArray[np.object_]
     similarities: npt.NDArray[np.float32]
     verification: Verification | None = None
+    parts: Parts | None = None
 
     @property
     def data(self) -> Any:
@@ -123,6 +142,8 @@ class Deduplicated:
 
     def __repr__(self) -> str:
         """Return the counts in two lines."""
+        if self.parts is not None:
+            return self._repr_of_parts(self.parts)
         count, groups = len(self.removed_ids), len(self.groups)
         noun = "group" if groups == 1 else "groups"
         first = (
@@ -138,6 +159,15 @@ class Deduplicated:
                 f" {judged:,} {'pair' if judged == 1 else 'pairs'} decided by their texts"
             )
         return f"{first}\n {'; '.join(parts)}>"
+
+    def _repr_of_parts(self, parts: Parts) -> str:
+        dropped, unit = int(parts.dropped.sum()), parts.unit
+        changed = int(np.count_nonzero(parts.dropped))
+        return (
+            f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {dropped:,} of"
+            f" {counted(parts.seen, unit)} dropped from {changed:,}\n"
+            f" {parts.short:,} too short to be dropped>"
+        )
 
 
 @dataclass(frozen=True, slots=True)
