@@ -61,29 +61,31 @@ class Dropping(NamedTuple):
 
 
 def checked_unit(
-    unit: str, min_words: int | None, others: Mapping[str, bool], name: str = "unit={!r}"
+    unit: str,
+    min_words: int | None,
+    others: Mapping[str, bool],
+    *,
+    names: tuple[str, str] = ("unit=", "min_words="),
 ) -> int:
     """Return the least number of words of a part that can be dropped.
 
     `others`: whether each other argument is given that has a meaning only for whole documents;
-    OptionError if one is.  `name` shows the unit as it is given.
+    OptionError if one is.  `names`: of the first two arguments.
     """
-    one_of("unit", unit, UNITS)
-    if unit == DOCUMENT:
-        if min_words is not None:
-            raise OptionError(
-                "a least number of words is for parts of texts; give the unit paragraph, line or"
-                " sentence with it"
-            )
-        return MIN_WORDS
-    for other, is_given in others.items():
-        if is_given:
-            raise OptionError(
-                f"{name.format(unit)} drops parts that have the same words, and the first of them"
-                f" stays; {other} is for whole documents, so leave out one of the two"
-            )
+    own, least = names
+    one_of(own.rstrip("="), unit, UNITS)
     if min_words is not None:
-        whole("min_words", min_words, 1, MIN_WORDS_MOST)
+        whole(least.rstrip("="), min_words, 1, MIN_WORDS_MOST)
+        if unit == DOCUMENT:
+            raise OptionError(
+                f"{least} is for parts of texts; give {own} with paragraph, line or sentence, too"
+            )
+    for other, is_given in others.items():
+        if is_given and unit != DOCUMENT:
+            raise OptionError(
+                f"{other} is for whole documents, but {own} cuts them into parts, of which those"
+                " with the same words are equal and the first stays; leave out one of the two"
+            )
     return MIN_WORDS if min_words is None else min_words
 
 

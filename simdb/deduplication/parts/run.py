@@ -54,7 +54,7 @@ class Run:
         """Take what is dropped out of the field `text` of records; InputError like `write`."""
 
         def changed(position: int, row: Row) -> Row:
-            return {**row, text: self._sieve.rest(str(row[text]), dropped.of(position))}
+            return {**row, text: self._sieve.rest(row[text], dropped.of(position))}
 
         self._lines.change(dropped.changed, sources, changed)
 
