@@ -53,7 +53,7 @@ FLAT_TEXT_COLUMNS = (
     "representative", "size", "representative_text", "id", "distance", "similarity", "text",
 )  # fmt: skip
 GROUP_COLUMNS = ("representative", "size", "duplicates")
-PART_COLUMNS = ("id", "parts", "dropped", "kept")
+PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 
 

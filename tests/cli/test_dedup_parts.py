@@ -24,8 +24,8 @@ def test_rows_say_what_was_dropped(simdb_run, source):
     ran = simdb_run("dedup", source, "--unit", "line")
 
     assert ran.rows == [
-        {"id": "y", "parts": 3, "dropped": 1, "kept": True},
-        {"id": "z", "parts": 2, "dropped": 2, "kept": False},
+        {"id": "y", "parts": 3, "dropped": 1, "left": 2},
+        {"id": "z", "parts": 2, "dropped": 2, "left": 0},
     ]
     assert "3 documents, 7 lines, 3 dropped from 2 documents, 1 left out" in ran.notes
     assert ran.code == 0
@@ -76,7 +76,7 @@ def test_a_repeated_run_gives_the_same_rows(simdb_run, source, write_lines):
 
     again = simdb_run("dedup", source, "--unit", "line", "--db", "db", "-o", "2.jsonl")
 
-    assert [row["kept"] for row in between.rows] == [False, True]
+    assert [row["left"] for row in between.rows] == [0, 1]
     assert again.rows == first.rows
     assert Path("1.jsonl").read_bytes() == Path("2.jsonl").read_bytes()
 

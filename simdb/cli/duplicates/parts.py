@@ -133,9 +133,6 @@ def _rows(dropped: Dropped, sieve: Sieve, names: Names) -> Iterator[Row]:
     spoken, positions = sieve.spoken, np.flatnonzero(dropped.counts)
     for start in range(0, len(positions), NAMED_DOCUMENTS):
         some = positions[start : start + NAMED_DOCUMENTS]
-        columns = (
-            names.of(some), spoken[some].tolist(), dropped.counts[some].tolist(),
-            dropped.kept[some].tolist(),
-        )  # fmt: skip
-        for id, parts, lost, is_kept in zip(*columns, strict=True):
-            yield {"id": id, "parts": parts, "dropped": lost, "kept": is_kept}
+        columns = names.of(some), spoken[some].tolist(), dropped.counts[some].tolist()
+        for id, parts, lost in zip(*columns, strict=True):
+            yield {"id": id, "parts": parts, "dropped": lost, "left": parts - lost}

@@ -22,6 +22,9 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Texts = Sequence[Any]  # str, or UTF-8 in bytes
 
+# What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
+SHORT, FIRST, DROPPED = 0, 1, 2
+
 
 class Cut(NamedTuple):
     """The parts of some documents: how many each has, and the key and the words of each part."""
@@ -84,8 +87,8 @@ class Sieve:
         self._seen = Seen()
         self._counts: list[I64] = []  # of parts
         self._spoken: list[I64] = []  # of parts with words
-        self._dropped: list[Bools] = []
-        self._firsts: list[tuple[int, I64, U64]] = []
+        self._states: list[npt.NDArray[np.uint8]] = []
+        self._firsts: list[U64] = []  # the keys of all first parts, in order
         self.documents = self.short = 0
 
     def read(self, batches: Iterable[Texts]) -> Iterator[int]:
@@ -101,14 +104,14 @@ class Sieve:
         """
         keys = self._seen.all()
         old = keys[stored.settle(keys, name_of(keys) if run is None else run)]
-        for number, places, own in self._firsts:
-            self._dropped[number][places[is_among(old, own)]] = True
+        for states, own in zip(self._states, self._firsts, strict=True):
+            states[np.flatnonzero(states == FIRST)[is_among(old, own)]] = DROPPED
         self._firsts.clear()
 
     def dropped(self) -> Dropped:
         """Return what is dropped."""
         offsets = np.cumsum(joined([np.zeros(1, np.int64), *self._counts]))
-        flags = np.concatenate([np.empty(0, np.bool_), *self._dropped])
+        flags = np.concatenate([np.empty(0, np.bool_), *(each == DROPPED for each in self._states)])
         counts = _sums(flags, offsets)
         return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
 
@@ -156,11 +159,11 @@ class Sieve:
         can_go = np.flatnonzero(cut.words >= self._min_words)
         keys = cut.keys[can_go]
         is_new = self._seen.add(keys)
-        is_dropped = np.zeros(len(cut.keys), np.bool_)
-        is_dropped[can_go] = ~is_new
+        states = np.full(len(cut.keys), SHORT, np.uint8)
+        states[can_go] = np.where(is_new, FIRST, DROPPED)
         if self._is_stored:
-            self._firsts.append((len(self._dropped), can_go[is_new], keys[is_new]))
-        self._dropped.append(is_dropped)
+            self._firsts.append(keys[is_new])
+        self._states.append(states)
         self._counts.append(cut.counts)
         self._spoken.append(cut.sums(cut.words > 0))
         self.documents += len(cut.counts)
