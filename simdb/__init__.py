@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from simdb.decontamination.leaks import Leak
     from simdb.decontamination.result import Decontaminated
     from simdb.deduplication.deduplicate import deduplicate
-    from simdb.deduplication.result import Deduplicated
+    from simdb.deduplication.result import Deduplicated, Parts
     from simdb.document_like import DocumentLike
     from simdb.documents import Document
     from simdb.engine.search.pairs import Pairs
@@ -94,7 +94,7 @@ else:
             "simdb.decontamination.leaks": ["Leak"],
             "simdb.decontamination.result": ["Decontaminated"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
-            "simdb.deduplication.result": ["Deduplicated"],
+            "simdb.deduplication.result": ["Deduplicated", "Parts"],
             "simdb.document_like": ["DocumentLike"],
             "simdb.documents": ["Document"],
             "simdb.engine.search.pairs": ["Pairs"],
@@ -197,6 +197,7 @@ __all__ = [
     "PairArrays",
     "PairPositions",
     "Pairs",
+    "Parts",
     "Plan",
     "Probe",
     "ReadOnlyError",

@@ -8,6 +8,7 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `MatchName`: "all", "first".
 `VerifyName`: "estimate", "exact", "numbers".
 `ActionName`: "drop", "cut", "mark".
+`PartName`: "document", "paragraph", "line", "sentence".
 `ErrorsName`: "strict", "replace".
 `NullName`: "keep", "drop", "error".
 `ConflictName`: "same", "skip", "replace", "error".
@@ -36,6 +37,7 @@ PolicyName = Literal["connected", "star"]
 MatchName = Literal["all", "first"]
 VerifyName = Literal["estimate", "exact", "numbers"]
 ActionName = Literal["drop", "cut", "mark"]
+PartName = Literal["document", "paragraph", "line", "sentence"]
 ErrorsName = Literal["strict", "replace"]
 NullName = Literal["keep", "drop", "error"]
 ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")

@@ -42,8 +42,9 @@ FLOORS = [
 FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
-        "normalisation", "cleaning", "cutting", "weighing", "language", "markup", "tokeniser",
-        "vocabulary", "packages", "naming", "permutations", "pipeline", "numbers", "word_order",
+        "normalisation", "cleaning", "cutting", "parts", "weighing", "language", "markup",
+        "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline", "numbers",
+        "word_order",
         "quantisation",
         "document_kind", "ready", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
         "fitting", "exact_similarity", "exact_pairs",
@@ -142,7 +143,8 @@ FOLDERS = {
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
         "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
-        "repeat", "arrivals", "against", "deduplicate",
+        "repeat", "arrivals", "against",
+        "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping", "deduplicate",
     ],
     "decontamination": [
         "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",

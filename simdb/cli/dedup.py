@@ -15,6 +15,7 @@ from simdb.choices import KEEP
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
+from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
 from simdb.cli.duplicates.repeat import run_name
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.duplicates.work import Outcome, Work
@@ -29,6 +30,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
+from simdb.deduplication.parts.dropping import DOCUMENT
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
     FOLDER,
@@ -54,6 +56,7 @@ FLAT_TEXT_COLUMNS = (
     "representative", "size", "representative_text", "id", "distance", "similarity", "text",
 )  # fmt: skip
 GROUP_COLUMNS = ("representative", "size", "duplicates")
+PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 
 
@@ -63,6 +66,8 @@ class Job:
 
     sources: list[str]
     sketch: Given
+    unit: str
+    min_words: int
     db: str | None
     run: str | None
     must_exist: bool
@@ -108,6 +113,8 @@ def dedup(
     sources = expanded(sources)
     check_sources([*sources, *(duplicates.texts or [])], inputs.text_field)
     duplicates.check(has_database=db is not None)
+    unit = taken_unit(sketch)
+    min_words = duplicates.least_words(unit)
     if run is not None and db is None:
         raise OptionError("--run names a run for --db; give both, or neither")
     if existing and db is None:
@@ -125,8 +132,8 @@ def dedup(
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if output is None else keep_format(output, kinds)
     job = Job(
-        sources=sources, sketch=sketch, db=db, run=run, must_exist=existing, allow=allow,
-        duplicates=duplicates,
+        sources=sources, sketch=sketch, unit=unit, min_words=min_words, db=db,
+        run=run, must_exist=existing, allow=allow, duplicates=duplicates,
         results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates),
         keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
@@ -229,6 +236,11 @@ def _own_files(job: Job) -> list[str]:
 def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
     """Find the duplicates; `older` takes the texts of --texts."""
     given = job.duplicates
+    if job.unit != DOCUMENT:
+        parts = PartsJob(work, job.unit, job.min_words, job.reading)
+        if job.db is None:
+            return parts.drop(job.sketch)
+        return parts.drop_against(job.db, job.sketch, job.allow, must_exist=job.must_exist)
     if job.db is None:
         return find_groups(work, job.sketch)
     with open_against(job.db, job.sketch, job.allow, work, must_exist=job.must_exist) as database:
@@ -243,6 +255,8 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
 def _columns(job: Job, *, is_flat: bool = False) -> tuple[str, ...]:
     """Return the columns of a table of the rows; `is_flat`: with a row for each duplicate."""
     has_texts = job.results.show is not None
+    if job.unit != DOCUMENT:
+        return PART_COLUMNS
     if job.db is not None:
         return (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
     if is_flat:
@@ -269,7 +283,9 @@ def _kept_note(kept: Target | None, intake: Intake) -> str | None:
 def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:
     """Return the counts, the time and the speed as one line; `is_against` a database of --db."""
     parts = [quantity(intake.documents, "document")]
-    if is_against:
+    if outcome.parts is not None:
+        parts += parts_counts(outcome, outcome.parts)
+    elif is_against:
         parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
     else:
         parts += [quantity(outcome.groups, "group"), quantity(outcome.duplicates, "duplicate")]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,23 @@ import numpy.typing as npt
 
 from simdb import database, keeping
 from simdb.checks import instance, one_of
-from simdb.choices import ERROR, ON_NULL, ErrorsName, NullName, PolicyName, VerifyName
+from simdb.choices import ERROR, ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
 from simdb.deduplication.data import Data
+from simdb.deduplication.parts.dropping import (
+    DOCUMENT,
+    Dropping,
+    checked_unit,
+    drop_from_files,
+    drop_from_rows,
+)
 from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR
+from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.foreign import answering
@@ -46,6 +54,8 @@ def deduplicate(
     policy: PolicyName = "star",
     db: "database.Database | str | os.PathLike[str] | None" = None,
     run: str | None = None,
+    unit: PartName = "document",
+    min_words: int | None = None,
     sketch: Simhash | Minhash | None = None,
     options: Options | None = None,
     on_null: NullName = "keep",
@@ -72,21 +82,79 @@ def deduplicate(
     `db`: a `Database`, or the path of one, created if missing.  A row is removed if it matches a
     document stored in it or a row kept before, or has the id and sketch of a stored one; others are
     stored, or, after an error, none.  Estimates decide about stored documents that are not among
-    the rows.  Without `id`, the ids are made from the texts.  `run` names the call: a later call
-    with the same name, or without names with the same ids in any order, keeps and removes the same.
-    `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".  `max_share`: if more
-    are duplicates, nothing is removed or stored.  `memory`: bytes to hold of documents, beside some
-    64 of each.  `progress`, `errors`, `threads`: see `Database.insert_many`.  Raises InputError for
-    data, OptionError for arguments, ExistsError if an id in `db` stands for another text.
+    the rows.  Without `id`, ids are made from the texts.  `run` names the call: a later call with
+    this name, or without names with the same ids in any order, keeps and removes the same.  `unit`:
+    of "paragraph", "line" or "sentence", those leave the texts whose words, at least `min_words`
+    (5), occurred before.  `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".
+    `max_share`: if more are duplicates, nothing is removed or stored.  `memory`: bytes to hold of
+    documents, beside 64 of each.  `progress`, `errors`, `threads`: see `Database.insert_many`.
+    Raises InputError, OptionError for arguments, ExistsError if an id in `db` has another text.
     """
     rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
     given, count = _options_of(sketch, options, db), thread_count(threads)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count
     question = Question(*asked, report_of(progress), memory=memory)
+    if unit != DOCUMENT or min_words is not None:
+        least = checked_unit(unit, min_words, _of_documents(question, keep))
+        dropping = Dropping(unit, least, on_null, errors, count, memory, question.progress)
+        return _without_parts(data, text, id, dropping, db, run, given)
+    if db is None and (paths := files.paths_of(data)) is not None:
+        return files.deduplicate_files(paths, text, id, keep, given, question, on_null)
+    return _of_rows(data, text, id, keep, rule, db, run, given, question, on_null)
+
+
+def _of_documents(question: Question, keep: keeping.Keep) -> dict[str, bool]:
+    """Return whether each argument is given that has a meaning only for whole documents."""
+    return {
+        "similarity=": question.similarity is not None,
+        "distance=": question.distance is not None,
+        "recall=": question.recall is not None,
+        "max_share=": question.max_share is not None,
+        "verify=": question.verify != EXACT,
+        "policy=": question.policy != STAR,
+        "keep=": keep != keeping.FIRST,
+    }
+
+
+def _without_parts(
+    data: Any,
+    text: str,
+    id: Any,
+    dropping: Dropping,
+    db: "database.Database | str | os.PathLike[str] | None",
+    run: str | None,
+    given: Options | None,
+) -> Deduplicated:
+    """Return what is left of data without the parts that occurred before."""
+    with ExitStack() as held:
+        stored = None
+        if db is not None:
+            opened = held.enter_context(_opened(db, given))
+            given, stored = opened.options, (held.enter_context(opened.write()), run)
+        sketch = None if given is None else given.sketch
+        if (paths := files.paths_of(data)) is not None:
+            return drop_from_files(paths, text, id, dropping, sketch, stored)
+        rows = rows_of(data)
+        texts = Texts(_texts_of(rows, text))
+        _checked_nulls(texts, dropping.on_null)
+        return drop_from_rows(rows, text, texts, dropping, sketch, stored)
+
+
+def _of_rows(
+    data: Any,
+    text: str,
+    id: Any,
+    keep: keeping.Keep,
+    rule: keeping.Rule,
+    db: "database.Database | str | os.PathLike[str] | None",
+    run: str | None,
+    given: Options | None,
+    question: Question,
+    on_null: str,
+) -> Deduplicated:
+    """Return what becomes of rows, which are in memory."""
     if (paths := files.paths_of(data)) is not None:
-        if db is None:
-            return files.deduplicate_files(paths, text, id, keep, given, question, on_null)
-        data, id = files.records_of(paths, text, id, errors)
+        data, id = files.records_of(paths, text, id, question.errors)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
     is_null, ids = _checked_nulls(texts, on_null), _ids_of(rows, id)

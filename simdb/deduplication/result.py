@@ -19,6 +19,7 @@ from simdb.errors import OptionError
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
+from simdb.previews import counted
 from simdb.values import Id, object_array
 from simdb.verification import Verification
 
@@ -54,6 +55,20 @@ class InMemory:
             yield dict(each) if isinstance(each, Mapping) else {self.text: each}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What became of the parts of documents: by `unit`, paragraphs, lines or sentences.
+
+    `seen`: how many parts have words; `short`: how many of these have fewer than `min_words`, so
+    that they always stay.  `dropped` int64[n]: how many parts of each document were dropped.
+    """
+
+    unit: str
+    seen: int
+    short: int
+    dropped: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Deduplicated:
     """The survivors of some data, and what became of the other rows.
@@ -67,6 +82,9 @@ class Deduplicated:
     order of the data, the row (or stored document) that stands for each, and how similar they are;
     `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
     what a second look needs, such as the data itself or, of files, where the texts are.
+
+    `parts`: with a `unit` of parts, what became of these; then there are no groups and no
+    duplicates, and `data` has what is left of the texts.
     """
 
     survivors: Survivors
@@ -79,6 +97,7 @@ class Deduplicated:
     similarities: npt.NDArray[np.float32]
     evidence: Evidence
     verification: Verification | None = None
+    parts: Parts | None = None
 
     @property
     def data(self) -> Any:
@@ -170,6 +189,8 @@ class Deduplicated:
 
     def __repr__(self) -> str:
         """Return the counts in two lines."""
+        if self.parts is not None:
+            return self._repr_of_parts(self.parts)
         count, groups = len(self.removed_ids), len(self.groups)
         noun = "group" if groups == 1 else "groups"
         first = (
@@ -196,6 +217,15 @@ class Deduplicated:
         rows = zip(*(column[order].tolist() for column in columns), strict=True)
         names = ("removed", "stays", "similarity")
         return previews.table(text, names, rows, len(self.removed_ids))
+
+    def _repr_of_parts(self, parts: Parts) -> str:
+        dropped, unit = int(parts.dropped.sum()), parts.unit
+        changed = int(np.count_nonzero(parts.dropped))
+        return (
+            f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {dropped:,} of"
+            f" {counted(parts.seen, unit)} dropped from {changed:,}\n"
+            f" {parts.short:,} too short to be dropped>"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ JOBS = {
     "folder": doc_preparation.folder,
     "records": doc_preparation.large,
     "day-by-day": doc_preparation.days,
+    "parts": doc_preparation.parts,
     "thresholds": doc_preparation.thresholds,
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
     "decontaminate": doc_preparation.leaking,

@@ -55,6 +55,19 @@ def days(place):
     write_lines(place / "thursday.jsonl", rows)
 
 
+def parts(place):
+    """Make pages that share lines, and one more."""
+    harbour, letter = "the harbour master of Ostrand counts the ships", "to our weekly letter"
+    texts = [
+        f"{harbour}\nSubscribe {letter} now!\nHome",
+        f"Subscribe {letter} now\nan entirely different text about birds\nHome",
+        f"SUBSCRIBE {letter}, now!\n{harbour}\n",
+    ]
+    write_lines(place / "pages.jsonl", records(*texts))
+    bread = "the town of Penby has found a third way to bake bread"
+    write_lines(place / "more.jsonl", records(f"{bread}\nSubscribe {letter} now!", first=4))
+
+
 def thresholds(place):
     """Make records of which two are alike and others less so."""
     half = HARBOUR.replace("wait for the tide", "lie at the quay")

@@ -13,6 +13,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.question import Question
+from simdb.deduplication.result import Parts
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.outputs.pieces import I64
@@ -37,6 +38,8 @@ class Outcome:
     `largest`: size and representative of the largest groups, the largest first.  `verification`:
     what texts have decided, None if they were not asked.  `earlier`: how many documents match one
     of an earlier run, which --keep cannot replace.  `pairs`: of --report, the texts of duplicates.
+    `parts`: what became of parts, with --unit; then `stored` documents stay, and `duplicates` are
+    parts.
     """
 
     stored: int = 0
@@ -51,6 +54,7 @@ class Outcome:
     earlier: int = 0
     keep: str = keeping.FIRST
     pairs: "list[TextPair]" = field(default_factory=list)
+    parts: Parts | None = None
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""

@@ -205,6 +205,14 @@ OnNullSkipped = Annotated[
         " not given, they are skipped and reported.",
     ),
 ]
+MinWords = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        help="With --unit paragraph, line or sentence: keep those of fewer words wherever they"
+        " occur; 5 if not given.",
+    ),
+]
 MaxShare = Annotated[
     float | None,
     Option(

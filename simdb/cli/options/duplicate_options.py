@@ -6,6 +6,7 @@ from simdb import keeping
 from simdb.checks import share
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search, given_size
+from simdb.deduplication.parts.dropping import checked_unit
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 from simdb.memory import check_memory
@@ -27,6 +28,7 @@ class DuplicateOptions:
     on_null: arguments.OnNull = None
     max_share: arguments.MaxShare = None
     memory: arguments.Memory = None
+    min_words: arguments.MinWords = None
 
     @property
     def memory_bytes(self) -> int | None:
@@ -56,6 +58,17 @@ class DuplicateOptions:
             raise OptionError(
                 "--texts works only with --db; without --db all texts are in the input"
             )
+
+    def least_words(self, unit: str) -> int:
+        """How many words a part must have to be dropped; OptionError for options against `unit`."""
+        others = {
+            "--similarity": self.similarity is not None, "--distance": self.distance is not None,
+            "--recall": self.recall is not None, "--search": self.search is not None,
+            "--verify": self.verify is not None, "--texts": self.texts is not None,
+            "--max-share": self.max_share is not None, "--policy": self.policy != STAR,
+            "--keep": self.keep != keeping.FIRST,
+        }  # fmt: skip
+        return checked_unit(unit, self.min_words, others, names=("--unit", "--min-words"))
 
 
 def check_keep(keep: str) -> None:

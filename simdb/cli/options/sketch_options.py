@@ -75,7 +75,11 @@ class SketchOptions:
         str | None, _flag("Whether to keep or drop accents and points; keep if not given.")
     ] = None
     unit: Annotated[
-        str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
+        str | None,
+        _flag(
+            "Tokens are words, characters, whitespace or moz; words if not given. In dedup,"
+            " paragraph, line or sentence: drop those that occurred before from the documents."
+        ),
     ] = None
     by_character: Annotated[
         str | None,

@@ -1,0 +1,196 @@
+"""Dropping: what is left of data of any kind without the parts that occurred before."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.checks import one_of, whole
+from simdb.choices import DROP, KEEP
+from simdb.clusters import Clusters
+from simdb.deduplication.evidence import Evidence
+from simdb.deduplication.files import USUAL_ID, Files, Kept
+from simdb.deduplication.parts.run import Run
+from simdb.deduplication.parts.sieve import Dropped, Sieve
+from simdb.deduplication.parts.stored import Noted, Stored
+from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
+from simdb.deduplication.rows import Rows, rows_of
+from simdb.deduplication.texts import Texts
+from simdb.errors import OptionError
+from simdb.options import Simhash
+from simdb.progress import Report
+from simdb.sketch.parts import LINE, PARAGRAPH, SENTENCE
+from simdb.sources.origins import Origins
+from simdb.sources.reading import check_sources
+from simdb.sources.records import Reading
+from simdb.sources.source_names import expanded
+from simdb.text_column import TextColumn
+from simdb.text_sketch import TextSketch
+from simdb.values import object_array
+
+DOCUMENT = "document"
+UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
+# Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
+MIN_WORDS = 5
+MIN_WORDS_MOST = 1 << 20
+# Rows of data in memory are read so many at a time.
+READ_ROWS = 4096
+
+Bools = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+
+
+class Dropping(NamedTuple):
+    """Which parts are dropped, and how texts are read; see `simdb.deduplicate`."""
+
+    unit: str
+    min_words: int
+    on_null: str
+    errors: str
+    threads: int
+    memory: int | None
+    report: Report | None
+
+    def sieve(self, sketch: TextSketch, *, is_stored: bool) -> Sieve:
+        """Return what finds the parts."""
+        return Sieve(
+            sketch, self.unit, self.min_words, errors=self.errors, threads=self.threads,
+            is_stored=is_stored,
+        )  # fmt: skip
+
+
+def checked_unit(
+    unit: str,
+    min_words: int | None,
+    others: Mapping[str, bool],
+    *,
+    names: tuple[str, str] = ("unit=", "min_words="),
+) -> int:
+    """Return the least number of words of a part that can be dropped.
+
+    `others`: whether each other argument is given that has a meaning only for whole documents;
+    OptionError if one is.  `names`: of the first two arguments.
+    """
+    own, least = names
+    one_of(own.rstrip("="), unit, UNITS)
+    if min_words is not None:
+        whole(least.rstrip("="), min_words, 1, MIN_WORDS_MOST)
+        if unit == DOCUMENT:
+            raise OptionError(
+                f"{least} is for parts of texts; give {own} with paragraph, line or sentence, too"
+            )
+    for other, is_given in others.items():
+        if is_given and unit != DOCUMENT:
+            raise OptionError(
+                f"{other} is for whole documents, but {own} cuts them into parts, of which those"
+                " with the same words are equal and the first stays; leave out one of the two"
+            )
+    return MIN_WORDS if min_words is None else min_words
+
+
+def drop_from_rows(
+    rows: Rows,
+    text: str,
+    texts: Texts,
+    dropping: Dropping,
+    sketch: TextSketch | None,
+    stored: tuple[Noted, str | None] | None,
+) -> Deduplicated:
+    """Return what is left of rows; `stored`: the transaction of a database, and the run's name."""
+    sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
+
+    def contents(start: int) -> Any:
+        found = texts.at(np.arange(start, min(start + READ_ROWS, len(texts))))
+        if isinstance(found, TextColumn):
+            return found.filled()
+        return [each if isinstance(each, str | bytes) else "" for each in found]
+
+    for done in sieve.read(map(contents, range(0, len(texts), READ_ROWS))):
+        if dropping.report is not None:
+            dropping.report(done)
+    dropped = _settled(sieve, dropping, stored)
+    if len(dropped.changed):
+        values = list(rows.texts(text))
+        for at in dropped.changed.tolist():
+            rest = sieve.rest(values[at], dropped.of(at))
+            values[at] = rest if isinstance(values[at], str) else rest.encode()
+        rows = rows_of(rows.with_field(text, values))
+    kept = _without(dropped.kept, texts.is_null, dropping)
+    data = rows.chosen(kept)
+    survivors = InMemory(data, lambda: rows_of(data).records(), text)
+    return _result(survivors, kept, texts.is_null, sieve, dropped, dropping)
+
+
+def drop_from_files(
+    paths: Sequence[str],
+    text: str,
+    id: Any,
+    dropping: Dropping,
+    sketch: TextSketch | None,
+    stored: tuple[Noted, str | None] | None,
+) -> Deduplicated:
+    """Return what is left of the documents in files and folders; `stored` as for rows."""
+    if id is not None and not isinstance(id, str):
+        raise OptionError("id= of files is the name of a field")
+    sources = expanded(paths)
+    check_sources(sources, text)
+    sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
+    held = ExitStack()
+    try:
+        origins = held.enter_context(Origins())
+        reading = Reading(
+            id_field=USUAL_ID if id is None else id, text_field=text, errors=dropping.errors,
+            has_fields=False, has_lines=True, has_absent=True,
+            on_null=KEEP if dropping.on_null == DROP else dropping.on_null,
+            origins=origins, threads=dropping.threads, memory=dropping.memory,
+        )  # fmt: skip
+        files = Files(sources, reading)
+        run = held.enter_context(Run(sieve, origins, files.survivors(None).numbers))
+        for done in run.read(files.batches()):
+            if dropping.report is not None:
+                dropping.report(done)
+        dropped = _settled(sieve, dropping, stored)
+        run.change(dropped, sources, text)
+        kept = _without(dropped.kept, files.nulls, dropping)
+    except BaseException:
+        held.close()
+        raise
+    survivors = Kept(files, run, kept, held)
+    return _result(survivors, kept, files.nulls, sieve, dropped, dropping)
+
+
+def _settled(sieve: Sieve, dropping: Dropping, stored: tuple[Noted, str | None] | None) -> Dropped:
+    """Return what is dropped, also by what a database has."""
+    if stored is not None:
+        transaction, run = stored
+        sieve.settle(Stored(transaction, dropping.unit), run)
+    return sieve.dropped()
+
+
+def _without(kept: Bools, nulls: Bools, dropping: Dropping) -> Bools:
+    return kept & ~nulls if dropping.on_null == DROP else kept
+
+
+def _result(
+    survivors: Survivors,
+    kept: Bools,
+    nulls: Bools,
+    sieve: Sieve,
+    dropped: Dropped,
+    dropping: Dropping,
+) -> Deduplicated:
+    nothing = object_array([])
+    none = np.empty(0, np.int64)
+    evidence = Evidence(
+        removed=none, staying=none, texts=lambda rows: [], least=None, again=lambda chosen: None,
+        refusal=f"at() judges whole documents, and {dropping.unit}s left these",
+    )  # fmt: skip
+    return Deduplicated(
+        survivors=survivors, kept=kept, groups=Clusters(np.zeros(1, np.int64), nothing),
+        null_count=int(np.count_nonzero(nulls)), on_null=dropping.on_null,
+        removed_ids=nothing, representatives=nothing, similarities=np.empty(0, np.float32),
+        evidence=evidence,
+        parts=Parts(dropping.unit, int(sieve.spoken.sum()), sieve.short, dropped.counts),
+    )  # fmt: skip

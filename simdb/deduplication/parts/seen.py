@@ -1,0 +1,73 @@
+"""Seen: a set of keys in sorted arrays, 8 bytes each, which tells what is new to it."""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+U64 = npt.NDArray[np.uint64]
+
+
+class Seen:
+    """The distinct keys so far.
+
+    They are in a few ascending arrays without a common key.  Each is more than twice as large as
+    the next one, so that a key is moved few times, and looked up in few places.
+    """
+
+    def __init__(self) -> None:
+        """Begin without keys."""
+        self._parts: list[U64] = []
+
+    def __len__(self) -> int:
+        """Count the keys."""
+        return sum(map(len, self._parts))
+
+    def add(self, keys: U64) -> Bools:
+        """Take keys; return which of them are there for the first time: bool[n]."""
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        is_new = is_first(ordered)
+        for part in self._parts:
+            is_new &= ~is_among(part, ordered)
+        found = np.zeros(len(keys), np.bool_)
+        found[order[is_new]] = True
+        self._append(ordered[is_new])
+        return found
+
+    def all(self) -> U64:
+        """Return all keys, ascending."""
+        while len(self._parts) > 1:
+            self._merge()
+        return self._parts[0] if self._parts else np.empty(0, np.uint64)
+
+    def _append(self, keys: U64) -> None:
+        if len(keys):
+            self._parts.append(keys)
+        while any(len(larger) <= 2 * len(other) for larger, other in pairwise(self._parts[-2:])):
+            self._merge()
+
+    def _merge(self) -> None:
+        """Make one of the last two arrays."""
+        smaller, larger = self._parts.pop(), self._parts.pop()
+        merged = np.concatenate([larger, smaller])
+        del larger, smaller
+        merged.sort(kind="stable")  # which merges what is sorted
+        self._parts.append(merged)
+
+
+def is_first(ordered: U64) -> Bools:
+    """Tell which of some ascending keys differ from the one before them."""
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return first
+
+
+def is_among(known: U64, keys: U64) -> Bools:
+    """Tell which of some keys are among the `known` ones, which ascend: bool[n]."""
+    if not len(known):
+        return np.zeros(len(keys), np.bool_)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    found: Bools = known[at] == keys
+    return found

@@ -1,0 +1,177 @@
+"""Sieve: which parts of documents occurred before, in an earlier document or in the same one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.deduplication.decided import joined
+from simdb.deduplication.parts.seen import Seen, is_among
+from simdb.deduplication.parts.stored import Stored
+from simdb.deduplication.repeat import name_of
+from simdb.errors import InputError
+from simdb.sketch.encoding import decoded
+from simdb.sketch.parts import Bounds, bounds_of, keys_of, without
+from simdb.sketch.word_order import WordOrder
+from simdb.text_sketch import TextSketch
+from simdb.threads import mapped
+
+Bools = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Texts = Sequence[Any]  # str, or UTF-8 in bytes
+
+# What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
+SHORT, FIRST, DROPPED = 0, 1, 2
+
+
+class Cut(NamedTuple):
+    """The parts of some documents: how many each has, and the key and the words of each part."""
+
+    counts: I64
+    keys: U64
+    words: I64
+
+    def sums(self, flags: Bools) -> I64:
+        """Return how many parts of each document have a flag: int64[n]."""
+        return _sums(flags, np.append(0, np.cumsum(self.counts)))
+
+
+class Dropped(NamedTuple):
+    """What leaves the documents of a sieve.
+
+    `offsets` int64[n + 1]: where the parts of each document begin; `flags` bool[k]: which parts are
+    dropped.  `counts` int64[n]: how many of each document; `kept` bool[n]: whether words are left.
+    """
+
+    offsets: I64
+    flags: Bools
+    counts: I64
+    kept: Bools
+
+    @property
+    def changed(self) -> I64:
+        """The positions of documents that stay without some of their parts."""
+        return np.flatnonzero(self.kept & (self.counts > 0))
+
+    def of(self, position: int) -> Bools:
+        """Return which parts of a document are dropped."""
+        return self.flags[self.offsets[position] : self.offsets[position + 1]]
+
+
+class Sieve:
+    """The parts of documents so far, by positions of documents; a part is known by its words.
+
+    For each part that can be dropped, a key of 8 bytes is held once, and a byte for each part.
+    """
+
+    def __init__(
+        self,
+        sketch: TextSketch,
+        unit: str,
+        min_words: int,
+        *,
+        errors: str,
+        threads: int,
+        is_stored: bool,
+    ) -> None:
+        """Cut texts into parts of one `unit`, and these into words as `sketch` says.
+
+        A part of fewer than `min_words` words is never dropped.  `is_stored`: whether `settle` will
+        be called, which takes 8 bytes more for each key.  Raises OptionError for a sketch without
+        words.
+        """
+        self._order, self._unit, self._min_words = WordOrder(sketch), unit, min_words
+        self._errors, self._threads, self._is_stored = errors, threads, is_stored
+        self._seen = Seen()
+        self._counts: list[I64] = []  # of parts
+        self._spoken: list[I64] = []  # of parts with words
+        self._states: list[npt.NDArray[np.uint8]] = []
+        self._firsts: list[U64] = []  # the keys of all first parts, in order
+        self.documents = self.short = 0
+
+    def read(self, batches: Iterable[Texts]) -> Iterator[int]:
+        """Take all documents; yield how many were taken."""
+        for found in mapped(lambda some: self._cut(*some), self._numbered(batches), self._threads):
+            self._take(found)
+            yield self.documents
+
+    def settle(self, stored: Stored, run: str | None) -> None:
+        """Drop what other runs have stored, too, and store what is new.
+
+        `run`: the name of this one; None for a name that follows from all parts, in any order.
+        """
+        keys = self._seen.all()
+        old = keys[stored.settle(keys, name_of(keys) if run is None else run)]
+        for states, own in zip(self._states, self._firsts, strict=True):
+            states[np.flatnonzero(states == FIRST)[is_among(old, own)]] = DROPPED
+        self._firsts.clear()
+
+    def dropped(self) -> Dropped:
+        """Return what is dropped."""
+        offsets = np.cumsum(joined([np.zeros(1, np.int64), *self._counts]))
+        flags = np.concatenate([np.empty(0, np.bool_), *(each == DROPPED for each in self._states)])
+        counts = _sums(flags, offsets)
+        return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
+
+    @property
+    def spoken(self) -> I64:
+        """How many parts with words each document has: int64[n]."""
+        return joined(self._spoken)
+
+    def rest(self, text: str | bytes, is_dropped: Bools) -> str:
+        """Return what is left of a text; InputError if it has other parts than when it was read."""
+        whole = decoded(text, "utf-8", position=0, replace=self._errors == "replace")
+        bounds = bounds_of(whole, self._unit)
+        if len(bounds) != len(is_dropped):
+            raise InputError(
+                f"the text {whole[:40]!r} is not what it was when it was read first; do not change"
+                " files while they are read"
+            )
+        return without(whole, bounds, is_dropped.tolist())
+
+    def _numbered(self, batches: Iterable[Texts]) -> Iterator[tuple[Texts, int]]:
+        start = 0
+        for batch in batches:
+            yield batch, start
+            start += len(batch)
+
+    def _cut(self, texts: Texts, start: int) -> Cut:
+        """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
+        replace = self._errors == "replace"
+        counts, parts = np.zeros(len(texts), np.int64), []
+        for at, text in enumerate(texts):
+            whole = decoded(text, "utf-8", position=start + at, replace=replace)
+            bounds: list[Bounds] = bounds_of(whole, self._unit)
+            counts[at] = len(bounds)
+            parts += [whole[begin:end] for begin, end, _ in bounds]
+        try:
+            offsets, words = self._order.words(parts, errors=self._errors)
+        except InputError:
+            # A message names the document, not the part.
+            self._order.words(texts, errors=self._errors, start=start)
+            raise
+        return Cut(counts, keys_of(offsets, words), np.diff(offsets))
+
+    def _take(self, cut: Cut) -> None:
+        """Take the parts of the documents that follow."""
+        can_go = np.flatnonzero(cut.words >= self._min_words)
+        keys = cut.keys[can_go]
+        is_new = self._seen.add(keys)
+        states = np.full(len(cut.keys), SHORT, np.uint8)
+        states[can_go] = np.where(is_new, FIRST, DROPPED)
+        if self._is_stored:
+            self._firsts.append(keys[is_new])
+        self._states.append(states)
+        self._counts.append(cut.counts)
+        self._spoken.append(cut.sums(cut.words > 0))
+        self.documents += len(cut.counts)
+        self.short += int(np.count_nonzero((cut.words > 0) & (cut.words < self._min_words)))
+
+
+def _sums(flags: Bools, offsets: I64) -> I64:
+    """Return how many flags are set between each offset and the next."""
+    sums = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=sums[1:])
+    return sums[offsets[1:]] - sums[offsets[:-1]]

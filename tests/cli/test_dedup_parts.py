@@ -1,0 +1,138 @@
+"""dedup --unit: parts that occurred before leave the documents, in files of all kinds."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+A, B, C, D = (f"{name} one two three four five" for name in "abcd")
+RECORDS = [
+    {"id": "x", "text": f"{A}\n{B}", "n": 1},
+    {"id": "y", "text": f"{B.upper()}!\n{C}\nshort", "n": 2},
+    {"id": "z", "text": f"{A}\n\n{C}\n", "n": 3},
+]
+LEFT = {"x": f"{A}\n{B}", "y": f"{C}\nshort"}
+
+
+@pytest.fixture
+def source(write_lines):
+    return write_lines("a.jsonl", *RECORDS)
+
+
+def test_rows_say_what_was_dropped(simdb_run, source):
+    ran = simdb_run("dedup", source, "--unit", "line")
+
+    assert ran.rows == [
+        {"id": "y", "parts": 3, "dropped": 1, "left": 2},
+        {"id": "z", "parts": 2, "dropped": 2, "left": 0},
+    ]
+    assert "3 documents, 7 lines, 3 dropped from 2 documents, 1 left out" in ran.notes
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize("name", ["k.jsonl", "k.csv", "k.parquet", "k.jsonl.gz", "-", "folder/"])
+def test_what_is_left_is_written(simdb_run, source, name):
+    if name == "folder/":
+        Path(name).mkdir()
+    ran = simdb_run("dedup", source, "--unit", "line", "-o", name)
+
+    place = {"-": None, "folder/": "folder/a.jsonl"}.get(name, name)
+    if place is None:
+        rows = ran.rows
+    elif name == "k.parquet":
+        rows = pyarrow.parquet.read_table(name).to_pylist()
+    else:
+        again = simdb_run("dedup", place, "--unit", "line", "-o", "-")
+        rows = again.rows
+        assert "0 dropped" in again.notes
+    assert {row["id"]: row["text"] for row in rows} == LEFT
+    assert [int(row["n"]) for row in rows] == [1, 2]
+
+
+def test_lines_without_a_dropped_part_are_copied_as_they_are(simdb_run):
+    Path("a.jsonl").write_text('{"text":  "a b c d e f",   "id": 7}\n')
+
+    simdb_run("dedup", "a.jsonl", "--unit", "line", "-o", "k.jsonl")
+
+    assert Path("k.jsonl").read_text() == Path("a.jsonl").read_text()
+
+
+def test_sources_of_several_kinds_are_one_input(simdb_run, source):
+    Path("b.txt").write_text(f"{D}\n{A}")
+    Path("c.csv").write_text(f"id,text\nq,{D}\nr,{D} more\n")
+
+    ran = simdb_run("dedup", source, "b.txt", "c.csv", "--unit", "line", "-o", "k.jsonl")
+
+    rows = [json.loads(line) for line in Path("k.jsonl").read_text().splitlines()]
+    assert {row["id"]: row["text"] for row in rows} == {**LEFT, "b.txt": D, "r": f"{D} more"}
+    assert [row["id"] for row in ran.rows] == ["y", "z", "b.txt", "q"]
+
+
+def test_a_repeated_run_gives_the_same_rows(simdb_run, source, write_lines):
+    first = simdb_run("dedup", source, "--unit", "line", "--db", "db", "-o", "1.jsonl")
+    other = write_lines("b.jsonl", *RECORDS[:2])
+    between = simdb_run("dedup", other, "--unit", "line", "--db", "db")
+
+    again = simdb_run("dedup", source, "--unit", "line", "--db", "db", "-o", "2.jsonl")
+
+    assert [row["left"] for row in between.rows] == [0, 1]
+    assert again.rows == first.rows
+    assert Path("1.jsonl").read_bytes() == Path("2.jsonl").read_bytes()
+
+
+def test_standard_input_is_another_run_each_time(simdb_run):
+    given = json.dumps(RECORDS[0]) + "\n"
+
+    runs = [simdb_run("dedup", "-", "--unit", "line", "--db", "db", given=given) for _ in "12"]
+
+    assert [len(ran.rows) for ran in runs] == [0, 1]
+
+
+def test_an_error_while_writing_stores_nothing(simdb_run, source):
+    simdb_run("dedup", source, "--unit", "line", "--db", "db", "-o", "missing/k.jsonl")
+
+    ran = simdb_run("dedup", source, "--unit", "line", "--db", "db", "--run", "new")
+
+    assert len(ran.rows) == 2
+
+
+def test_exit_code_says_that_parts_were_dropped(simdb_run, source):
+    assert simdb_run("dedup", source, "--unit", "line", "--exit-code", "--quiet").code == 1
+    assert simdb_run("dedup", source, "--unit", "line", "--min-words", "9", "--exit-code").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--unit", "lines"], "--unit must be one of 'document', 'paragraph'"),
+        (["--min-words", "3"], "--min-words is for parts"),
+        (["--unit", "line", "--min-words", "0"], "--min-words must"),
+        (["--unit", "line", "--similarity", "0.5"], "--similarity is for whole documents"),
+        (["--unit", "line", "--keep", "last"], "--keep is for whole documents"),
+        (["--unit", "line", "--show", "9"], "--show"),
+        (["--unit", "line", "--tokeniser", "a:b"], "tokeniser"),
+    ],
+)
+def test_options_that_contradict_are_refused(simdb_run, source, options, message):
+    ran = simdb_run("dedup", source, *options)
+
+    assert ran.code == 2
+    assert message in str(ran.error or "") + ran.notes
+
+
+@pytest.mark.parametrize("output", ["k.txt", "folder/"])
+def test_documents_that_are_files_become_records(simdb_run, output):
+    Path("a.txt").write_text(A)
+
+    ran = simdb_run("dedup", "a.txt", "--unit", "line", "-o", output)
+
+    assert ran.code == 2
+    assert "written as records" in str(ran.error or "") + ran.notes
+
+
+def test_tokens_still_have_a_unit(simdb_run, source):
+    ran = simdb_run("dedup", source, "--unit", "characters", "--shingle", "5")
+
+    assert ran.code == 0
+    assert "documents" in ran.notes

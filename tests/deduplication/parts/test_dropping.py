@@ -1,0 +1,227 @@
+"""Data of every kind keeps its kind, and loses the same parts as a list of its texts."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import simdb
+from simdb.deduplication.parts import dropping
+from simdb.errors import InputError, OptionError
+from simdb.sources import read_again
+
+CHANCE = random.Random(7)
+LINES = [" ".join(f"w{CHANCE.randrange(40)}" for _ in range(6)) for _ in range(30)]
+TEXTS = ["\n".join(CHANCE.choices(LINES, k=3)) for _ in range(40)]
+RECORDS = [{"id": f"d{at}", "text": text, "at": at} for at, text in enumerate(TEXTS)]
+
+
+def dropped_by_a_loop(texts):
+    """Return what is left of each text, by a set and a loop; None of one that is left out."""
+    seen, found = set(), []
+    for text in texts:
+        left = []
+        for line in text.split("\n"):
+            if line not in seen:
+                left.append(line)
+            seen.add(line)
+        found.append("\n".join(left) if left else None)
+    return found
+
+
+LEFT = dropped_by_a_loop(TEXTS)
+KEPT = [{**record, "text": left} for record, left in zip(RECORDS, LEFT, strict=True) if left]
+KINDS = {
+    "dicts": (lambda: RECORDS, lambda data: data),
+    "pandas": (lambda: pandas.DataFrame(RECORDS), lambda data: data.to_dict("records")),
+    "polars": (lambda: polars.DataFrame(RECORDS), lambda data: data.to_dicts()),
+    "arrow": (lambda: pyarrow.Table.from_pylist(RECORDS), lambda data: data.to_pylist()),
+}
+
+
+@pytest.fixture(autouse=True)
+def few_at_a_time(monkeypatch):
+    monkeypatch.setattr(dropping, "READ_ROWS", 7)
+    monkeypatch.setattr(read_again, "CHANGED_RECORDS", 3)
+    assert 3 < len(KEPT) < len(RECORDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_lose_their_parts_and_keep_their_kind(kind):
+    make, records_of = KINDS[kind]
+    data = make()
+
+    found = simdb.deduplicate(data, unit="line")
+
+    assert type(found.data) is type(data)
+    assert records_of(found.data) == KEPT
+    assert records_of(make()) == RECORDS
+
+
+@pytest.mark.parametrize(
+    "form", [list, tuple, np.array, pandas.Series, polars.Series, pyarrow.array]
+)
+def test_texts_without_fields_are_texts_afterwards(form):
+    data = form(TEXTS)
+
+    found = simdb.deduplicate(data, unit="line")
+
+    assert type(found.data) is type(data)
+    values = found.data.to_pylist() if form is pyarrow.array else list(found.data)
+    assert values == [left for left in LEFT if left]
+
+
+def test_the_result_counts_parts():
+    found = simdb.deduplicate([*TEXTS, None, "short"], unit="line", threads=2)
+
+    parts = found.parts
+    assert (parts.unit, parts.seen, parts.short) == ("line", 3 * len(TEXTS) + 1, 1)
+    assert parts.dropped.tolist() == [
+        3 - (left.count("\n") + 1 if left else 0) for left in LEFT
+    ] + [0, 0]
+    assert found.kept.tolist() == [left is not None for left in LEFT] + [True, True]
+    assert (len(found.groups), len(found.removed_ids), found.null_count) == (0, 0, 1)
+    assert "lines dropped" in repr(found)
+
+
+def test_bytes_stay_bytes():
+    data = [text.encode() for text in TEXTS]
+
+    found = simdb.deduplicate(data, unit="line")
+
+    assert found.data == [left.encode() for left in LEFT if left]
+
+
+@pytest.mark.parametrize("on_null", ["keep", "drop", "error"])
+def test_rows_without_a_text_are_treated_as_asked(tmp_path, on_null):
+    rows = [{"text": TEXTS[0]}, {"text": None}, {"text": TEXTS[0]}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    for data in (rows, tmp_path / "a.jsonl"):
+        if on_null == "error":
+            with pytest.raises(InputError):
+                simdb.deduplicate(data, unit="line", on_null=on_null)
+        else:
+            found = simdb.deduplicate(data, unit="line", on_null=on_null)
+            assert found.kept.tolist() == [True, on_null == "keep", False]
+
+
+def write(path, rows):
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".csv":
+        pyarrow.csv.write_csv(pyarrow.Table.from_pylist(rows), path)
+    else:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=7)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+def test_files_lose_their_parts(tmp_path, name):
+    write(tmp_path / name, RECORDS)
+
+    found = simdb.deduplicate(tmp_path / name, unit="line")
+
+    assert [(row["id"], row["text"], int(row["at"])) for row in found.data.to_pylist()] == [
+        (row["id"], row["text"], row["at"]) for row in KEPT
+    ]
+    found.write(tmp_path / f"kept-{name}")
+    again = simdb.deduplicate(tmp_path / f"kept-{name}", unit="line")
+    assert (again.parts.dropped.sum(), len(again)) == (0, len(KEPT))
+
+
+def test_a_folder_of_texts_becomes_records(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text(f"{LINES[0]}\n{LINES[1]}")
+    (folder / "b.txt").write_text(f"{LINES[1]}\n{LINES[2]}\n")
+
+    found = simdb.deduplicate(folder, unit="line")
+
+    assert [row["text"] for row in found.data.to_pylist()] == [
+        f"{LINES[0]}\n{LINES[1]}",
+        f"{LINES[2]}\n",
+    ]
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_database_drops_what_earlier_runs_kept(tmp_path, is_file):
+    parts = RECORDS[:20], RECORDS[20:]
+    kept = []
+
+    for number, rows in enumerate(parts):
+        write(tmp_path / f"{number}.jsonl", rows)
+        data = tmp_path / f"{number}.jsonl" if is_file else rows
+        found = simdb.deduplicate(data, unit="line", db=tmp_path / "db", run=f"run {number}")
+        kept += found.data.to_pylist() if is_file else found.data
+
+    assert [(row["id"], row["text"]) for row in kept] == [(row["id"], row["text"]) for row in KEPT]
+
+
+@pytest.mark.parametrize("run", ["named", None])
+def test_a_repeated_run_keeps_the_same_whatever_came_between(tmp_path, run):
+    first = simdb.deduplicate(RECORDS[20:], unit="line", db=tmp_path / "db", run=run)
+    simdb.deduplicate(RECORDS, unit="line", db=tmp_path / "db", run="other")
+
+    again = simdb.deduplicate(RECORDS[20:], unit="line", db=tmp_path / "db", run=run)
+
+    assert first.data == again.data
+    assert len(simdb.deduplicate(RECORDS[20:], unit="line", db=tmp_path / "db", run="third")) == 0
+
+
+def test_a_compacted_copy_has_the_parts(tmp_path):
+    simdb.deduplicate(RECORDS, unit="line", db=tmp_path / "db", run="one")
+    with simdb.open(tmp_path / "db") as database:
+        database.compact()
+        database.copy(tmp_path / "copy")
+
+    found = simdb.deduplicate(RECORDS, unit="line", db=tmp_path / "copy", run="two")
+
+    assert len(found) == 0
+
+
+def test_an_error_stores_nothing(tmp_path):
+    with pytest.raises(InputError):
+        simdb.deduplicate([*TEXTS, "\ud800"], unit="line", db=tmp_path / "db", run="one")
+
+    assert len(simdb.deduplicate(TEXTS, unit="line", db=tmp_path / "db", run="two")) == len(KEPT)
+
+
+def test_the_sketch_says_which_words_are_equal():
+    texts = ["The caf\u00e9 that is open here", "The CAFE that is open here"]
+
+    strict = simdb.deduplicate(texts, unit="line")
+    lenient = simdb.deduplicate(texts, unit="line", sketch=simdb.Simhash(normalisation="lenient"))
+
+    assert (len(strict), len(lenient)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"unit": "word"}, "unit must be one of"),
+        ({"min_words": 3}, "min_words= is for parts"),
+        ({"unit": "line", "min_words": 0}, "min_words must"),
+        ({"unit": "line", "similarity": 0.5}, "similarity= is for whole documents"),
+        ({"unit": "line", "keep": "last"}, "keep= is for whole documents"),
+        ({"unit": "line", "verify": "estimate"}, "verify= is for whole documents"),
+        ({"unit": "line", "run": "x"}, "run= names a run for db="),
+        ({"unit": "line", "sketch": simdb.Simhash(unit="characters")}, "no words"),
+    ],
+)
+def test_arguments_that_contradict_are_refused(arguments, message):
+    with pytest.raises(OptionError, match=message):
+        simdb.deduplicate(TEXTS, **arguments)
+
+
+def test_a_list_of_ids_is_no_field_of_files(tmp_path):
+    Path(tmp_path / "a.txt").write_text("text")
+
+    with pytest.raises(OptionError, match="name of a field"):
+        simdb.deduplicate(tmp_path / "a.txt", unit="line", id=["a"])

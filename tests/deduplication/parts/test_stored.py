@@ -1,0 +1,67 @@
+"""Keys in notes: runs see what others have stored, and not what they have stored themselves."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simdb
+from simdb.deduplication.parts import stored
+from simdb.deduplication.parts.stored import NAMELESS, Stored
+
+
+class Notes:
+    """Notes in a dict."""
+
+    def __init__(self):
+        self.notes = {}
+
+    def note(self, name):
+        return self.notes.get(name)
+
+    def set_note(self, name, content):
+        self.notes[name] = content
+
+
+def settle(notes, keys, run):
+    return Stored(notes, "line").settle(np.array(sorted(keys), np.uint64), run)
+
+
+RUNS = st.lists(
+    st.tuples(st.sampled_from(["", "a", "b"]), st.sets(st.integers(0, 12) | st.just(2**64 - 1))),
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@given(RUNS)
+def test_keys_of_other_runs_are_old(size, runs):
+    notes, owners = Notes(), {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored, "PIECE_KEYS", size)
+        for run, keys in runs:
+            expected = [key in owners and (owners[key] != run or not run) for key in sorted(keys)]
+
+            assert settle(notes, keys, run).tolist() == expected
+
+            for key in keys:
+                owners.setdefault(key, run)
+
+
+def test_nameless_runs_are_never_repeated():
+    notes = Notes()
+
+    assert settle(notes, {1, 2}, NAMELESS).tolist() == [False, False]
+    assert settle(notes, {1, 2}, NAMELESS).tolist() == [True, True]
+
+
+def test_units_do_not_share_keys_and_a_database_keeps_them(tmp_path):
+    with simdb.open(tmp_path / "db") as database, database.write() as transaction:
+        Stored(transaction, "line").settle(np.array([7, 9], np.uint64), "first")
+
+    with simdb.open(tmp_path / "db") as database, database.write() as transaction:
+        lines = Stored(transaction, "line").settle(np.array([8, 9], np.uint64), "second")
+        sentences = Stored(transaction, "sentence").settle(np.array([8, 9], np.uint64), "second")
+
+    assert lines.tolist() == [False, True]
+    assert sentences.tolist() == [False, False]
