@@ -77,8 +77,8 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
 }
 DEDUPLICATE = (
     "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy", "db",
-    "run", "sketch", "options", "on_null", "max_share", "memory", "errors", "threads",
-    "progress",
+    "run", "unit", "min_words", "sketch", "options", "on_null", "max_share", "memory", "errors",
+    "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -109,13 +109,15 @@ OPTIONS: dict[str, str] = {
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
     "limit": "--limit", "match": "--match", "max_share": "--max-share", "memory": "--memory",
+    "min_words": "--min-words",
     "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
     "pairs": "--pairs", "path": "TARGET",
     "policy": "--policy", "polytopes": "--polytopes", "recall": "--recall", "run": "--run",
     "sample": "--sample",
     "search": "--search", "seed": "--seed", "similarity": "--similarity", "target": "--output",
-    "text": "--text-field", "texts": "--texts", "verify": "--verify", "where": "--where",
+    "text": "--text-field", "texts": "--texts", "unit": "--unit", "verify": "--verify",
+    "where": "--where",
 }  # fmt: skip
 NOT_IN_COMMANDS: dict[str, str] = {
     "accept": "a function, which only programs have",
@@ -161,7 +163,8 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
     "drop_duplicates": ("deduplicate", {
         "data": "df", "db": "one job sees all rows", "run": "there is no database",
-        "options": "nothing is stored", "memory": "Spark has settings of its own",
+        "options": "nothing is stored", "unit": "documents are whole",
+        "min_words": "documents are whole", "memory": "Spark has settings of its own",
         "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {

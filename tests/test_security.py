@@ -27,7 +27,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 IMPORTING = {
     "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py",
     "sources/line_parser.py", "sources/table_records.py", "cold.py", "sketch/projection.py",
-    "previews.py", "report/figures.py", "report/page.py", "outputs/remote.py",
+    "previews.py", "report/figures.py", "report/page.py", "report/template.py", "outputs/remote.py",
     "outputs/zstd.py", "sources/encoding_guess.py", "spark/frames.py",
 }  # fmt: skip
 
