@@ -94,7 +94,7 @@ def test_texts_decide(documents, policy):
 
     expected = expected_of(
         IDS, sketch=sketch, similarity=0.75, verify="exact", texts=BY_ID, policy=policy,
-        search="banding",
+        search="exhaustive",
     )  # fmt: skip
     assert len(expected) > 20
     assert removed_of(result) == expected
