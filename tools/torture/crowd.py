@@ -27,7 +27,8 @@ NUMBER = struct.Struct("<q")
 ROLES = ["writer", "writer", "compacting writer", "reader", "reader"]
 HANGS_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 0.4
-SETTINGS = {"timeout": 30, "map_size": tortured.LEAST_MAP}
+# Beside writers that begin again at once, a process can wait long for its turn.
+SETTINGS = {"timeout": 120, "map_size": tortured.LEAST_MAP}
 
 
 class Worker:
