@@ -144,7 +144,8 @@ FOLDERS = {
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
         "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
         "repeat", "arrivals", "against",
-        "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping", "deduplicate",
+        "parts.units", "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping",
+        "deduplicate",
     ],
     "decontamination": [
         "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",

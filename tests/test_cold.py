@@ -118,6 +118,15 @@ def test_other_commands_load_nothing_of_the_report(tmp_path):
         assert loaded.isdisjoint({"jinja2", "matplotlib", "simdb.cli.report", *pages})
 
 
+@pytest.mark.parametrize("command", ["clusters", "pairs", "lookup"])
+def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
+    loaded = modules_of_program(command, "--help")
+
+    assert f"simdb.cli.{command}" in loaded
+    parts = {"simdb.deduplication.parts.dropping", "simdb.deduplication.run"}
+    assert loaded.isdisjoint({*parts, "simdb.deduplication.result", "simdb.sharding"})
+
+
 def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
     path = str(tmp_path / "db")
     with simdb.open(path) as database:

@@ -30,7 +30,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
-from simdb.deduplication.parts.dropping import DOCUMENT
+from simdb.deduplication.parts.units import DOCUMENT
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
     FOLDER,

@@ -72,7 +72,7 @@ class LookupOptions:
                 )
 
     def found(
-        self, snapshot: simdb.Snapshot | simdb.ShardedDatabase, texts: Sequence[Any]
+        self, snapshot: "simdb.Snapshot | simdb.ShardedDatabase", texts: Sequence[Any]
     ) -> simdb.Matches:
         """Return what a snapshot, or a sharded database, has for each of some texts."""
         where = None if self.where is None else given_condition(self.where)
@@ -151,7 +151,7 @@ def _columns(show: int | None) -> tuple[str, ...]:
 
 
 def _look_up(
-    database: simdb.Database | simdb.ShardedDatabase,
+    database: "simdb.Database | simdb.ShardedDatabase",
     intake: Intake,
     wanted: LookupOptions,
     rows: Spool,

@@ -13,13 +13,8 @@ from simdb.checks import instance, one_of
 from simdb.choices import ERROR, ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
 from simdb.deduplication.data import Data
-from simdb.deduplication.parts.dropping import (
-    DOCUMENT,
-    Dropping,
-    checked_unit,
-    drop_from_files,
-    drop_from_rows,
-)
+from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
+from simdb.deduplication.parts.units import DOCUMENT, checked_unit
 from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found

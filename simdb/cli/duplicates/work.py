@@ -13,7 +13,6 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.question import Question
-from simdb.deduplication.result import Parts
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.outputs.pieces import I64
@@ -24,6 +23,7 @@ from simdb.sources.origins import Origins
 from simdb.threads import thread_count
 
 if TYPE_CHECKING:
+    from simdb.deduplication.result import Parts
     from simdb.report.beside import TextPair
 
 LARGEST_SHOWN = 3
@@ -54,7 +54,7 @@ class Outcome:
     earlier: int = 0
     keep: str = keeping.FIRST
     pairs: "list[TextPair]" = field(default_factory=list)
-    parts: Parts | None = None
+    parts: "Parts | None" = None
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""

@@ -6,7 +6,7 @@ from simdb import keeping
 from simdb.checks import share
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search, given_size
-from simdb.deduplication.parts.dropping import checked_unit
+from simdb.deduplication.parts.units import checked_unit
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 from simdb.memory import check_memory

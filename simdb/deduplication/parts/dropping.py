@@ -1,13 +1,12 @@
 """Dropping: what is left of data of any kind without the parts that occurred before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import one_of, whole
 from simdb.choices import DROP, KEEP
 from simdb.clusters import Clusters
 from simdb.deduplication.evidence import Evidence
@@ -21,7 +20,6 @@ from simdb.deduplication.texts import Texts
 from simdb.errors import OptionError
 from simdb.options import Simhash
 from simdb.progress import Report
-from simdb.sketch.parts import LINE, PARAGRAPH, SENTENCE
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources
 from simdb.sources.records import Reading
@@ -30,11 +28,6 @@ from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
 from simdb.values import object_array
 
-DOCUMENT = "document"
-UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
-# Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
-MIN_WORDS = 5
-MIN_WORDS_MOST = 1 << 20
 # Rows of data in memory are read so many at a time.
 READ_ROWS = 4096
 
@@ -59,35 +52,6 @@ class Dropping(NamedTuple):
             sketch, self.unit, self.min_words, errors=self.errors, threads=self.threads,
             is_stored=is_stored,
         )  # fmt: skip
-
-
-def checked_unit(
-    unit: str,
-    min_words: int | None,
-    others: Mapping[str, bool],
-    *,
-    names: tuple[str, str] = ("unit=", "min_words="),
-) -> int:
-    """Return the least number of words of a part that can be dropped.
-
-    `others`: whether each other argument is given that has a meaning only for whole documents;
-    OptionError if one is.  `names`: of the first two arguments.
-    """
-    own, least = names
-    one_of(own.rstrip("="), unit, UNITS)
-    if min_words is not None:
-        whole(least.rstrip("="), min_words, 1, MIN_WORDS_MOST)
-        if unit == DOCUMENT:
-            raise OptionError(
-                f"{least} is for parts of texts; give {own} with paragraph, line or sentence, too"
-            )
-    for other, is_given in others.items():
-        if is_given and unit != DOCUMENT:
-            raise OptionError(
-                f"{other} is for whole documents, but {own} cuts them into parts, of which those"
-                " with the same words are equal and the first stays; leave out one of the two"
-            )
-    return MIN_WORDS if min_words is None else min_words
 
 
 def drop_from_rows(
