@@ -11,14 +11,14 @@ import numpy.typing as npt
 from simdb import keeping
 from simdb.checks import instance, one_of, share, whole
 from simdb.choices import DROP as DROP_NULLS
-from simdb.choices import ERROR, KEEP, ON_NULL, ActionName, ErrorsName, NullName
+from simdb.choices import ON_NULL, ActionName, ErrorsName, NullName
 from simdb.decontamination.items import Part
 from simdb.decontamination.judge import Rule
 from simdb.decontamination.leaks import Leak, marks, without
 from simdb.decontamination.result import Decontaminated
 from simdb.decontamination.run import ACTIONS, DROP, MARK, MARKS_FIELD, Run, by_document
 from simdb.decontamination.search import Search
-from simdb.deduplication.files import USUAL_ID, Files, Kept, paths_of, records_of
+from simdb.deduplication.files import Files, Kept, check_id, paths_of, reading_of, records_of
 from simdb.deduplication.result import InMemory
 from simdb.deduplication.rows import Records, Rows, Values, rows_of
 from simdb.deduplication.texts import Texts
@@ -30,13 +30,10 @@ from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources
 from simdb.sources.records import Reading
 from simdb.sources.source_names import expanded
-from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
-# Rows of data in memory are read so many at a time.
-READ_ROWS = 4096
 
 Bools = npt.NDArray[np.bool_]
 
@@ -65,9 +62,8 @@ def decontaminate(
     `data`, `against`: texts, rows or paths, as `simdb.deduplicate` takes them; `against` has to fit
     in memory, of `data` in files no text stays there.  `text`, `id`: the fields with texts and ids;
     without `id`, ids are positions, of files "id" or FILE:LINE.  Texts without fields have
-    positions in any case.  `fields`: those of an item to look
-    for, each by itself ("question", "answer"); `text` if not given.  A field can be a list of
-    texts.
+    positions in any case.  `fields`: the fields of an item to look for, each by itself
+    ("question", "answer"); `text` if not given.  A field can be a list of texts.
 
     An item and a document are compared if they share a run of `ngram` words, or all words of a
     shorter item; every such run is found.  From these runs, passages grow over up to three changed
@@ -93,11 +89,8 @@ def decontaminate(
     search = Search(parts, cutting, rule, ngram=ngram, errors=errors, threads=thread_count(threads))
     report = report_of(progress)
     if (paths := paths_of(data)) is not None:
-        reading = Reading(
-            id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
-            has_fields=False, has_absent=True, on_null=KEEP if on_null == DROP_NULLS else on_null,
-            threads=threads, memory=memory,
-        )  # fmt: skip
+        check_id(id)
+        reading = reading_of(id, text, errors, on_null, threads=threads, memory=memory)
         return _of_files(expanded(paths), reading, search, action, on_null, report)
     return _of_rows(rows_of(data), text, id, search, action, on_null, report)
 
@@ -177,29 +170,18 @@ def _of_rows(
     report: Report | None,
 ) -> Decontaminated:
     texts = Texts(rows.texts(text))
-    if on_null == ERROR and texts.is_null.any():
-        raise InputError(
-            f"row {int(texts.is_null.argmax())} has no text; on_null='keep' keeps such rows"
-        )
+    is_null = texts.checked_nulls(on_null)
     if action == MARK and isinstance(rows, Values):
         raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
     ids = None if id is None or isinstance(rows, Values) else rows.column(id)
 
-    def contents(positions: npt.NDArray[np.int64]) -> Any:
-        found = texts.at(positions)
-        if isinstance(found, TextColumn):
-            return found.filled()
-        return [each if isinstance(each, str | bytes) else "" for each in found]
-
-    cuts = range(0, len(texts), READ_ROWS)
-    batches = (contents(np.arange(at, min(at + READ_ROWS, len(texts)))) for at in cuts)
-    for done in search.read(batches):
+    for done in search.read(texts.batches()):
         if report is not None:
             report(done)
-    leaks = search.leaks(contents)
+    leaks = search.leaks(texts.filled)
     kept = np.ones(len(texts), np.bool_)
     if on_null == DROP_NULLS:
-        kept &= ~texts.is_null
+        kept &= ~is_null
     own = by_document(leaks)
     data = _changed_rows(rows, text, own, action, kept)
     named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
@@ -219,9 +201,8 @@ def _changed_rows(
         return rows_of(rows.with_field(MARKS_FIELD, found)).chosen(kept)
     values = list(rows.texts(text))
     for at, leaks in own.items():
-        value = values[at]
-        rest = without(value if isinstance(value, str) else value.decode("utf-8", "replace"), leaks)
-        values[at] = rest if isinstance(value, str) else rest.encode()
+        rest = without(values[at], leaks)
+        values[at] = rest if isinstance(values[at], str) else rest.encode()
         kept[at] = bool(rest.strip())
     return rows_of(rows.with_field(text, values)).chosen(kept)
 

@@ -117,8 +117,9 @@ def leaks_of(
     return leaks
 
 
-def without(text: str, leaks: Iterable[Leak]) -> str:
+def without(text: str | bytes, leaks: Iterable[Leak]) -> str:
     """Return a text without the passages of its leaks."""
+    text = decoded(text, "utf-8", position=0, replace=True)
     kept, at = [], 0
     for span in sorted({span for leak in leaks for span in leak.spans}):
         kept.append(text[at : span.start])

@@ -95,7 +95,7 @@ class Run:
         def changed(position: int, row: Row) -> Row:
             if action == MARK:
                 return {**row, MARKS_FIELD: marks(own[position])}
-            rest = without(str(row[text]), own[position])
+            rest = without(row[text], own[position])
             is_kept[position] = bool(rest.strip())
             return {**row, text: rest}
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simdb import database, keeping
 from simdb.checks import instance, one_of
-from simdb.choices import ERROR, ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
+from simdb.choices import ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
 from simdb.deduplication.data import Data
 from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
@@ -131,7 +131,7 @@ def _without_parts(
             return drop_from_files(paths, text, id, dropping, sketch, stored)
         rows = rows_of(data)
         texts = Texts(_texts_of(rows, text))
-        _checked_nulls(texts, dropping.on_null)
+        texts.checked_nulls(dropping.on_null)
         return drop_from_rows(rows, text, texts, dropping, sketch, stored)
 
 
@@ -152,7 +152,7 @@ def _of_rows(
         data, id = files.records_of(paths, text, id, question.errors)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
-    is_null, ids = _checked_nulls(texts, on_null), _ids_of(rows, id)
+    is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
     names, found = _found(texts, order[~is_null[order]], ids, db, run, given, question)
     return Data(rows, texts, text, names, is_null, on_null, question.silent, given).result(found)
@@ -225,17 +225,6 @@ def _ids_of(rows: Rows, id: Any) -> Sequence[Any] | None:
     if len(ids) != len(rows):
         raise InputError(f"there are {len(rows)} rows but {len(ids)} ids in id=")
     return ids
-
-
-def _checked_nulls(texts: Texts, on_null: str) -> Bools:
-    """Return which rows have no text; InputError if there are any and `on_null` refuses them."""
-    if on_null == ERROR and texts.is_null.any():
-        row, count = int(texts.is_null.argmax()), int(np.count_nonzero(texts.is_null))
-        raise InputError(
-            f"row {row} has no text ({count} of {len(texts)} rows have none); on_null='keep' keeps"
-            " such rows, and on_null='drop' removes them"
-        )
-    return texts.is_null
 
 
 def _options_of(

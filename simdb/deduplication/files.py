@@ -70,8 +70,7 @@ def deduplicate_files(
     rule = keeping.parse(keep)
     if rule.kind == keeping.FUNCTION:
         raise OptionError("keep= is a function, which needs rows in memory; of files give a rule")
-    if id is not None and not isinstance(id, str):
-        raise OptionError("id= of files is the name of a field")
+    check_id(id)
     sources = expanded(paths)
     try:
         check_sources(sources, text)
@@ -80,12 +79,9 @@ def deduplicate_files(
     held = ExitStack()
     try:
         origins = held.enter_context(Origins())
-        reading = Reading(
-            id_field=USUAL_ID if id is None else id, text_field=text, errors=question.errors,
-            has_fields=bool(rule.field), has_lines=True, has_absent=True,
-            # What is dropped is read as what is kept: it matches nothing, and has its place.
-            on_null=KEEP if on_null == DROP else on_null,
-            origins=origins, threads=question.threads, memory=question.memory,
+        reading = reading_of(
+            id, text, question.errors, on_null, has_fields=bool(rule.field), origins=origins,
+            threads=question.threads, memory=question.memory,
         )  # fmt: skip
         files = Files(sources, reading)
         run = held.enter_context(
@@ -113,6 +109,33 @@ def deduplicate_files(
         refusal=refusal_of(question.policy),
     )  # fmt: skip
     return _result(files, run, decided, every, on_null, evidence)
+
+
+def check_id(id: object) -> None:
+    """Raise OptionError unless the argument `id` can be used with files."""
+    if id is not None and not isinstance(id, str):
+        raise OptionError("id= of files is the name of a field")
+
+
+def reading_of(
+    id: str | None,
+    text: str,
+    errors: str,
+    on_null: str,
+    *,
+    has_fields: bool = False,
+    origins: Origins | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+) -> Reading:
+    """Return how to read the documents of a call in Python, by its arguments."""
+    return Reading(
+        id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
+        has_fields=has_fields, has_absent=True,
+        # What is dropped is read as what is kept: it matches nothing, and has its place.
+        on_null=KEEP if on_null == DROP else on_null,
+        origins=origins, threads=threads, memory=memory,
+    )  # fmt: skip
 
 
 def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict[str, Any]], str]:

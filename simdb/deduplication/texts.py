@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import shown
+from simdb.choices import ERROR
 from simdb.errors import InputError
 from simdb.keeping import is_missing
 from simdb.text_column import TextColumn, encoded
 
 DIGEST_BYTES = 16
+# So many texts are read at a time.
+READ_ROWS = 4096
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -48,6 +51,28 @@ class Texts:
         if isinstance(self._values, TextColumn):
             return self._values.chosen(rows)
         return [self._values[row] for row in rows.tolist()]
+
+    def filled(self, rows: I64) -> TextColumn | list[Any]:
+        """Return the texts of some rows, in that order, with an empty one for each null."""
+        found = self.at(rows)
+        if isinstance(found, TextColumn):
+            return found.filled()
+        return [each if isinstance(each, str | bytes) else "" for each in found]
+
+    def batches(self) -> Iterator[TextColumn | list[Any]]:
+        """Yield the texts of all rows in portions, with an empty one for each null."""
+        for start in range(0, len(self), READ_ROWS):
+            yield self.filled(np.arange(start, min(start + READ_ROWS, len(self))))
+
+    def checked_nulls(self, on_null: str) -> Bools:
+        """Return which rows have no text; InputError if any has none and `on_null` is "error"."""
+        if on_null == ERROR and self.is_null.any():
+            row, count = int(self.is_null.argmax()), int(np.count_nonzero(self.is_null))
+            raise InputError(
+                f"row {row} has no text ({count} of {len(self)} rows have none); on_null='keep'"
+                " keeps such rows, and on_null='drop' removes them"
+            )
+        return self.is_null
 
     def contents_at(self, rows: I64) -> Iterator[bytes]:
         """Yield the texts of some rows, none of them null, in UTF-8."""

@@ -12,7 +12,7 @@ import simdb
 # With these nothing is common, and one shared run is enough.
 ANY_RUN = {"common": 1.0, "coverage": 1e-9, "min_hits": 1}
 PORTIONS = (
-    "simdb.decontamination.decontaminate.READ_ROWS",
+    "simdb.deduplication.texts.READ_ROWS",
     "simdb.decontamination.search.JUDGED_DOCUMENTS",
 )
 

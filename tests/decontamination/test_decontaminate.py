@@ -193,6 +193,23 @@ def test_lines_that_stay_are_not_changed(tmp_path):
         assert (lines[0], lines[-1]) == (odd, odd.replace("z", "y"))
 
 
+def test_texts_in_a_binary_column_are_cut(tmp_path):
+    texts = [b"other", (BEFORE + ITEM + AFTER).encode()]
+    parquet.write_table(pyarrow.table({"text": pyarrow.array(texts)}), tmp_path / "a.parquet")
+
+    found = simdb.decontaminate(tmp_path / "a.parquet", against=[ITEM], action="cut")
+
+    assert found.data["text"].to_pylist() == [b"other", (BEFORE + AFTER).encode()]
+    found.write(tmp_path / "clean.jsonl")
+    assert read_texts(tmp_path / "clean.jsonl") == ["other", BEFORE + AFTER]
+
+
+def test_ids_of_files_are_a_field(tmp_path):
+    write_json_lines(tmp_path / "rows.jsonl")
+    with pytest.raises(simdb.OptionError, match="id= of files is the name of a field"):
+        simdb.decontaminate(tmp_path / "rows.jsonl", against=[ITEM], id=IDS)
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "jsonl.gz"])
 def test_leaks_are_written_in_every_format(tmp_path, ending):
     found = simdb.decontaminate(ROWS, against=[ITEM], id="id")

@@ -7,29 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import DROP, KEEP
+from simdb.choices import DROP
 from simdb.clusters import Clusters
 from simdb.deduplication.evidence import Evidence
-from simdb.deduplication.files import USUAL_ID, Files, Kept
+from simdb.deduplication.files import Files, Kept, check_id, reading_of
 from simdb.deduplication.parts.run import Run
 from simdb.deduplication.parts.sieve import Dropped, Sieve
 from simdb.deduplication.parts.stored import Noted, Stored
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.errors import OptionError
 from simdb.options import Simhash
 from simdb.progress import Report
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources
-from simdb.sources.records import Reading
 from simdb.sources.source_names import expanded
-from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
 from simdb.values import object_array
-
-# Rows of data in memory are read so many at a time.
-READ_ROWS = 4096
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -65,13 +59,7 @@ def drop_from_rows(
     """Return what is left of rows; `stored`: the transaction of a database, and the run's name."""
     sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
 
-    def contents(start: int) -> Any:
-        found = texts.at(np.arange(start, min(start + READ_ROWS, len(texts))))
-        if isinstance(found, TextColumn):
-            return found.filled()
-        return [each if isinstance(each, str | bytes) else "" for each in found]
-
-    for done in sieve.read(map(contents, range(0, len(texts), READ_ROWS))):
+    for done in sieve.read(texts.batches()):
         if dropping.report is not None:
             dropping.report(done)
     dropped = _settled(sieve, dropping, stored)
@@ -96,19 +84,16 @@ def drop_from_files(
     stored: tuple[Noted, str | None] | None,
 ) -> Deduplicated:
     """Return what is left of the documents in files and folders; `stored` as for rows."""
-    if id is not None and not isinstance(id, str):
-        raise OptionError("id= of files is the name of a field")
+    check_id(id)
     sources = expanded(paths)
     check_sources(sources, text)
     sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
     held = ExitStack()
     try:
         origins = held.enter_context(Origins())
-        reading = Reading(
-            id_field=USUAL_ID if id is None else id, text_field=text, errors=dropping.errors,
-            has_fields=False, has_lines=True, has_absent=True,
-            on_null=KEEP if dropping.on_null == DROP else dropping.on_null,
-            origins=origins, threads=dropping.threads, memory=dropping.memory,
+        reading = reading_of(
+            id, text, dropping.errors, dropping.on_null, origins=origins, threads=dropping.threads,
+            memory=dropping.memory,
         )  # fmt: skip
         files = Files(sources, reading)
         run = held.enter_context(Run(sieve, origins, files.survivors(None).numbers))

@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.deduplication.parts import dropping
 from simdb.errors import InputError, OptionError
 from simdb.sources import read_again
 
@@ -48,7 +47,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
-    monkeypatch.setattr(dropping, "READ_ROWS", 7)
+    monkeypatch.setattr("simdb.deduplication.texts.READ_ROWS", 7)
     monkeypatch.setattr(read_again, "CHANGED_RECORDS", 3)
     assert 3 < len(KEPT) < len(RECORDS)
 
