@@ -6,7 +6,7 @@ until all is stored.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,6 +30,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
+from simdb.deduplication.files import columns_of
 from simdb.deduplication.parts.units import DOCUMENT
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
@@ -47,7 +48,7 @@ from simdb.outputs.target import Target, side_files, written
 from simdb.report.removed import Removed, render, rule_in_words
 from simdb.report.template import check_page, write_page
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, header_of, read_sources
+from simdb.sources.reading import check_sources, read_sources
 from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 
@@ -180,7 +181,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
                 job.sources,
                 names,
                 has_links=results.link,
-                columns=partial(_survivor_columns, job),
+                columns=partial(columns_of, job.reading),
             ) as survivors,
         ):
             taken = None if job.listing.quiet and row_file is None else rows
@@ -262,14 +263,6 @@ def _columns(job: Job, *, is_flat: bool = False) -> tuple[str, ...]:
     if is_flat:
         return FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
     return (*GROUP_COLUMNS[:1], "text", *GROUP_COLUMNS[1:]) if has_texts else GROUP_COLUMNS
-
-
-def _survivor_columns(job: Job, sources: Sequence[str]) -> list[str]:
-    """Return the columns of a table of survivors that has none: those of the tables it is of."""
-    columns: dict[str, None] = {}
-    for source in sources:
-        columns.update(dict.fromkeys(header_of(source, job.reading)))
-    return list(columns) or [job.reading.id_field, job.reading.text_field]
 
 
 def _kept_note(kept: Target | None, intake: Intake) -> str | None:
