@@ -76,17 +76,19 @@ class Decontaminated:
         """
         place = os.fspath(path)
         report.template.check_page(place)
-        passages = report.leaks.least_covered(
-            report.leaks.Passage(
-                id=leak.id, item=leak.item, field=leak.field, text=leak.text,
-                item_text=leak.item_text, coverage=leak.coverage, rarest=leak.rarest,
-                count=leak.count,
-            )
-            for leak in self.found
-        )  # fmt: skip
+        # The least covered tell whether the rule is right.
+        ordered = sorted(self.found, key=lambda leak: leak.coverage)
+        shown = ordered[: report.leaks.SHOWN_LEAKS]
         facts = report.leaks.Leaks(
             items=self.items, leaked=len(self.leaked), documents=len(self.kept),
-            with_item=self.documents, leaks=len(self.found), passages=passages,
+            with_item=self.documents, leaks=len(self.found),
+            pairs=[
+                report.leaks.pair_of(
+                    (leak.id, leak.item), leak.field, (leak.text, leak.item_text), leak.coverage,
+                    leak.rarest, leak.count,
+                )
+                for leak in shown
+            ],
         )  # fmt: skip
         report.template.write_page(report.leaks.render(facts), place)
 

@@ -5,9 +5,10 @@ module makes of them by the macros of `parts.html`.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from simdb.report import template
 from simdb.report.excerpts import TEXT_CHARACTERS, beginning, beside, visible
 from simdb.report.facts import Piece
 
@@ -48,6 +49,20 @@ class Beside:
     def number_shown(self) -> str:
         """The number in words."""
         return "unknown" if math.isnan(self.number) else f"{self.number:.{DIGITS}f}"
+
+
+def render_pairs(
+    name: str, facts: object, pairs: Sequence[TextPair], measure: str, words: tuple[str, str]
+) -> str:
+    """Return a page of pairs by the template `name`; OptionError if jinja2 is not installed.
+
+    `measure` names the number of a pair; `words` say what its left and its right text are.
+    """
+    left_word, right_word = words
+    return template.render(
+        name, script="pairs.js" if pairs else "", facts=facts, pairs=all_beside(pairs),
+        measure=measure, left_word=left_word, right_word=right_word,
+    )  # fmt: skip
 
 
 def all_beside(pairs: Iterable[TextPair]) -> list[Beside]:

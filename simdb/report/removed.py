@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.report import template
-from simdb.report.beside import TextPair, all_beside, shown_text
+from simdb.report.beside import TextPair, render_pairs, shown_text
 from simdb.values import Id
 
 # A page of so many pairs has a few megabytes.
@@ -48,10 +48,7 @@ def nearest_pairs(similarities: F32, ids: Ids, texts: Texts) -> list[TextPair]:
 
 def render(facts: Removed) -> str:
     """Return the page as text; OptionError if jinja2 is not installed."""
-    script = "pairs.js" if facts.pairs else ""
-    return template.render(
-        "removed.html", script=script, facts=facts, pairs=all_beside(facts.pairs)
-    )
+    return render_pairs("removed.html", facts, facts.pairs, "similarity", ("removed", "stays"))
 
 
 def rule_in_words(measure: str | None, least: float | None) -> str:
