@@ -57,11 +57,11 @@ class LeakOptions:
     ] = 0.5
     min_hits: Annotated[
         int,
-        Option(help="n-grams of an item that must be in the shared passages, if it has so many."),
+        Option(help="Least n-grams of an item in the shared passages; all, if it has fewer."),
     ] = 8
     common: Annotated[
         float,
-        Option(help="Share of the documents, or of the items, from which on an n-gram counts not."),
+        Option(help="Ignore n-grams that more than this share of the documents, or items, have."),
     ] = 1e-4
     drop: Annotated[
         bool, Option("--drop", help="Leave out documents that have an item; the default.")

@@ -69,7 +69,7 @@ def deduplicate(
     and ids.  `id` can be a list; without it ids are positions, of files "id" or FILE:LINE.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
-    if not given; texts without words are like nothing.  verify="numbers" also wants
+    if not given; texts without words are like nothing.  With verify="numbers" they must also have
     the same numbers; with verify="estimate" sketches decide, by `similarity` or `distance`.
     `policy`, `recall`: see `Database.find_clusters`.  `keep`: which row of a group survives: the
     "first", "last", "longest", "shortest", or by a field ("max:FIELD", "min:FIELD") or a function.
@@ -78,12 +78,12 @@ def deduplicate(
     document stored in it or a row kept before, or has the id and sketch of a stored one; others are
     stored, or, after an error, none.  Estimates decide about stored documents that are not among
     the rows.  Without `id`, ids are made from the texts.  `run` names the call: a later call with
-    this name, or without names with the same ids in any order, keeps and removes the same.  `unit`:
-    of "paragraph", "line" or "sentence", those leave the texts whose words, at least `min_words`
-    (5), occurred before.  `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".
-    `max_share`: if more are duplicates, nothing is removed or stored.  `memory`: bytes to hold of
-    documents, beside 64 of each.  `progress`, `errors`, `threads`: see `Database.insert_many`.
-    Raises InputError, OptionError for arguments, ExistsError if an id in `db` has another text.
+    this name, or without names with the same ids in any order, removes the same.  `unit`: with
+    "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave the texts if an
+    earlier part has the same words.  `on_null`: rows without a text (None, NaN) are kept, "drop" or
+    "error".  `max_share`: if more are duplicates, nothing is removed or stored.  `memory`: bytes to
+    hold of documents, beside 64 of each.  `progress`, `errors`, `threads`: see
+    `Database.insert_many`.  Raises InputError, OptionError, ExistsError for an id of another text.
     """
     rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
     given, count = _options_of(sketch, options, db), thread_count(threads)
