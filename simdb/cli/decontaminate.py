@@ -225,7 +225,7 @@ def _run(
         Run(search, origins, _numbers(survivors), folder=_folder(survivors)) as run,
     ):
         progress.begin("reading")
-        for _ in run.read(intake.batches(Simhash())):
+        for _ in run.read(intake.batches(None)):
             pass
         progress.begin("comparing documents with items")
         leaks = run.leaks()

@@ -86,6 +86,14 @@ def test_the_survivors_of_several_sources_go_into_a_folder(simdb_run, files, tmp
     assert ids_in(tmp_path / "out" / "more.jsonl") == ["z"]
 
 
+def test_html_gets_no_hint_at_an_option_that_is_not_there(simdb_run, files, write_lines):
+    write_lines("pages.jsonl", {"id": "p", "text": f"<html><body><p>{ITEM}</p></body></html>"})
+
+    ran = simdb_run("decontaminate", "pages.jsonl", "--against", "test.jsonl", "--quiet")
+
+    assert ran.notes == ""
+
+
 def test_fields_of_items_are_looked_for(simdb_run, files, write_lines):
     write_lines("qa.jsonl", {"id": "q", "question": ITEM, "answer": "seven"})
 

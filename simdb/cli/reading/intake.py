@@ -71,11 +71,12 @@ class Intake:
         self._found = chain([] if first is None else [first], self._found)
         self._check_any(has_some=first is not None)
 
-    def batches(self, sketch: TextSketch, *, notes_short: bool = False) -> Iterator[Batch]:
+    def batches(self, sketch: TextSketch | None, *, notes_short: bool = False) -> Iterator[Batch]:
         """Yield all documents in batches of bounded size.
 
-        `sketch` decides whether text that looks like HTML gets a hint.  With `notes_short`, short
-        documents get a hint, at the end.
+        `sketch` decides whether text that looks like HTML gets a hint; None for no hint, because
+        the command has no option for it.  With `notes_short`, short documents get a hint, at the
+        end.
         """
         self._short_hint = ShortHint() if notes_short else None
         held: list[Batch] = []
@@ -146,7 +147,9 @@ class Intake:
         self._progress.show(state, AMOUNT.share())
         return batch
 
-    def _look_at(self, batch: Batch, sketch: TextSketch) -> None:
+    def _look_at(self, batch: Batch, sketch: TextSketch | None) -> None:
+        if sketch is None:
+            return
         at = None if self._has_hinted else page_position(batch.texts)
         hint = None if at is None else markup_hint(batch.texts[at], batch.where(at), sketch)
         if hint is not None:
