@@ -60,7 +60,8 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "translation", "files.memory",
-        "files.names", "files.plain", "files.pauses", "files.locks", "files.presence",
+        "files.names", "files.plain", "files.pauses", "files.waits", "files.locks",
+        "files.presence",
         "files.location", "files.temporary", "files.meta_pages", "files.pages",
         "files.new_directory", "files.watch", "files.idf_file", "files.shards_file",
         "files.create", "files.open_files",

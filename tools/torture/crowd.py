@@ -27,8 +27,7 @@ NUMBER = struct.Struct("<q")
 ROLES = ["writer", "writer", "compacting writer", "reader", "reader"]
 HANGS_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 0.4
-# Beside writers that begin again at once, a process can wait long for its turn.
-SETTINGS = {"timeout": 120, "map_size": tortured.LEAST_MAP}
+SETTINGS = {"timeout": 30, "map_size": tortured.LEAST_MAP}
 
 
 class Worker:

@@ -23,6 +23,7 @@ from typing import Any
 
 from simdb.errors import BusyError
 from simdb.storage.files.pauses import pauses
+from simdb.storage.files.waits import Threads, wait
 
 WAIT_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.005
@@ -50,6 +51,7 @@ class Turn:
         """Start free."""
         self._lock = threading.Lock()  # held for moments only, and always with `with`
         self._owner: weakref.ref[Holder] | None = None
+        self._board = Threads()
 
     @property
     def owner(self) -> Holder | None:
@@ -59,13 +61,11 @@ class Turn:
 
     def take(self, owner: Holder, timeout: float | None) -> bool:
         """Wait up to `timeout` seconds (None: for ever); return whether `owner` got the turn."""
-        if self._try_take(owner):
-            return True
-        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
-        while not self._try_take(owner):
-            if not next(tries, False):
-                return False
-        return True
+
+        def is_taken() -> bool:
+            return self._try_take(owner)
+
+        return wait(is_taken, timeout, self._board, longest_seconds=LONGEST_PAUSE_SECONDS)
 
     def give_back(self, owner: Holder) -> None:
         """Free the turn; do nothing if `owner` does not have it."""

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from simdb.errors import BusyError
 from simdb.storage.files.pauses import pauses
 from simdb.storage.files.plain import is_same_file, open_regular
+from simdb.storage.files.waits import Processes, wait
 from simdb.storage.translation import translate
 
 LONGEST_PAUSE_SECONDS = 0.02
@@ -45,8 +46,16 @@ class FileLock:
         return self._file.closed
 
     def take(self, timeout: float | None) -> None:
-        """Wait for the lock alone; BusyError after `timeout` seconds."""
-        self._wait(fcntl.LOCK_EX, timeout, "writing")
+        """Wait for the lock alone; BusyError after `timeout` seconds.
+
+        A process that has waited long goes before one that comes.
+        """
+        board = Processes(self._file)
+        if not wait(self.try_take, timeout, board, longest_seconds=LONGEST_PAUSE_SECONDS):
+            raise BusyError(
+                f"another process has been writing for {timeout:g} seconds ({self.path});"
+                " try again, or open with a longer timeout="
+            )
 
     def try_take(self) -> bool:
         """Take the lock alone if it is free; return whether that worked."""
@@ -54,7 +63,16 @@ class FileLock:
 
     def share(self, timeout: float | None = None) -> None:
         """Share the lock with others; wait while another process holds it alone."""
-        self._wait(fcntl.LOCK_SH, timeout, "replacing the data file")
+        if timeout is None:
+            fcntl.flock(self.descriptor, fcntl.LOCK_SH)
+            return
+        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
+        while not self._try(fcntl.LOCK_SH):
+            if not next(tries, False):
+                raise BusyError(
+                    f"another process has been replacing the data file for {timeout:g} seconds"
+                    f" ({self.path}); try again, or open with a longer timeout="
+                )
 
     def release(self) -> None:
         """Release the lock; do nothing if it was closed."""
@@ -74,18 +92,6 @@ class FileLock:
         """Close the file when the object is deleted."""
         if hasattr(self, "_file"):
             self.close()
-
-    def _wait(self, kind: int, timeout: float | None, what: str) -> None:
-        if timeout is None:
-            fcntl.flock(self.descriptor, kind)
-            return
-        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
-        while not self._try(kind):
-            if not next(tries, False):
-                raise BusyError(
-                    f"another process has been {what} for {timeout:g} seconds ({self.path});"
-                    " try again, or open with a longer timeout="
-                )
 
     def _try(self, kind: int) -> bool:
         try:
