@@ -137,9 +137,9 @@ FOLDERS = {
     ],
     "sources": [
         "amount", "encoding_guess", "content", "origins", "records", "batch", "source_names",
-        "id_column", "digits", "json_columns", "json_lines", "json_array", "json_records",
-        "parquet_records", "table_blocks", "table_columns", "table_records", "reading",
-        "read_again", "names", "preference",
+        "id_column", "digits", "json_columns", "line_ranges", "json_lines", "json_array",
+        "json_records", "parquet_records", "table_blocks", "table_columns", "table_records",
+        "reading", "read_again", "names", "preference",
     ],
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",

@@ -7,6 +7,7 @@ are long.
 """
 
 import io
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,8 +17,11 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import InputError
+from simdb.threads import mapped
 
 BLOCK_BYTES = 1 << 20
+# What one thread copies at a time.
+COPIED_BYTES = 1 << 22
 LINE_FEED = b"\n"
 
 I64 = npt.NDArray[np.int64]
@@ -88,38 +92,71 @@ def unreadable(path: str, error: OSError) -> InputError:
     )
 
 
-def contents(lines: Lines) -> Iterator[bytes]:
-    """Yield the lines with their line feeds, many at a time; a long line comes in parts.
+class Block(NamedTuple):
+    """Bytes of some lines: `size` of them, in ranges of the file; `is_end`: the last of all."""
 
-    Raises InputError if the file is too short or cannot be read.
-    """
+    starts: I64
+    stops: I64
+    size: int
+    is_end: bool
+
+
+def blocks(lines: Lines, size: int) -> Iterator[Block]:
+    """Yield the bytes of lines in blocks of `size`; a long line lies in several of them."""
     starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
     ends = np.cumsum(stops - starts)
     whole = int(ends[-1]) if len(ends) else 0
-    for done in range(0, whole, BLOCK_BYTES):
-        until = min(done + BLOCK_BYTES, whole)
+    for done in range(0, whole, size):
+        until = min(done + size, whole)
         first, last = int(np.searchsorted(ends, done, "right")), int(np.searchsorted(ends, until))
         some = slice(first, last + 1)
         begins, finishes = starts[some].copy(), stops[some].copy()
         begins[0] = stops[first] - (ends[first] - done)
         finishes[-1] = stops[last] - (ends[last] - until)
-        yield _read(lines, begins, finishes, is_end=until == whole)
+        yield Block(begins, finishes, until - done, until == whole)
+
+
+def contents(lines: Lines) -> Iterator[bytes]:
+    """Yield the lines with their line feeds, many at a time; a long line comes in parts.
+
+    Raises InputError if the file is too short or cannot be read.
+    """
+    return (_read(lines, each) for each in blocks(lines, BLOCK_BYTES))
+
+
+def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
+    """Write the lines into a file at `place` in it; return where they end.  Errors: `contents`.
+
+    Several threads write, each at its own place.
+    """
+
+    def write(at: int, block: Block) -> None:
+        left = memoryview(_read(lines, block))
+        while left:
+            done = os.pwrite(descriptor, left, at)
+            left, at = left[done:], at + done
+
+    parts = list(blocks(lines, COPIED_BYTES))
+    places = place + np.cumsum([0, *(each.size for each in parts)])
+    for _ in mapped(lambda part: write(*part), zip(places.tolist(), parts, strict=False), threads):
+        pass
+    return int(places[-1])
 
 
 def content(lines: Lines) -> bytes:
     """Return the lines with their line feeds at once; InputError like `contents`."""
     starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
-    return _read(lines, starts, stops, is_end=True)
+    return _read(lines, Block(starts, stops, int((stops - starts).sum()), is_end=True))
 
 
-def _read(lines: Lines, starts: I64, stops: I64, *, is_end: bool) -> bytes:
-    """Return the bytes of ranges; `is_end`: the last line may lack its line feed."""
+def _read(lines: Lines, block: Block) -> bytes:
+    """Return the bytes of a block; the last line of all may lack its line feed."""
     try:
-        found: bytes = kernel.read_ranges(lines.descriptor, starts, stops)
+        found: bytes = kernel.read_ranges(lines.descriptor, block.starts, block.stops)
     except OSError as error:
         raise unreadable(lines.path, error) from error
-    missing = int((stops - starts).sum()) - len(found)
-    if missing == 1 and is_end and not found.endswith(LINE_FEED):
+    missing = block.size - len(found)
+    if missing == 1 and block.is_end and not found.endswith(LINE_FEED):
         return found + LINE_FEED
     if missing:
         raise changed(lines.path)

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
+from typing import IO, Protocol
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from simdb.outputs.formats import (
     output_format,
 )
 from simdb.outputs.parquet_file import Part, chosen_rows, write_parquet
-from simdb.outputs.pieces import I64, LINE_FEED, Piece, Rows, contents, split_lines
+from simdb.outputs.pieces import I64, LINE_FEED, Piece, Rows, contents, copy, split_lines
 from simdb.outputs.remote import is_remote
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import write_separated
@@ -214,10 +214,23 @@ def _write(
                 DELIMITERS[kind],
                 () if target.rows else columns(),
             )
+    elif kind != PATHS and target.descriptor is not None:
+        _copy(stream, target.descriptor, pieces())
     else:
         # One thread reads while the other writes.
         for content in read_ahead(_contents(pieces()), thread_count()):
             stream.write(content.replace(NUL, b"\\n") if kind == PATHS else content)
+
+
+def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
+    """Write the lines of pieces into a file, those of JSON lines by several threads."""
+    threads = thread_count()
+    for piece in pieces:
+        if isinstance(piece, Rows) or piece.table is not None:
+            stream.writelines(_contents(iter([piece])))
+        else:
+            stream.flush()
+            stream.seek(copy(piece, descriptor, stream.tell(), threads))
 
 
 def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:

@@ -46,6 +46,12 @@ class Target:
         """The folder where temporary files for this output fit; None for any."""
         return os.path.dirname(self.partial) if self.partial else None
 
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of a new file whose bytes are written as they are; None for any other."""
+        is_new = self._file is not None and self.stream is self._file and self.partial
+        return self._file.fileno() if is_new and self._file is not None else None
+
     def finish(self) -> None:
         """Write all that is held, so that a full disk is noticed before anything is committed."""
         if self.stream is not self._file and self.stream is not None:

@@ -25,6 +25,7 @@ from simdb.sources.content import (
 )
 from simdb.sources.id_column import with_ids
 from simdb.sources.json_columns import ColumnParser, Columns
+from simdb.sources.line_ranges import line_ranges, read_range
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import Problem, Reading, Record, make_record, place
 from simdb.storage.codec import checksum_of
@@ -61,9 +62,21 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
         origins = None
     lines = _Lines(name, reading, encoding, origins)
     size, piece, threads = reading_sizes(stream, reading)
-    every = blocks(pieces, size, piece)
-    for block in mapped(lambda block: parsed(*block, parser), every, threads):
+    if pieces is stream and is_plain(stream):
+        # What threads can read by themselves no thread reads for the others.
+        descriptor = stream.fileno()
+        every = mapped(
+            lambda wanted: parsed(wanted.start, *read_range(descriptor, wanted), parser=parser),
+            line_ranges(descriptor, size),
+            threads,
+        )
+    else:
+        read = blocks(pieces, size, piece)
+        every = mapped(lambda each: parsed(*each, parser=parser), read, threads)
+    for block in every:
         yield from lines.found(block)
+        if block.failure is not None:
+            raise block.failure
 
 
 def reading_sizes(stream: io.BufferedReader, reading: Reading) -> tuple[int, int, int]:
@@ -124,22 +137,26 @@ def blocks(
 class Block(NamedTuple):
     """A block of whole lines: its start in the source, its checksum, and its parts.
 
-    A part has columns, or None if its lines must be read one by one.
+    A part has columns, or None if its lines must be read one by one.  `failure`: why the lines
+    after the block cannot be read.
     """
 
     start: int
     size: int
     checksum: int
     parts: list[tuple[bytes, Columns | None]]
+    failure: OSError | None
 
 
-def parsed(start: int, block: bytes, parser: ColumnParser | None) -> Block:
+def parsed(
+    start: int, block: bytes, failure: OSError | None = None, *, parser: ColumnParser | None
+) -> Block:
     """Return a block with its columns; without `parser`, the standard library parses all of it."""
     is_short = len(block) <= DOCUMENT_BYTES_MAX
     parts: list[tuple[bytes, Columns | None]] = [(block, None)]
     if parser is not None and is_short:
         parts = list(_parts(block, parser))
-    return Block(start, len(block), checksum_of(block), parts)
+    return Block(start, len(block), checksum_of(block), parts, failure)
 
 
 def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, Columns | None]]:

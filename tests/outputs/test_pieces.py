@@ -29,17 +29,39 @@ def lines_at(descriptor, chosen):
     return Lines("a", descriptor, *merged(starts, stops), len(chosen))
 
 
+DRAWN = [random.Random(seed).sample(range(100), seed * 9) for seed in range(12)]
+CHOICES = [sorted(chosen) for chosen in [*DRAWN, range(100), [99], [0, 99]]]
+
+
 @pytest.mark.parametrize("block_bytes", [1, 2, 7, 64, 1 << 20])
 def test_chosen_lines_are_read_byte_for_byte(opened, monkeypatch, block_bytes):
     monkeypatch.setattr(pieces, "BLOCK_BYTES", block_bytes)
-    choices = [random.Random(seed).sample(range(100), seed * 9) for seed in range(12)]
 
-    for chosen in map(sorted, [*choices, range(100), [99], [0, 99]]):
+    for chosen in CHOICES:
         blocks = [*contents(lines_at(opened, chosen))]
 
         assert b"".join(blocks) == b"".join(LINES[at] for at in chosen)
         assert [*split_lines(blocks)] == [LINES[at] for at in chosen]
         assert all(0 < len(block) <= block_bytes for block in blocks)
+
+
+@pytest.mark.parametrize("block_bytes", [3, 64, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_chosen_lines_are_copied_byte_for_byte(opened, tmp_path, monkeypatch, block_bytes, threads):
+    monkeypatch.setattr(pieces, "COPIED_BYTES", block_bytes)
+    target = tmp_path / "b"
+    with target.open("w+b") as file:
+        for chosen in CHOICES:
+            file.truncate(0)
+            file.seek(0)
+            file.write(b"before")
+            file.flush()
+
+            end = pieces.copy(lines_at(opened, chosen), file.fileno(), len(b"before"), threads)
+
+            wanted = b"before" + b"".join(LINES[at] for at in chosen)
+            assert target.read_bytes() == wanted
+            assert end == len(wanted)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="only Linux counts calls")
@@ -69,3 +91,8 @@ def test_a_file_that_became_shorter_is_noticed(opened, tmp_path, missing):
 
     with pytest.raises(simdb.InputError, match="a was changed while it was read; run the command"):
         list(contents(lines_at(opened, list(range(100)))))
+    with (
+        (tmp_path / "b").open("w+b") as file,
+        pytest.raises(simdb.InputError, match="a was changed while it was read; run the command"),
+    ):
+        pieces.copy(lines_at(opened, list(range(100))), file.fileno(), 0, 2)
