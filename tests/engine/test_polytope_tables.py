@@ -1,4 +1,6 @@
-"""Cross-polytope tables without some documents find all other documents, and nothing else."""
+"""Cross-polytope tables of a state: without some documents, or gathered from several runs."""
+
+import random
 
 import numpy as np
 import pytest
@@ -56,16 +58,18 @@ def test_only_documents_that_are_left_out_of_the_runs_are_missing(state, share):
 
 
 def test_damaged_tables_give_documents_that_match_or_none(state, monkeypatch):
-    keys, ordinals, directory = polytope_tables._parts(state.runs[0], 0, state.source)
+    keys, ordinals, directory = state.runs[0].polytope_table(0, state.source)
     damaged = directory.copy()
     damaged[5:90] = 2**32 - 1
     beyond = ordinals.copy()
     beyond[beyond > 250] += np.uint32(2**31)
     is_left_out = np.arange(251) % 2 == 0
     whole = polytopes_of(state.view, state.source)
-    monkeypatch.setattr(polytope_tables, "_parts", lambda *given: (keys, ordinals, damaged))
+    one = [[(keys, ordinals, damaged)] * 3]
+    monkeypatch.setattr(polytope_tables, "_all_parts", lambda *given: one)
     rest = polytopes_without(state.view, state.source, is_left_out)
-    monkeypatch.setattr(polytope_tables, "_parts", lambda *given: (keys, beyond, directory))
+    other = [[(keys, beyond, directory)] * 3]
+    monkeypatch.setattr(polytope_tables, "_all_parts", lambda *given: other)
     unknown = polytopes_without(state.view, state.source, is_left_out)
 
     found = rest.search(queries_of(state), **ASKED)
@@ -74,3 +78,62 @@ def test_damaged_tables_give_documents_that_match_or_none(state, monkeypatch):
     assert all(ordinal > 250 or ordinal % 2 for row in rows(found) for ordinal in row)
     with pytest.raises(simdb.CorruptError, match="has no vector"):
         unknown.search(queries_of(state), **ASKED)
+
+
+@pytest.fixture
+def database(open_database):
+    """A database of copies of some texts in several runs, of which some are deleted."""
+    database = open_database(options=simdb.Options(delta_documents=50))
+    chance = random.Random(4)
+    pages = [[f"word{chance.randrange(400)}" for _ in range(60)] for _ in range(60)]
+    for some in (range(1200), range(1200, 1260)):
+        database.insert_many(some, [changed(pages[at % 60], at % 60, f"other{at}") for at in some])
+    database.delete_many(range(0, 1260, 31))
+    return database
+
+
+def changed(words, place, word):
+    return " ".join([*words[:place], word, *words[place + 1 :]])
+
+
+def pairs_of(database, **criterion):
+    return {frozenset((pair.left, pair.right)) for pair in database.find_all(**criterion)}
+
+
+@pytest.mark.parametrize("similarity", [0.75, 0.9])
+@pytest.mark.parametrize("recall", [0.5, 0.95])
+def test_pairs_of_several_runs_are_those_of_one(database, similarity, recall):
+    """Gathered tables are those of a compacted database."""
+    assert len(database.stats().runs) >= 2
+    assert not database.stats().delta_count
+    asked = {"similarity": similarity, "recall": recall}
+    several, clusters = (
+        pairs_of(database, **asked),
+        sorted(map(sorted, clusters_of(database, asked))),
+    )
+
+    database.compact()
+
+    assert len(database.stats().runs) == 1
+    assert pairs_of(database, **asked) == several
+    assert sorted(map(sorted, clusters_of(database, asked))) == clusters
+    assert len(several) > 1000
+
+
+def clusters_of(database, asked):
+    return [cluster.ids for cluster in database.find_clusters(**asked)]
+
+
+def test_tables_that_are_too_large_together_are_searched_run_by_run(database, monkeypatch):
+    whole = pairs_of(database, similarity=0.8)
+    with database._state() as state:
+        count = sum(run.info.polytope_count for run in state.runs)
+    needed = count * 4 * polytope_tables.ENTRY_BYTES
+
+    for room, run_count in ((needed, 1), (needed - 1, len(database.stats().runs))):
+        monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", room)
+        with database._state() as state:
+            view = polytope_tables.gathered(state.view, state.source, 2)
+            assert len(polytope_tables.polytope_runs(view, state.source)) == run_count
+        found = pairs_of(database, similarity=0.8)
+        assert len(found & whole) > 0.95 * len(whole)

@@ -1,23 +1,31 @@
 """Polytope tables: the cross-polytope tables of a view, and how far a search in them must go.
 
-Every run has tables of its own, and so a threshold of its own (`plan/polytope_reach.py`).
-Documents that are in no run yet are compared one by one.
+Every run has tables of its own, and so a threshold of its own (`plan/polytope_reach.py`).  Who asks
+for many documents gathers the tables of all runs in memory first, since two runs need nearly twice
+the probes of one.  Documents that are in no run yet are compared one by one.
 """
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.state.view import View
+from simdb.engine.state.view import Kept, View
 from simdb.plan.polytope_reach import PolytopeRun, thresholds
 from simdb.storage.records.delta import NO_DOCUMENTS
-from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import Table, make_table, polytope_header_bits
+from simdb.threads import mapped
 from simdb.values import WEIGHTED
 
+# The tables of more documents are searched run by run; a key and an ordinal are an entry.
+GATHERED_BYTES = 1 << 30
+ENTRY_BYTES = 12
+
 F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
@@ -34,11 +42,7 @@ def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bo
 
     `is_left_out`: by ordinal, of the documents in runs.
     """
-    tables = range(view.kind.keying.polytopes.table_count)
-    runs = [
-        [_thinned(*_parts(run, table, source), is_left_out) for table in tables]
-        for run in view.runs
-    ]
+    runs = [[_thinned(*part, is_left_out) for part in parts] for parts in _all_parts(view, source)]
     made = kernel.Polytopes(source.width, [], runs, NO_DOCUMENTS, None, view.windows)
     return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
@@ -58,12 +62,37 @@ def thresholds_of(
     return found
 
 
+def gathered(view: View, source: Source, threads: int) -> View:
+    """Return the same view, with the cross-polytope tables of all its runs gathered in memory.
+
+    Returns `view` itself if its runs are searched one by one; see `swept_runs`.
+    """
+    if swept_runs(view, source) is polytope_runs(view, source):
+        return view
+    sealed = copy(view.sealed)
+    count = sealed.entry_count
+    tables = range(view.kind.keying.polytopes.table_count)
+
+    def joined(table: int) -> Table:
+        parts = [run.polytope_table(table, source) for run in view.runs]
+        keys = np.concatenate([part.keys for part in parts])
+        ordinals = np.concatenate([part.ordinals for part in parts])
+        return make_table(keys, ordinals, polytope_header_bits(count))
+
+    sealed.gathered = list(mapped(joined, tables, threads))
+    sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
+    kept = Kept(sealed, view.plans)
+    return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
+
+
 def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
     """Return what the planner must know of the cross-polytope tables of each run."""
     sealed = view.sealed
     if sealed.polytope_runs is None:
-        described = []
-        if view.kind.keying.polytopes.table_count:
+        described: list[PolytopeRun] = []
+        if sealed.gathered is not None:
+            described = [PolytopeRun(len(table.keys), table.width) for table in sealed.gathered[:1]]
+        elif view.kind.keying.polytopes.table_count:
             described = [
                 PolytopeRun(run.info.polytope_count, run.polytope_table(0, source).width)
                 for run in view.runs
@@ -72,11 +101,31 @@ def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
     return sealed.polytope_runs
 
 
+def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+    """Return what the planner must know of the tables in which all documents are looked up.
+
+    That is one run if there are several, and their tables fit into `GATHERED_BYTES` together.
+    """
+    runs = polytope_runs(view, source)
+    count = sum(run.count for run in runs)
+    size_bytes = count * view.kind.keying.polytopes.table_count * ENTRY_BYTES
+    if len(runs) < 2 or view.windows is not None or size_bytes > GATHERED_BYTES:
+        return runs
+    return (PolytopeRun(count, polytope_header_bits(count)),)
+
+
+def run_of(view: View, ordinals: U32) -> I64:
+    """Return the number of the run whose tables have each of some documents."""
+    if view.sealed.gathered is not None:
+        return np.zeros(len(ordinals), np.int64)
+    starts = np.array([run.info.start for run in view.runs], np.int64)
+    return np.searchsorted(starts, ordinals, side="right") - 1
+
+
 def _made(view: View, source: Source) -> Any:
     sealed = view.sealed
     if sealed.polytopes is None:
-        tables = range(view.kind.keying.polytopes.table_count)
-        runs = [[_parts(run, table, source) for table in tables] for run in view.runs]
+        runs = _all_parts(view, source)
         sealed.polytopes = kernel.Polytopes(
             source.width, [], runs, NO_DOCUMENTS, None, view.windows
         )
@@ -84,9 +133,12 @@ def _made(view: View, source: Source) -> Any:
     return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
 
 
-def _parts(run: Run, table: int, source: Source) -> tuple[Any, Any, Any]:
-    part = run.polytope_table(table, source)
-    return part.keys, part.ordinals, part.directory
+def _all_parts(view: View, source: Source) -> list[list[Table]]:
+    """Return the tables of each run, or of all together if they are gathered."""
+    if view.sealed.gathered is not None:
+        return [view.sealed.gathered]
+    tables = range(view.kind.keying.polytopes.table_count)
+    return [[run.polytope_table(table, source) for table in tables] for run in view.runs]
 
 
 def _thinned(

@@ -18,6 +18,7 @@ from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.columns import ColumnPart, LazyKernel, SealedParts
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import Table
 
 
 class Measuring(Protocol):
@@ -51,6 +52,8 @@ class Sealed:
         # The first ordinal beyond the calibration, and the tables that compare what follows it.
         self.covered_tables: tuple[int, Any] = (-1, None)
         self.id_tables: Any = None
+        # The cross-polytope tables of all runs in one, if they were gathered; see `gathered`.
+        self.gathered: list[Table] | None = None
         # The cross-polytope tables, what is known of those of each run, and their thresholds.
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None

@@ -25,9 +25,11 @@ from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.polytope_tables import (
+    gathered,
     polytope_runs,
     polytopes_of,
     polytopes_without,
+    run_of,
     thresholds_of,
 )
 from simdb.engine.state.state import State
@@ -103,8 +105,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     of a query.  A pair that both find is left out when the later one finds it.  Documents of the
     delta are looked up in the runs, and compared with each other.
     """
-    nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    runs = state.only(state.runs, nothing)
+    runs = _runs_of(state)
     stored = searched(runs, is_measured=True).ordinals
     first_found = partial(_first_found, runs, criterion)
     yield from _looked_up(state, runs, criterion, plan, stored, either=True, as_couples=first_found)
@@ -124,8 +125,7 @@ def joining(
     Documents that are in the component of the query are not measured, and the members of a crowd
     are looked up in tables without the crowd.
     """
-    nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    runs, rest = state.only(state.runs, nothing), state.only([], state.delta)
+    runs, rest = _runs_of(state), state.only([], state.delta)
     stored = searched(runs, is_measured=True).ordinals
     recent = searched(rest, is_measured=True).ordinals
     for ordinals, either in ((stored, True), (recent, False)):
@@ -261,6 +261,13 @@ def _earlier(queries: U32, rows: Rows) -> Couples:
     return Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
 
 
+def _runs_of(state: State) -> State:
+    """Return the documents of the runs alone, ready to be looked up in one another."""
+    nothing = Delta(state.delta.stop, state.width, state.keying).view()
+    runs = state.only(state.runs, nothing)
+    return runs.over(gathered(runs.view, runs.source, state.threads))
+
+
 def _without(state: State, is_left_out: Bools, query_count: int) -> State:
     """Return a state in which `query_count` searches find no document that is left out.
 
@@ -280,11 +287,9 @@ def _first_found(state: State, criterion: Criterion, queries: U32, rows: Rows) -
     limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=True)
     asking = queries[rows.queries]
     is_new = rows.ordinals > asking
-    starts = np.array([run.info.start for run in state.runs], np.int64)
-    runs_of = np.searchsorted(starts, asking, side="right") - 1
-    described = polytope_runs(state.view, state.source)
-    for number, run in enumerate(described):
-        which = np.flatnonzero(~is_new & (runs_of == number))
+    numbers = run_of(state.view, asking)
+    for number, run in enumerate(polytope_runs(state.view, state.source)):
+        which = np.flatnonzero(~is_new & (numbers == number))
         if len(which):
             # The later document finds the earlier one; would the earlier one find it, too?
             earlier, later = rows.ordinals[which], asking[which]
