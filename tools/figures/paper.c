@@ -1,6 +1,7 @@
 /* The two programs that Sood & Loguinov 2011 compare, as the paper describes them: BPHS with a
    binary search in every table, and PSM with VOSH, a header table and one copy of the data.
-   Scalar code on one thread.  Nothing of simdb is used. */
+   Scalar code; several threads may call a function at once, each with its own part of the queries.
+   Nothing of simdb is used. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -118,63 +119,97 @@ static void push_children(Node *heap, int64_t *count, const Node *node, const do
     }
 }
 
-/* Looks m queries up in one sorted array of n keys with a header table of 2^t + 1 entries.
+/* The flip sets of one query in the order of VOSH. */
+typedef struct {
+    Node *heap;
+    int64_t count;
+    int sorted; /* of the t bits of the header, so many of the most volatile ones are sorted */
+    double costs[64];
+    uint32_t flips[64];
+} Vosh;
+
+/* A set whose last rank is r has r + 1 - size sets above it in its tree.  So the first `attempts`
+   sets touch no bit beyond the first attempts + distance - 1, and the others need not be sorted. */
+static void begin(Vosh *vosh, const uint8_t *levels, const double *prices, int t, int distance,
+                  int64_t attempts) {
+    const int most = attempts + distance - 1 < t ? (int)attempts + distance - 1 : t;
+    vosh->sorted = 0;
+    for (int i = 0; i < t; i++) {
+        const double price = prices[levels[63 - i]];
+        int at = vosh->sorted;
+        if (at < most) vosh->sorted++;
+        else if (vosh->costs[--at] <= price) continue;
+        for (; at > 0 && vosh->costs[at - 1] > price; at--) {
+            vosh->costs[at] = vosh->costs[at - 1];
+            vosh->flips[at] = vosh->flips[at - 1];
+        }
+        vosh->costs[at] = price;
+        vosh->flips[at] = (uint32_t)1 << (t - 1 - i);
+    }
+    vosh->count = 0;
+    for (int size = 1; size <= distance && size <= vosh->sorted && size <= MOST; size++) {
+        Node root = {.size = size};
+        for (int i = 0; i < size; i++) root.ranks[i] = (uint8_t)i;
+        root.cost = cost_of(&root, vosh->costs);
+        push(vosh->heap, &vosh->count, root);
+    }
+}
+
+/* Returns the next flip set as bits of the header, or 0 if there is none. */
+static uint32_t next(Vosh *vosh) {
+    if (vosh->count == 0) return 0;
+    const Node node = pop(vosh->heap, &vosh->count);
+    push_children(vosh->heap, &vosh->count, &node, vosh->costs, vosh->sorted);
+    uint32_t flipped = 0;
+    for (int i = 0; i < node.size; i++) flipped |= vosh->flips[node.ranks[i]];
+    return flipped;
+}
+
+/* Looks queries up in one sorted array of keys with a header table of 2^t + 1 entries, t <= 32.
+   asked[count]: which queries; with `first`, those that found a match are taken out of it, and the
+   number of those that are left is returned; -1 if there is no memory.
    levels[q * 64 + bit]: how far a bit is from flipping; prices[level]: log((1 - p) / p).
    Tries the header itself and then `attempts` flip sets of up to `distance` bits.
+   `sets` (or NULL): sets[q * attempts + r] keeps the flip sets of a query for further arrays, such
+   as the chunks of a file; for the first of these `is_begun` is 0, and the sets are found as they
+   are needed; for the others it is 1, and they are read.
    `ranks` (or NULL): ranks[r] counts the matches that attempt r reached; with `first`, only the
-   first match of a query.  `found` is as for bphs. */
-int psm(const uint64_t *keys, int64_t n, const uint32_t *headers, int t, int distance, int first,
-        const uint64_t *queries, const uint8_t *levels, const double *prices, int64_t m,
-        int64_t attempts, uint32_t *found, uint64_t *ranks) {
-    const int shift = 64 - t;
-    Node *heap = malloc(sizeof(Node) * (size_t)(2 * attempts + 2 * MOST));
-    if (!heap) return 0;
-    for (int64_t q = 0; q < m; q++) {
+   first match of a query.  The matches of a query are added to its `found`. */
+int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, int first,
+            const uint64_t *queries, const uint8_t *levels, const double *prices, uint32_t *asked,
+            int64_t count, int64_t attempts, uint32_t *sets, int is_begun, uint32_t *found,
+            uint64_t *ranks) {
+    Vosh vosh = {.heap = malloc(sizeof(Node) * (size_t)(2 * attempts + 2 * MOST))};
+    int64_t left = 0;
+    if (!vosh.heap) return -1;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t q = asked[i];
         const uint64_t x = queries[q];
-        double costs[64];
-        int bits[64];
-        int64_t count = 0;
-        uint32_t matches = 0;
+        uint32_t *own = sets ? sets + (int64_t)q * attempts : NULL;
+        uint32_t matches = 0, flipped = 0;
         for (int64_t rank = 0; rank <= attempts; rank++) {
-            uint64_t header = x >> shift;
-            if (rank == 1) { /* the heap is not needed for the first look-up */
-                for (int i = 0; i < t; i++) {
-                    const double price = prices[levels[q * 64 + 63 - i]];
-                    int at = i;
-                    for (; at > 0 && costs[at - 1] > price; at--) {
-                        costs[at] = costs[at - 1];
-                        bits[at] = bits[at - 1];
-                    }
-                    costs[at] = price;
-                    bits[at] = 63 - i;
-                }
-                for (int size = 1; size <= distance && size <= t && size <= MOST; size++) {
-                    Node root = {.size = size};
-                    for (int i = 0; i < size; i++) root.ranks[i] = (uint8_t)i;
-                    root.cost = cost_of(&root, costs);
-                    push(heap, &count, root);
-                }
-            }
             if (rank > 0) {
-                if (count == 0) break;
-                const Node node = pop(heap, &count);
-                push_children(heap, &count, &node, costs, t);
-                for (int i = 0; i < node.size; i++)
-                    header ^= (uint64_t)1 << (bits[node.ranks[i]] - shift);
+                if (rank == 1 && !is_begun) begin(&vosh, levels + (int64_t)q * 64, prices, t,
+                                                  distance, attempts);
+                flipped = is_begun ? own[rank - 1] : next(&vosh);
+                if (own && !is_begun) own[rank - 1] = flipped;
+                if (!flipped) break;
             }
+            const uint64_t header = (x >> (64 - t)) ^ flipped;
             const uint32_t stop = headers[header + 1];
-            for (uint32_t i = headers[header]; i < stop; i++) {
-                if (distance_of(keys[i], x) > distance) continue;
+            for (uint32_t at = headers[header]; at < stop; at++) {
+                if (distance_of(keys[at], x) > distance) continue;
                 matches++;
                 if (ranks) ranks[rank]++;
                 if (first) break;
             }
             if (first && matches) break;
         }
-        found[q] = matches;
+        found[q] += matches;
+        if (!first || !matches) asked[left++] = q;
     }
-    free(heap);
-    return 1;
+    free(vosh.heap);
+    return left;
 }
 
 /* Fills the header table of sorted keys: headers[h] is the position of the first key from h on. */
