@@ -137,11 +137,11 @@ def test_a_batch_finds_in_chunks_what_its_queries_find_in_each(
     file = np.random.default_rng(4).permutation(bits)
     chunks = [paper.Psm(each, header_bits=10) for each in np.array_split(file, 5)]
     given = queries.bits, queries.levels, prices
-    asked = paper.Asked(*given, attempts=attempts, first=first)
+    asked = paper.Batch(*given, header_bits=10, attempts=attempts, first=first)
 
     left = []
     for chunk in chunks:
-        asked.search(chunk)
+        asked.look_up(chunk)
         left.append(asked.left)
 
     single = [chunk.search(*given, attempts=attempts).found for chunk in chunks]
@@ -172,11 +172,12 @@ def test_threads_do_not_change_answers(planted: tuple[Any, Any, Any]) -> None:
             ).found  # fmt: skip
             ranks.append(counts.tolist())
             exact = tables.search(queries.bits, first=first, threads=threads).found
-            asked = paper.Asked(
-                queries.bits, queries.levels, prices, attempts=9, first=first, threads=threads
-            )
+            asked = paper.Batch(
+                queries.bits, queries.levels, prices, header_bits=8, attempts=9, first=first,
+                threads=threads,
+            )  # fmt: skip
             for chunk in np.array_split(bits, 3):
-                asked.search(paper.Psm(chunk, header_bits=8, is_sorted=True))
+                asked.look_up(paper.Psm(chunk, header_bits=8, is_sorted=True))
             answers.append([found.tolist(), exact.tolist(), asked.found.tolist(), asked.left])
 
         assert all(each == answers[0] for each in answers)

@@ -60,141 +60,152 @@ void bphs(const uint64_t *const *tables, int64_t n, int table_count, int blocks,
     }
 }
 
-/* Sets of bits to flip: a heap of nodes by cost, each with the ranks of its bits. */
-enum { MOST = 8 };
+/* VOSH: the flip sets of one query, by a heap of sets.  A set is one number, so that the heap
+   compares numbers: its cost in the upper half, in units of 2^-24; then its size; then the ranks of
+   its bits, the most volatile has rank 0. */
+enum { MOST = 4, RANK_BITS = 7, SIZE_AT = MOST * RANK_BITS, COST_AT = 32 };
 typedef struct {
-    double cost;
-    int32_t size;
-    uint8_t ranks[MOST];
-} Node;
-
-static void push(Node *heap, int64_t *count, Node node) {
-    int64_t at = (*count)++;
-    while (at > 0 && heap[(at - 1) / 2].cost > node.cost) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = node;
-}
-
-static Node pop(Node *heap, int64_t *count) {
-    const Node top = heap[0], last = heap[--*count];
-    int64_t at = 0;
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= *count) break;
-        if (child + 1 < *count && heap[child + 1].cost < heap[child].cost) child++;
-        if (heap[child].cost >= last.cost) break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    if (*count) heap[at] = last;
-    return top;
-}
-
-static double cost_of(const Node *node, const double *costs) {
-    double sum = 0;
-    for (int i = 0; i < node->size; i++) sum += costs[node->ranks[i]];
-    return sum;
-}
-
-/* Algorithm 2: at most two children, each with one rank moved on by one. */
-static void push_children(Node *heap, int64_t *count, const Node *node, const double *costs,
-                          int bits) {
-    if (node->ranks[node->size - 1] + 1 < bits) {
-        Node left = *node;
-        left.ranks[left.size - 1]++;
-        left.cost = cost_of(&left, costs);
-        push(heap, count, left);
-    }
-    for (int j = node->size - 2; j >= 0; j--) {
-        const int gap = node->ranks[j + 1] - node->ranks[j];
-        if (gap == 2) {
-            Node right = *node;
-            right.ranks[j]++;
-            right.cost = cost_of(&right, costs);
-            push(heap, count, right);
-        }
-        if (gap >= 2) break;
-    }
-}
-
-/* The flip sets of one query in the order of VOSH. */
-typedef struct {
-    Node *heap;
+    uint64_t *heap;
     int64_t count;
-    int sorted; /* of the t bits of the header, so many of the most volatile ones are sorted */
-    double costs[64];
-    uint32_t flips[64];
+    int sorted;         /* of the t bits of the header, so many of the most volatile ones */
+    uint32_t flips[64]; /* of each rank: its bit in the header */
+    uint64_t steps[64]; /* of each rank: what a set costs more with the next one instead */
 } Vosh;
+
+static void sift_up(uint64_t *heap, int64_t at, uint64_t set) {
+    for (; at > 0 && heap[(at - 1) / 2] > set; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = set;
+}
+
+static void sift_down(uint64_t *heap, int64_t count, uint64_t set) {
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && heap[child + 1] < heap[child];
+        if (heap[child] >= set) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = set;
+}
+
+static int rank_of(uint64_t set, int place) {
+    return (int)(set >> (RANK_BITS * place)) & ((1 << RANK_BITS) - 1);
+}
 
 /* A set whose last rank is r has r + 1 - size sets above it in its tree.  So the first `attempts`
    sets touch no bit beyond the first attempts + distance - 1, and the others need not be sorted. */
-static void begin(Vosh *vosh, const uint8_t *levels, const double *prices, int t, int distance,
+static void begin(Vosh *vosh, const uint8_t *levels, const uint64_t *costs, int t, int distance,
                   int64_t attempts) {
     const int most = attempts + distance - 1 < t ? (int)attempts + distance - 1 : t;
-    vosh->sorted = 0;
+    const int sorted = most < 0 ? 0 : most;
+    uint64_t bits[64]; /* cost, level and place of a bit in one number */
+    for (int rank = 0; rank < sorted; rank++) bits[rank] = UINT64_MAX;
     for (int i = 0; i < t; i++) {
-        const double price = prices[levels[63 - i]];
-        int at = vosh->sorted;
-        if (at < most) vosh->sorted++;
-        else if (vosh->costs[--at] <= price) continue;
-        for (; at > 0 && vosh->costs[at - 1] > price; at--) {
-            vosh->costs[at] = vosh->costs[at - 1];
-            vosh->flips[at] = vosh->flips[at - 1];
+        uint64_t bit = costs[levels[63 - i]] | (uint64_t)i;
+        for (int rank = 0; rank < sorted; rank++) { /* without branches that nobody can predict */
+            const uint64_t less = bit < bits[rank] ? bit : bits[rank];
+            bit = bit < bits[rank] ? bits[rank] : bit;
+            bits[rank] = less;
         }
-        vosh->costs[at] = price;
-        vosh->flips[at] = (uint32_t)1 << (t - 1 - i);
+    }
+    vosh->sorted = sorted;
+    for (int i = 0; i < sorted; i++) {
+        vosh->flips[i] = (uint32_t)1 << (t - 1 - (int)(bits[i] & 63));
+        if (i > 0) vosh->steps[i - 1] = ((bits[i] >> 16) - (bits[i - 1] >> 16)) << COST_AT;
     }
     vosh->count = 0;
-    for (int size = 1; size <= distance && size <= vosh->sorted && size <= MOST; size++) {
-        Node root = {.size = size};
-        for (int i = 0; i < size; i++) root.ranks[i] = (uint8_t)i;
-        root.cost = cost_of(&root, vosh->costs);
-        push(vosh->heap, &vosh->count, root);
+    uint64_t cost = 0, ranks = 0;
+    for (int i = 0; i < distance && i < sorted && i < MOST; i++) {
+        cost += bits[i] >> 16;
+        ranks |= (uint64_t)i << (RANK_BITS * i);
+        const uint64_t root = cost << COST_AT | (uint64_t)(i + 1) << SIZE_AT | ranks;
+        sift_up(vosh->heap, vosh->count++, root);
     }
 }
 
-/* Returns the next flip set as bits of the header, or 0 if there is none. */
+/* Returns the next flip set as bits of the header, or 0 if there is none.  Algorithm 2: a set has at
+   most two children, each with one rank moved on by one. */
 static uint32_t next(Vosh *vosh) {
     if (vosh->count == 0) return 0;
-    const Node node = pop(vosh->heap, &vosh->count);
-    push_children(vosh->heap, &vosh->count, &node, vosh->costs, vosh->sorted);
-    uint32_t flipped = 0;
-    for (int i = 0; i < node.size; i++) flipped |= vosh->flips[node.ranks[i]];
+    const uint64_t set = vosh->heap[0];
+    const int last = (int)(set >> SIZE_AT & 7) - 1;
+    int rank = rank_of(set, last);
+    uint32_t flipped = vosh->flips[rank];
+    if (rank + 1 < vosh->sorted)
+        sift_down(vosh->heap, vosh->count,
+                  set + vosh->steps[rank] + ((uint64_t)1 << (RANK_BITS * last)));
+    else if (--vosh->count) sift_down(vosh->heap, vosh->count, vosh->heap[vosh->count]);
+    int is_ended = 0;
+    for (int place = last - 1; place >= 0; place--) {
+        const int own = rank_of(set, place), gap = rank - own;
+        rank = own;
+        flipped |= vosh->flips[own];
+        if (gap == 2 && !is_ended)
+            sift_up(vosh->heap, vosh->count++,
+                    set + vosh->steps[own] + ((uint64_t)1 << (RANK_BITS * place)));
+        is_ended |= gap >= 2;
+    }
     return flipped;
 }
 
+/* levels[bit]: how far a bit is from flipping; prices[level]: log((1 - p) / p), 0 to 63. */
+static void costs_of(const double *prices, uint64_t *costs) {
+    for (uint64_t level = 0; level < 256; level++)
+        costs[level] = (uint64_t)(prices[level] * (1 << 24)) << 16 | level << 8;
+}
+
+static uint64_t *heap_for(int64_t attempts) {
+    return malloc(sizeof(uint64_t) * (size_t)(attempts + 2 * MOST));
+}
+
+/* Writes the first `attempts` flip sets of up to `distance` bits of m queries, as bits of headers
+   of t <= 32 bits; 0 where there are no more.  Returns 0 if there is no memory. */
+int prepare(const uint8_t *levels, const double *prices, int t, int distance, int64_t m,
+            int64_t attempts, uint32_t *sets) {
+    Vosh vosh = {.heap = heap_for(attempts)};
+    uint64_t costs[256];
+    if (!vosh.heap) return 0;
+    costs_of(prices, costs);
+    for (int64_t q = 0; q < m; q++) {
+        begin(&vosh, levels + q * 64, costs, t, distance, attempts);
+        for (int64_t rank = 0; rank < attempts; rank++) sets[q * attempts + rank] = next(&vosh);
+    }
+    free(vosh.heap);
+    return 1;
+}
+
+/* In online mode, flip sets are found some at a time, so that look-ups wait for memory together. */
+enum { FIRST_GROUP = 4 };
+
 /* Looks queries up in one sorted array of keys with a header table of 2^t + 1 entries, t <= 32.
-   asked[count]: which queries; with `first`, those that found a match are taken out of it, and the
-   number of those that are left is returned; -1 if there is no memory.
-   levels[q * 64 + bit]: how far a bit is from flipping; prices[level]: log((1 - p) / p).
-   Tries the header itself and then `attempts` flip sets of up to `distance` bits.
-   `sets` (or NULL): sets[q * attempts + r] keeps the flip sets of a query for further arrays, such
-   as the chunks of a file; for the first of these `is_begun` is 0, and the sets are found as they
-   are needed; for the others it is 1, and they are read.
+   asked[count]: which queries; with `first`, those that found a match are taken out of it.
+   Returns the number of those that are left; -1 if there is no memory.
+   Tries the header itself and then `attempts` flip sets of up to `distance` bits: those of
+   `prepare`, or if `sets` is NULL, those that are found by `levels` and `prices` meanwhile.
    `ranks` (or NULL): ranks[r] counts the matches that attempt r reached; with `first`, only the
    first match of a query.  The matches of a query are added to its `found`. */
 int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, int first,
             const uint64_t *queries, const uint8_t *levels, const double *prices, uint32_t *asked,
-            int64_t count, int64_t attempts, uint32_t *sets, int is_begun, uint32_t *found,
+            int64_t count, int64_t attempts, const uint32_t *sets, uint32_t *found,
             uint64_t *ranks) {
-    Vosh vosh = {.heap = malloc(sizeof(Node) * (size_t)(2 * attempts + 2 * MOST))};
-    int64_t left = 0;
-    if (!vosh.heap) return -1;
-    for (int64_t i = 0; i < count; i++) {
+    Vosh vosh = {.heap = heap_for(attempts)};
+    uint32_t *buffer = malloc(sizeof(uint32_t) * (size_t)(attempts + 1));
+    const int64_t group = first ? FIRST_GROUP : attempts;
+    int64_t left = vosh.heap && buffer ? 0 : -1;
+    uint64_t costs[256];
+    if (!sets) costs_of(prices, costs);
+    for (int64_t i = 0; left >= 0 && i < count; i++) {
         const uint32_t q = asked[i];
         const uint64_t x = queries[q];
-        uint32_t *own = sets ? sets + (int64_t)q * attempts : NULL;
+        const uint32_t *own = sets ? sets + (int64_t)q * attempts : buffer;
         uint32_t matches = 0, flipped = 0;
+        int64_t known = sets ? attempts : 0;
         for (int64_t rank = 0; rank <= attempts; rank++) {
-            if (rank > 0) {
-                if (rank == 1 && !is_begun) begin(&vosh, levels + (int64_t)q * 64, prices, t,
-                                                  distance, attempts);
-                flipped = is_begun ? own[rank - 1] : next(&vosh);
-                if (own && !is_begun) own[rank - 1] = flipped;
-                if (!flipped) break;
+            if (rank > known) {
+                if (!known) begin(&vosh, levels + (int64_t)q * 64, costs, t, distance, attempts);
+                const int64_t most = known + group < attempts ? known + group : attempts;
+                while (known < most) buffer[known++] = next(&vosh);
             }
+            if (rank > 0 && !(flipped = own[rank - 1])) break;
             const uint64_t header = (x >> (64 - t)) ^ flipped;
             const uint32_t stop = headers[header + 1];
             for (uint32_t at = headers[header]; at < stop; at++) {
@@ -209,6 +220,7 @@ int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, 
         if (!first || !matches) asked[left++] = q;
     }
     free(vosh.heap);
+    free(buffer);
     return left;
 }
 

@@ -27,6 +27,7 @@ U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 FLAGS = ["-O2", "-fno-tree-vectorize", "-std=gnu11", "-shared", "-fPIC"]
 DISTANCE = 3
+NO_MEMORY = "no memory for the heap of flip sets"
 
 
 @cache
@@ -208,11 +209,8 @@ class Psm:
         ranks: U64 | None = None,
     ) -> Searched:
         """Try the header and `attempts` flip sets; `ranks` uint64[attempts + 1] counts by rank."""
-        asked = Asked(
-            queries, levels, prices, attempts=attempts, first=first, threads=threads,
-            keeps_sets=False,
-        )  # fmt: skip
-        return _timed(asked.found, lambda: asked.search(self, ranks=ranks))
+        asked = _Asked(queries, levels, prices, attempts=attempts, first=first, threads=threads)
+        return _timed(asked.found, lambda: asked.look_up(self, ranks=ranks))
 
     def curve(
         self, queries: U64, levels: U8, prices: F64, *, most: int, first: bool = False
@@ -223,12 +221,10 @@ class Psm:
         return np.cumsum(ranks.astype(np.int64))
 
 
-class Asked:
-    """Q, a batch of queries, which passes along arrays of fingerprints: the chunks of a file.
+class _Asked:
+    """Queries that are looked up in one array of fingerprints, or in several, one after another.
 
-    The flip sets of a query are found once, while it passes the first chunk, and kept for the
-    others.  With `first`, a query that found a match leaves Q, so the file need not be read further
-    when none is `left`.
+    With `first`, those that found a match are not looked up again.
     """
 
     def __init__(
@@ -240,42 +236,75 @@ class Asked:
         attempts: int,
         first: bool = False,
         threads: int = 1,
-        keeps_sets: bool = True,
     ) -> None:
         """Take fingerprints, levels uint8[m, 64] and prices float64[256]."""
         self._queries, self._levels, self._prices = queries, levels, prices
         self._attempts, self._first = attempts, first
-        self.found = np.zeros(len(queries), np.uint32)
-        self._sets = np.empty((len(queries), attempts), np.uint32) if keeps_sets else None
+        self._sets: U32 | None = None
         self._asked: list[U32] = np.array_split(np.arange(len(queries), dtype=np.uint32), threads)
-        self._is_begun = False
+        self.found = np.zeros(len(queries), np.uint32)
 
     @property
     def left(self) -> int:
-        """The number of queries that further chunks are searched for."""
+        """The number of queries that would be looked up next."""
         return sum(map(len, self._asked))
 
-    def search(self, psm: Psm, *, ranks: U64 | None = None) -> None:
-        """Look all queries that are left up; every chunk has the same header bits."""
+    def look_up(self, psm: Psm, *, ranks: U64 | None = None) -> None:
+        """Look the queries up that are left; `ranks` counts matches by attempt."""
         counts = np.zeros((len(self._asked), self._attempts + 1), np.uint64)
 
-        def look_up(part: int) -> None:
+        def look_part_up(part: int) -> None:
             asked = self._asked[part]
             left = library().psm(
                 _at(psm.keys), _at(psm.headers), psm.header_bits, DISTANCE, int(self._first),
                 _at(self._queries), _at(self._levels), _at(self._prices), _at(asked),
                 ctypes.c_int64(len(asked)), ctypes.c_int64(self._attempts),
-                None if self._sets is None else _at(self._sets), int(self._is_begun),
-                _at(self.found), None if ranks is None else _at(counts[part]),
+                None if self._sets is None else _at(self._sets), _at(self.found),
+                None if ranks is None else _at(counts[part]),
             )  # fmt: skip
             if left < 0:
-                raise MemoryError("no memory for the heap of flip sets")
+                raise MemoryError(NO_MEMORY)
             self._asked[part] = asked[:left]
 
-        _in_threads(look_up, len(self._asked))
-        self._is_begun = self._sets is not None
+        _in_threads(look_part_up, len(self._asked))
         if ranks is not None:
             ranks += counts.sum(axis=0, dtype=np.uint64)
+
+
+class Batch(_Asked):
+    """Q, a batch of queries that passes along the chunks of a file.
+
+    The flip sets of its queries are found once, before the first chunk.  The file need not be read
+    further when no query is `left`.
+    """
+
+    def __init__(
+        self,
+        queries: U64,
+        levels: U8,
+        prices: F64,
+        *,
+        header_bits: int,
+        attempts: int,
+        first: bool = False,
+        threads: int = 1,
+    ) -> None:
+        """Find the flip sets of headers of `header_bits`, which all chunks have."""
+        super().__init__(queries, levels, prices, attempts=attempts, first=first, threads=threads)
+        sets = np.empty((len(queries), attempts), np.uint32)
+
+        def find(part: int) -> None:
+            asked = self._asked[part]
+            own = slice(asked[0], asked[-1] + 1) if len(asked) else slice(0)
+            is_done = library().prepare(
+                _at(levels[own]), _at(prices), header_bits, DISTANCE, ctypes.c_int64(len(asked)),
+                ctypes.c_int64(attempts), _at(sets[own]),
+            )  # fmt: skip
+            if not is_done:
+                raise MemoryError(NO_MEMORY)
+
+        _in_threads(find, threads)
+        self._sets = sets
 
 
 def _others(pieces: Pieces) -> list[int]:
