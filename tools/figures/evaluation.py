@@ -23,7 +23,7 @@ import simdb
 from claim import AGREES, DIFFERS, PARTLY, Section
 from collection import collect
 from corpus import cache_folder, number, read
-from scene import Sizes, World
+from scene import FILE_BATCHES, Sizes, World
 from simdb import kernel
 
 EXPERIMENTS = (
@@ -78,9 +78,8 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes = replace(
         usual, documents=arguments.documents, queries=arguments.queries,
-        random_pairs=arguments.random_pairs,
-        fingerprints=1 << (arguments.fingerprints.bit_length() - 1),
-        batch=max(1 << (arguments.fingerprints.bit_length() - 5), 1 << 10),
+        random_pairs=arguments.random_pairs, fingerprints=arguments.fingerprints,
+        batch=max(arguments.fingerprints // FILE_BATCHES, 1 << 10),
     )  # fmt: skip
     started = time.time()
     corpus = read(
