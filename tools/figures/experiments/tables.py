@@ -5,6 +5,7 @@ size, simdb's BPHS and its PSM stand beside them: through `Database.query_many`,
 """
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,18 @@ def run(world: World) -> Section:
     ):  # fmt: skip
         section.tables.append(table(each, of_each, tables))
     section.facts = {
-        "rates": {f"{n}, {f}": r for (n, f), r in rates.items()},
-        "rates at a quarter": {f"{n}, {f}": r for (n, f), r in beside.items()},
+        "rates": {
+            str(len(each.bits)): {f"{name}, {first}": rate for (name, first), rate in found.items()}
+            for each, found in ((smaller, beside), (place, rates))
+        }
     }
     np.testing.assert_array_less(0, [*rates.values(), *beside.values()])
     return section
 
 
-def measured(world: World, place: Arena) -> tuple[Rates, dict[str, float]]:
+def measured(
+    world: World, place: Arena, fewer_bits: Sequence[int] = FEWER_BITS
+) -> tuple[Rates, dict[str, float]]:
     """Return the rates of the paper's programs, and their tables."""
     rates: Rates = {}
     memory: dict[str, float] = {}
@@ -77,7 +82,7 @@ def measured(world: World, place: Arena) -> tuple[Rates, dict[str, float]]:
         for first in (False, True):
             rates[name, first] = 1 / place.bphs(count, tables, first=first).seconds
         del tables
-    for fewer in FEWER_BITS:
+    for fewer in fewer_bits:
         psm = place.psm(place.depth - fewer)
         name = f"PSM, t = d - {fewer}" if fewer else "PSM, t = d"
         memory[name] = psm.tables
