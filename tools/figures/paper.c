@@ -173,14 +173,12 @@ int prepare(const uint8_t *levels, const double *prices, int t, int distance, in
     return 1;
 }
 
-/* In online mode, flip sets are found some at a time, so that look-ups wait for memory together. */
-enum { FIRST_GROUP = 4 };
-
 /* Looks queries up in one sorted array of keys with a header table of 2^t + 1 entries, t <= 32.
    asked[count]: which queries; with `first`, those that found a match are taken out of it.
    Returns the number of those that are left; -1 if there is no memory.
    Tries the header itself and then `attempts` flip sets of up to `distance` bits: those of
-   `prepare`, or if `sets` is NULL, those that are found by `levels` and `prices` meanwhile.
+   `prepare`, or if `sets` is NULL, those that are found by `levels` and `prices` after the first
+   look-up, all at once, so that their look-ups wait for memory together.
    `ranks` (or NULL): ranks[r] counts the matches that attempt r reached; with `first`, only the
    first match of a query.  The matches of a query are added to its `found`. */
 int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, int first,
@@ -189,7 +187,6 @@ int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, 
             uint64_t *ranks) {
     Vosh vosh = {.heap = heap_for(attempts)};
     uint32_t *buffer = malloc(sizeof(uint32_t) * (size_t)(attempts + 1));
-    const int64_t group = first ? FIRST_GROUP : attempts;
     int64_t left = vosh.heap && buffer ? 0 : -1;
     uint64_t costs[256];
     if (!sets) costs_of(prices, costs);
@@ -198,12 +195,10 @@ int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, 
         const uint64_t x = queries[q];
         const uint32_t *own = sets ? sets + (int64_t)q * attempts : buffer;
         uint32_t matches = 0, flipped = 0;
-        int64_t known = sets ? attempts : 0;
         for (int64_t rank = 0; rank <= attempts; rank++) {
-            if (rank > known) {
-                if (!known) begin(&vosh, levels + (int64_t)q * 64, costs, t, distance, attempts);
-                const int64_t most = known + group < attempts ? known + group : attempts;
-                while (known < most) buffer[known++] = next(&vosh);
+            if (rank == 1 && !sets) {
+                begin(&vosh, levels + (int64_t)q * 64, costs, t, distance, attempts);
+                for (int64_t each = 0; each < attempts; each++) buffer[each] = next(&vosh);
             }
             if (rank > 0 && !(flipped = own[rank - 1])) break;
             const uint64_t header = (x >> (64 - t)) ^ flipped;
