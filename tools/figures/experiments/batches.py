@@ -193,11 +193,12 @@ def judge_sizes(
     bphs = exponent({size: by_batch[size] for size in sizes[-3:]}, "BPHS")
     section.judge(
         SATURATES, theirs="BPHS constant, PSM m / log^h m",
-        ours=f"PSM m^{psm:.2f}, BPHS m^{bphs:.2f} at the end",
+        ours=f"PSM m^{psm:.3f}, BPHS m^{bphs:.3f} at the end",
         holds=[0.5 <= psm <= 1, bphs <= 0.3],
-        why="BPHS saturates once scanning m / 2^16 fingerprints is most of a look-up; before that it"
-        " gains by fewer look-ups a document, as PSM does, whose look-ups take longer where the"
-        f" chunks are larger than the caches: {look_up_ns(least):.1f} to {look_up_ns(every):.1f} ns",
+        why="BPHS saturates once scanning m / 2^16 fingerprints is most of a look-up; before that"
+        " it gains by fewer look-ups a document, as PSM does, whose look-ups take longer where the"
+        f" chunks are larger than the caches: {look_up_ns(least):.1f} to {look_up_ns(every):.1f}"
+        " ns",
     )  # fmt: skip
     matched = answered.looked_up[0] / answered.seconds(len(answered.chunks)) / top["BPHS"]
     section.judge(
