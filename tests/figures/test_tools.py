@@ -114,6 +114,77 @@ def test_psm_tries_flip_sets_in_the_order_of_vosh(planted: tuple[Any, Any, Any])
     assert np.abs(curve - expected).max() <= 0.02 * expected[-1]
 
 
+def test_bits_that_are_left_unsorted_change_no_attempt(planted: tuple[Any, Any, Any]) -> None:
+    paper = importlib.import_module("paper")
+    bits, queries, prices = planted
+    psm = paper.Psm(bits, header_bits=12)
+    given = queries.bits, queries.levels, prices
+
+    curve = psm.curve(*given, most=298)  # all sets of up to 3 of 12 bits
+
+    for attempts in range(15):
+        assert psm.search(*given, attempts=attempts).matches == curve[attempts]
+    assert len(set(curve[:15].tolist())) > 5
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("attempts", [0, 1, 2, 7, 175])
+def test_a_batch_finds_in_chunks_what_its_queries_find_in_each(
+    planted: tuple[Any, Any, Any], attempts: int, first: bool
+) -> None:
+    paper = importlib.import_module("paper")
+    bits, queries, prices = planted
+    file = np.random.default_rng(4).permutation(bits)
+    chunks = [paper.Psm(each, header_bits=10) for each in np.array_split(file, 5)]
+    given = queries.bits, queries.levels, prices
+    asked = paper.Batch(*given, header_bits=10, attempts=attempts, first=first)
+
+    left = []
+    for chunk in chunks:
+        asked.look_up(chunk)
+        left.append(asked.left)
+
+    single = [chunk.search(*given, attempts=attempts).found for chunk in chunks]
+    reached = np.cumsum(single, axis=0)
+    if first:
+        assert asked.found.tolist() == np.minimum(reached[-1], 1).tolist()
+        assert left == (reached == 0).sum(axis=1).tolist()
+    else:
+        assert asked.found.tolist() == reached[-1].tolist()
+        assert left == [len(queries)] * 5
+    if attempts == 175:  # all sets of up to 3 of 10 bits
+        near_counts = [len(near(bits, query)) for query in queries.bits.tolist()]
+        assert reached[-1].tolist() == near_counts
+
+
+def test_threads_do_not_change_answers(planted: tuple[Any, Any, Any]) -> None:
+    paper = importlib.import_module("paper")
+    bits, queries, prices = planted
+    tables, psm = paper.Bphs(bits, paper.by_blocks(4, 1)), paper.Psm(bits, header_bits=10)
+
+    for first in (False, True):
+        answers, ranks = [], []
+        for threads in (1, 2, 7, 400):  # there are 300 queries
+            counts = np.zeros(10, np.uint64)
+            found = psm.search(
+                queries.bits, queries.levels, prices, attempts=9, first=first, threads=threads,
+                ranks=counts,
+            ).found  # fmt: skip
+            ranks.append(counts.tolist())
+            exact = tables.search(queries.bits, first=first, threads=threads).found
+            asked = paper.Batch(
+                queries.bits, queries.levels, prices, header_bits=8, attempts=9, first=first,
+                threads=threads,
+            )  # fmt: skip
+            for chunk in np.array_split(bits, 3):
+                asked.look_up(paper.Psm(chunk, header_bits=8, is_sorted=True))
+            answers.append([found.tolist(), exact.tolist(), asked.found.tolist(), asked.left])
+
+        assert all(each == answers[0] for each in answers)
+        assert all(each == ranks[0] for each in ranks)
+        assert sum(ranks[0]) == sum(answers[0][0]) > 0
+
+
 def test_planted_matches_are_the_true_ones(planted: tuple[Any, Any, Any]) -> None:
     bits, queries, _ = planted
 

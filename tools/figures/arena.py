@@ -1,9 +1,12 @@
 """The arena: generated fingerprints and queries for the experiments that compare BPHS and PSM.
 
-For each size n = 2^d, fingerprints and queries are made anew; half of the queries have matches.
+For each size, fingerprints and queries are made anew; half of the queries have matches.  A search
+is timed in three turns with other queries each, so that no turn finds in the caches what the one
+before it read.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,12 +20,14 @@ from scene import World
 RECALL = 0.95
 ATTEMPTS_MAX = 5_000
 ASKED_MAX = 10_000
+TURNS = 3
+STEPS, LEAST = 5, 1 << 14
 U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """`bits`, 2^depth sorted fingerprints, and `queries`.
+    """`bits`, sorted fingerprints, and `queries`.
 
     The true matches are the planted near-duplicates within 3 bits.  Others are accidents: among
     2^24 uniform fingerprints, one query in 25 million has such a match.
@@ -34,8 +39,8 @@ class Arena:
 
     @property
     def depth(self) -> int:
-        """d = log2 n."""
-        return int(math.log2(len(self.bits)))
+        """d = log2 n, rounded: 26 for 60 million, as in the paper."""
+        return round(math.log2(len(self.bits)))
 
     def psm(self, header_bits: int) -> Psm:
         """Return the paper's PSM over these fingerprints."""
@@ -58,30 +63,34 @@ class Arena:
         raise ValueError(f"{most // 4} flip sets do not find {share:.0%} of the matches")
 
     def timed(self, psm: Psm, *, attempts: int, first: bool) -> Searched:
-        """Search with k flip sets; the fastest of three turns."""
-        queries = self.queries
-        turns = [
-            psm.search(queries.bits, queries.levels, self.prices, attempts=attempts, first=first)
-            for _ in range(3)
-        ]
-        return min(turns, key=lambda each: each.seconds)
+        """Search with k flip sets; the fastest turn."""
+        return self._fastest(
+            len(self.queries),
+            lambda asked: psm.search(
+                asked.bits, asked.levels, self.prices, attempts=attempts, first=first
+            ),
+        )
 
     def bphs(self, count: int, tables: Bphs, *, first: bool) -> Searched:
-        """Search the first `count` queries in BPHS tables; the fastest of three turns."""
-        asked = np.ascontiguousarray(self.queries.bits[:count])
-        return min((tables.search(asked, first=first) for _ in range(3)), key=lambda s: s.seconds)
+        """Search up to `count` queries a turn in BPHS tables; the fastest turn."""
+        return self._fastest(count * TURNS, lambda asked: tables.search(asked.bits, first=first))
+
+    def _fastest(self, count: int, search: Callable[[generated.Queries], Searched]) -> Searched:
+        chosen = np.arange(min(count, len(self.queries)))
+        turns = [search(self.queries.taken(each)) for each in np.array_split(chosen, TURNS)]
+        return min(turns, key=lambda each: each.seconds)
 
 
-def depths(world: World, *, least: int = 14) -> list[int]:
-    """Return the sizes, as d, of experiments over growing sets."""
-    most = int(math.log2(world.sizes.fingerprints))
-    low = min(max(least, most - 8), most - 1)
-    return list(range(low, most + 1, 2 if most - low > 4 else 1))
+def counts(world: World) -> list[int]:
+    """Return the sizes of experiments over growing sets, each four times the one before."""
+    most = world.sizes.fingerprints
+    found = [most >> 2 * step for step in range(STEPS) if most >> 2 * step >= LEAST]
+    return found[::-1] if len(found) > 1 else [most // 2, most]
 
 
 @lru_cache(4)
-def arena(world: World, depth: int) -> Arena:
-    """Return 2^depth fingerprints with queries."""
-    asked = min(world.sizes.queries, (1 << depth) // 4)
-    bits, queries = generated.world_of(world.model, 1 << depth, asked, seed=world.seed)
+def arena(world: World, count: int) -> Arena:
+    """Return so many fingerprints with queries."""
+    asked = min(world.sizes.queries, count // 4)
+    bits, queries = generated.world_of(world.model, count, asked, seed=world.seed)
     return Arena(bits, queries, world.generated_prices)

@@ -39,7 +39,8 @@ class Model:
 class Queries:
     """Queries as arrays: fingerprints, weights float32[m, 64], levels uint8[m, 64].
 
-    `matches` int64[m]: the stored near-duplicates within distance 3 of each.
+    `matches` int64[m]: the stored near-duplicates within distance 3 of each.  Large batches are
+    made without weights, which are float32[0, 64] then.
     """
 
     bits: U64
@@ -54,7 +55,8 @@ class Queries:
     def taken(self, chosen: npt.NDArray[Any]) -> "Queries":
         """Return some of the queries."""
         columns = self.bits, self.weights, self.levels, self.matches
-        return Queries(*(np.ascontiguousarray(each[chosen]) for each in columns))
+        return Queries(*(np.ascontiguousarray(each[chosen]) if len(each) else each
+                         for each in columns))  # fmt: skip
 
 
 def learn(left: F32, right: F32) -> Model:
@@ -78,7 +80,13 @@ def laplace(count: int = 20_000, *, seed: int = 0, noise: float = 0.05) -> Model
 
 
 def world_of(
-    model: Model, count: int, asked: int, *, seed: int, share_near: float = 0.5
+    model: Model,
+    count: int,
+    asked: int,
+    *,
+    seed: int,
+    share_near: float = 0.5,
+    keeps_weights: bool = True,
 ) -> tuple[U64, Queries]:
     """Return `count` stored fingerprints, sorted, and `asked` queries for them."""
     generator = np.random.default_rng([seed, count, asked])
@@ -96,7 +104,8 @@ def world_of(
         within = bit_counts(near ^ bits[owners]) <= DISTANCE
         matches = np.bincount(owners, within, minlength=size).astype(np.int64)
         planted.append(near)
-        parts.append((bits, weights, volatility.levels(weights), matches))
+        levels = volatility.levels(weights)
+        parts.append((bits, weights if keeps_weights else weights[:0], levels, matches))
     queries = Queries(*(np.concatenate(each) for each in zip(*parts, strict=True)))
     near = np.concatenate(planted)
     if len(near) > count // 2:

@@ -1,6 +1,7 @@
 /* The two programs that Sood & Loguinov 2011 compare, as the paper describes them: BPHS with a
    binary search in every table, and PSM with VOSH, a header table and one copy of the data.
-   Scalar code on one thread.  Nothing of simdb is used. */
+   Scalar code; several threads may call a function at once, each with its own part of the queries.
+   Nothing of simdb is used. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -59,122 +60,163 @@ void bphs(const uint64_t *const *tables, int64_t n, int table_count, int blocks,
     }
 }
 
-/* Sets of bits to flip: a heap of nodes by cost, each with the ranks of its bits. */
-enum { MOST = 8 };
+/* VOSH: the flip sets of one query, by a heap of sets.  A set is one number, so that the heap
+   compares numbers: its cost in the upper half, in units of 2^-24; then its size; then the ranks of
+   its bits, the most volatile has rank 0. */
+enum { MOST = 4, RANK_BITS = 7, SIZE_AT = MOST * RANK_BITS, COST_AT = 32 };
 typedef struct {
-    double cost;
-    int32_t size;
-    uint8_t ranks[MOST];
-} Node;
+    uint64_t *heap;
+    int64_t count;
+    int sorted;         /* of the t bits of the header, so many of the most volatile ones */
+    uint32_t flips[64]; /* of each rank: its bit in the header */
+    uint64_t steps[64]; /* of each rank: what a set costs more with the next one instead */
+} Vosh;
 
-static void push(Node *heap, int64_t *count, Node node) {
-    int64_t at = (*count)++;
-    while (at > 0 && heap[(at - 1) / 2].cost > node.cost) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = node;
+static void sift_up(uint64_t *heap, int64_t at, uint64_t set) {
+    for (; at > 0 && heap[(at - 1) / 2] > set; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = set;
 }
 
-static Node pop(Node *heap, int64_t *count) {
-    const Node top = heap[0], last = heap[--*count];
+static void sift_down(uint64_t *heap, int64_t count, uint64_t set) {
     int64_t at = 0;
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= *count) break;
-        if (child + 1 < *count && heap[child + 1].cost < heap[child].cost) child++;
-        if (heap[child].cost >= last.cost) break;
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && heap[child + 1] < heap[child];
+        if (heap[child] >= set) break;
         heap[at] = heap[child];
-        at = child;
     }
-    if (*count) heap[at] = last;
-    return top;
+    heap[at] = set;
 }
 
-static double cost_of(const Node *node, const double *costs) {
-    double sum = 0;
-    for (int i = 0; i < node->size; i++) sum += costs[node->ranks[i]];
-    return sum;
+static int rank_of(uint64_t set, int place) {
+    return (int)(set >> (RANK_BITS * place)) & ((1 << RANK_BITS) - 1);
 }
 
-/* Algorithm 2: at most two children, each with one rank moved on by one. */
-static void push_children(Node *heap, int64_t *count, const Node *node, const double *costs,
-                          int bits) {
-    if (node->ranks[node->size - 1] + 1 < bits) {
-        Node left = *node;
-        left.ranks[left.size - 1]++;
-        left.cost = cost_of(&left, costs);
-        push(heap, count, left);
-    }
-    for (int j = node->size - 2; j >= 0; j--) {
-        const int gap = node->ranks[j + 1] - node->ranks[j];
-        if (gap == 2) {
-            Node right = *node;
-            right.ranks[j]++;
-            right.cost = cost_of(&right, costs);
-            push(heap, count, right);
+/* A set whose last rank is r has r + 1 - size sets above it in its tree.  So the first `attempts`
+   sets touch no bit beyond the first attempts + distance - 1, and the others need not be sorted. */
+static void begin(Vosh *vosh, const uint8_t *levels, const uint64_t *costs, int t, int distance,
+                  int64_t attempts) {
+    const int most = attempts + distance - 1 < t ? (int)attempts + distance - 1 : t;
+    const int sorted = most < 0 ? 0 : most;
+    uint64_t bits[64]; /* cost, level and place of a bit in one number */
+    for (int rank = 0; rank < sorted; rank++) bits[rank] = UINT64_MAX;
+    for (int i = 0; i < t; i++) {
+        uint64_t bit = costs[levels[63 - i]] | (uint64_t)i;
+        for (int rank = 0; rank < sorted; rank++) { /* without branches that nobody can predict */
+            const uint64_t less = bit < bits[rank] ? bit : bits[rank];
+            bit = bit < bits[rank] ? bits[rank] : bit;
+            bits[rank] = less;
         }
-        if (gap >= 2) break;
+    }
+    vosh->sorted = sorted;
+    for (int i = 0; i < sorted; i++) {
+        vosh->flips[i] = (uint32_t)1 << (t - 1 - (int)(bits[i] & 63));
+        if (i > 0) vosh->steps[i - 1] = ((bits[i] >> 16) - (bits[i - 1] >> 16)) << COST_AT;
+    }
+    vosh->count = 0;
+    uint64_t cost = 0, ranks = 0;
+    for (int i = 0; i < distance && i < sorted && i < MOST; i++) {
+        cost += bits[i] >> 16;
+        ranks |= (uint64_t)i << (RANK_BITS * i);
+        const uint64_t root = cost << COST_AT | (uint64_t)(i + 1) << SIZE_AT | ranks;
+        sift_up(vosh->heap, vosh->count++, root);
     }
 }
 
-/* Looks m queries up in one sorted array of n keys with a header table of 2^t + 1 entries.
-   levels[q * 64 + bit]: how far a bit is from flipping; prices[level]: log((1 - p) / p).
-   Tries the header itself and then `attempts` flip sets of up to `distance` bits.
-   `ranks` (or NULL): ranks[r] counts the matches that attempt r reached; with `first`, only the
-   first match of a query.  `found` is as for bphs. */
-int psm(const uint64_t *keys, int64_t n, const uint32_t *headers, int t, int distance, int first,
-        const uint64_t *queries, const uint8_t *levels, const double *prices, int64_t m,
-        int64_t attempts, uint32_t *found, uint64_t *ranks) {
-    const int shift = 64 - t;
-    Node *heap = malloc(sizeof(Node) * (size_t)(2 * attempts + 2 * MOST));
-    if (!heap) return 0;
+/* Returns the next flip set as bits of the header, or 0 if there is none.  Algorithm 2: a set has at
+   most two children, each with one rank moved on by one. */
+static uint32_t next(Vosh *vosh) {
+    if (vosh->count == 0) return 0;
+    const uint64_t set = vosh->heap[0];
+    const int last = (int)(set >> SIZE_AT & 7) - 1;
+    int rank = rank_of(set, last);
+    uint32_t flipped = vosh->flips[rank];
+    if (rank + 1 < vosh->sorted)
+        sift_down(vosh->heap, vosh->count,
+                  set + vosh->steps[rank] + ((uint64_t)1 << (RANK_BITS * last)));
+    else if (--vosh->count) sift_down(vosh->heap, vosh->count, vosh->heap[vosh->count]);
+    int is_ended = 0;
+    for (int place = last - 1; place >= 0; place--) {
+        const int own = rank_of(set, place), gap = rank - own;
+        rank = own;
+        flipped |= vosh->flips[own];
+        if (gap == 2 && !is_ended)
+            sift_up(vosh->heap, vosh->count++,
+                    set + vosh->steps[own] + ((uint64_t)1 << (RANK_BITS * place)));
+        is_ended |= gap >= 2;
+    }
+    return flipped;
+}
+
+/* levels[bit]: how far a bit is from flipping; prices[level]: log((1 - p) / p), 0 to 63. */
+static void costs_of(const double *prices, uint64_t *costs) {
+    for (uint64_t level = 0; level < 256; level++)
+        costs[level] = (uint64_t)(prices[level] * (1 << 24)) << 16 | level << 8;
+}
+
+static uint64_t *heap_for(int64_t attempts) {
+    return malloc(sizeof(uint64_t) * (size_t)(attempts + 2 * MOST));
+}
+
+/* Writes the first `attempts` flip sets of up to `distance` bits of m queries, as bits of headers
+   of t <= 32 bits; 0 where there are no more.  Returns 0 if there is no memory. */
+int prepare(const uint8_t *levels, const double *prices, int t, int distance, int64_t m,
+            int64_t attempts, uint32_t *sets) {
+    Vosh vosh = {.heap = heap_for(attempts)};
+    uint64_t costs[256];
+    if (!vosh.heap) return 0;
+    costs_of(prices, costs);
     for (int64_t q = 0; q < m; q++) {
+        begin(&vosh, levels + q * 64, costs, t, distance, attempts);
+        for (int64_t rank = 0; rank < attempts; rank++) sets[q * attempts + rank] = next(&vosh);
+    }
+    free(vosh.heap);
+    return 1;
+}
+
+/* Looks queries up in one sorted array of keys with a header table of 2^t + 1 entries, t <= 32.
+   asked[count]: which queries; with `first`, those that found a match are taken out of it.
+   Returns the number of those that are left; -1 if there is no memory.
+   Tries the header itself and then `attempts` flip sets of up to `distance` bits: those of
+   `prepare`, or if `sets` is NULL, those that are found by `levels` and `prices` after the first
+   look-up, all at once, so that their look-ups wait for memory together.
+   `ranks` (or NULL): ranks[r] counts the matches that attempt r reached; with `first`, only the
+   first match of a query.  The matches of a query are added to its `found`. */
+int64_t psm(const uint64_t *keys, const uint32_t *headers, int t, int distance, int first,
+            const uint64_t *queries, const uint8_t *levels, const double *prices, uint32_t *asked,
+            int64_t count, int64_t attempts, const uint32_t *sets, uint32_t *found,
+            uint64_t *ranks) {
+    Vosh vosh = {.heap = heap_for(attempts)};
+    uint32_t *buffer = malloc(sizeof(uint32_t) * (size_t)(attempts + 1));
+    int64_t left = vosh.heap && buffer ? 0 : -1;
+    uint64_t costs[256];
+    if (!sets) costs_of(prices, costs);
+    for (int64_t i = 0; left >= 0 && i < count; i++) {
+        const uint32_t q = asked[i];
         const uint64_t x = queries[q];
-        double costs[64];
-        int bits[64];
-        int64_t count = 0;
-        uint32_t matches = 0;
+        const uint32_t *own = sets ? sets + (int64_t)q * attempts : buffer;
+        uint32_t matches = 0, flipped = 0;
         for (int64_t rank = 0; rank <= attempts; rank++) {
-            uint64_t header = x >> shift;
-            if (rank == 1) { /* the heap is not needed for the first look-up */
-                for (int i = 0; i < t; i++) {
-                    const double price = prices[levels[q * 64 + 63 - i]];
-                    int at = i;
-                    for (; at > 0 && costs[at - 1] > price; at--) {
-                        costs[at] = costs[at - 1];
-                        bits[at] = bits[at - 1];
-                    }
-                    costs[at] = price;
-                    bits[at] = 63 - i;
-                }
-                for (int size = 1; size <= distance && size <= t && size <= MOST; size++) {
-                    Node root = {.size = size};
-                    for (int i = 0; i < size; i++) root.ranks[i] = (uint8_t)i;
-                    root.cost = cost_of(&root, costs);
-                    push(heap, &count, root);
-                }
+            if (rank == 1 && !sets) {
+                begin(&vosh, levels + (int64_t)q * 64, costs, t, distance, attempts);
+                for (int64_t each = 0; each < attempts; each++) buffer[each] = next(&vosh);
             }
-            if (rank > 0) {
-                if (count == 0) break;
-                const Node node = pop(heap, &count);
-                push_children(heap, &count, &node, costs, t);
-                for (int i = 0; i < node.size; i++)
-                    header ^= (uint64_t)1 << (bits[node.ranks[i]] - shift);
-            }
+            if (rank > 0 && !(flipped = own[rank - 1])) break;
+            const uint64_t header = (x >> (64 - t)) ^ flipped;
             const uint32_t stop = headers[header + 1];
-            for (uint32_t i = headers[header]; i < stop; i++) {
-                if (distance_of(keys[i], x) > distance) continue;
+            for (uint32_t at = headers[header]; at < stop; at++) {
+                if (distance_of(keys[at], x) > distance) continue;
                 matches++;
                 if (ranks) ranks[rank]++;
                 if (first) break;
             }
             if (first && matches) break;
         }
-        found[q] = matches;
+        found[q] += matches;
+        if (!first || !matches) asked[left++] = q;
     }
-    free(heap);
-    return 1;
+    free(vosh.heap);
+    free(buffer);
+    return left;
 }
 
 /* Fills the header table of sorted keys: headers[h] is the position of the first key from h on. */

@@ -16,6 +16,7 @@ from simdb.plan import volatility
 I64 = npt.NDArray[np.int64]
 DISTANCE = 3
 LEARNT_MAX = 50_000
+FILE_BATCHES = 6  # a file has as many fingerprints as so many batches, as in the paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,15 @@ class Sizes:
     random_pairs: int = 20_000_000
     flip_pairs: int = 4_000  # of each distance
     fingerprints: int = 1 << 24
-    queries: int = 100_000
-    bphs_queries: int = 2_000  # by far the slowest method
-    batch: int = 1 << 20  # the largest batch; its file has 16 times as many
+    queries: int = 300_000
+    bphs_queries: int = 10_000  # by far the slowest method
+    batch: int = (1 << 24) // FILE_BATCHES  # the largest batch
     beyond: int = 50_000  # documents of the databases of the last section
 
 
 TINY = Sizes(
-    documents=300, random_pairs=20_000, flip_pairs=60, fingerprints=1 << 13, queries=400,
-    bphs_queries=50, batch=1 << 10, beyond=300,
+    documents=300, random_pairs=20_000, flip_pairs=60, fingerprints=9_000, queries=400,
+    bphs_queries=50, batch=1_500, beyond=300,
 )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ THEIRS = {False: {16: 6, 26: 23}, True: {16: 3, 26: 15}}
 
 def run(world: World) -> Section:
     """Find k and the time for each t."""
-    place = arena(world, world.sizes.fingerprints.bit_length() - 1)
+    place = arena(world, world.sizes.fingerprints)
     widths = list(range(max(place.depth - 10, 6), place.depth + 1, 2))
     counts: dict[bool, list[int]] = {True: [], False: []}
     times: dict[bool, list[Searched]] = {True: [], False: []}
