@@ -28,29 +28,32 @@ FILTER_PART = 0.2
 PROBE_READS = 1.25
 PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for volatility
 ENTRY_SECONDS = 2e-9
+# The key of a document in a table that is made for all pairs, and its place there.
+GATHERED_SECONDS = 120e-9
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return the plan with all tables; none if the recall, queries or tables do not allow it."""
+    """Return the plan with all tables, and for all pairs those with tables that are made for them.
+
+    None if the recall, the queries or the tables do not allow it.
+    """
     criterion, population = problem.criterion, problem.population
     if not population.polytope_tables or not criterion.is_weighted:
         return []
     if criterion.similarity is None or criterion.recall >= 1.0:
         return []
-    table_share, _ = shares(criterion.similarity, criterion.recall)
-    either = population.is_swept
-    found = thresholds(
-        population.polytope_runs, criterion.similarity, table_share,
-        tables=population.polytope_tables, either=either,
-    )  # fmt: skip
-    return [] if math.inf in found else [_plan(problem, found)]
+    return [
+        _plan(problem, tables, found)
+        for tables in (population.polytope_tables, *population.gathered_tables)
+        if math.inf not in (found := _thresholds(criterion, population, tables))
+    ]
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
     """Return the plan; OptionError if there is none."""
     found = plans(problem)
     if found:
-        return found[0]
+        return min(found, key=lambda plan: plan.cost_seconds)
     raise OptionError(f"search='polytope' {_hindrance(problem.criterion, problem.population)}")
 
 
@@ -79,10 +82,20 @@ def _filter_loss(recall: float) -> float:
     return min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
 
 
-def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
+def _thresholds(criterion: Criterion, population: Population, tables: int) -> list[float]:
+    """Return the threshold of each run with so many tables; infinite if there is none."""
+    assert criterion.similarity is not None
+    share, _ = shares(criterion.similarity, criterion.recall)
+    return thresholds(
+        population.polytope_runs, criterion.similarity, share, tables=tables,
+        either=population.is_swept,
+    )  # fmt: skip
+
+
+def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> Plan:
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     assert criterion.similarity is not None
-    runs, tables = population.polytope_runs, population.polytope_tables
+    runs = population.polytope_runs
     counts = [
         tables * probe_count(threshold, run.width)
         for run, threshold in zip(runs, found, strict=True)
@@ -98,13 +111,14 @@ def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
         + sum(counts) * PROBE_READS * delays.memory
         + entries * (ENTRY_SECONDS + share * delays.candidate)
         + population.delta_count * delays.compare
+        + (tables > population.polytope_tables) * tables * GATHERED_SECONDS
     )
     plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
         delta_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
-        criterion.recall, seconds, _in_words(problem, sum(counts)),
+        criterion.recall, seconds, _in_words(problem, tables, sum(counts)),
         header_bits=max((run.width for run in runs), default=0),
-        bytes_per_document=population.bytes_of_polytopes(),
+        bytes_per_document=population.bytes_of_polytopes(tables),
     )  # fmt: skip
     largest = max([1, *(run.count for run in runs)])
     pages = sum(
@@ -114,12 +128,14 @@ def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
     return population.paging.charged(plan, pages=pages, measured=share * entries)
 
 
-def _in_words(problem: Problem[Population], probes: float) -> str:
+def _in_words(problem: Problem[Population], tables: int, probes: float) -> str:
     """Return in words what the plan does."""
-    criterion, tables = problem.criterion, problem.population.polytope_tables
+    criterion = problem.criterion
+    made = "" if tables == problem.population.polytope_tables else " made for this search"
     return (
-        f"about {probes:.1f} headers of {tables} cross-polytope table(s) find {criterion.recall:g}"
-        f" of the documents at similarity {criterion.asked_similarity:g}, whatever they are"
+        f"about {probes:.1f} headers of {tables} cross-polytope table(s){made} find"
+        f" {criterion.recall:g} of the documents at similarity {criterion.asked_similarity:g},"
+        " whatever they are"
     )
 
 

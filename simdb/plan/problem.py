@@ -83,6 +83,7 @@ class Population:
     unseen: int = 0  # documents that the calibration does not cover
     crowds: tuple[float, ...] = ()  # the crowding of each table; () for `crowding` in all
     polytope_tables: int = 0
+    gathered_tables: tuple[int, ...] = ()  # numbers of tables that can be made for all pairs
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
     paging: Paging = ALL_IN_MEMORY
@@ -135,11 +136,11 @@ class Population:
         """Seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
 
-    def bytes_of_polytopes(self) -> float:
+    def bytes_of_polytopes(self, tables: int) -> float:
         """Return the bytes per document that a search in cross-polytope tables reads from."""
         entry = KEY_BYTES + ORDINAL_BYTES
         headers = sum(HEADER_BYTES << run.width for run in self.polytope_runs)
-        return self.polytope_tables * (entry + headers / max(self.count, 1)) + self.vector_bytes
+        return tables * (entry + headers / max(self.count, 1)) + self.vector_bytes
 
     def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
         """Return the bytes per document that a search in `tables` tables reads from."""

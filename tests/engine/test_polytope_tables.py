@@ -8,6 +8,7 @@ import pytest
 import simdb
 from simdb.engine.state import polytope_tables
 from simdb.engine.state.polytope_tables import polytopes_of, polytopes_without
+from simdb.plan import polytopes
 from simdb.vector_form import fingerprints_of
 
 COUNT = 300
@@ -133,7 +134,27 @@ def test_tables_that_are_too_large_together_are_searched_run_by_run(database, mo
     for room, run_count in ((needed, 1), (needed - 1, len(database.stats().runs))):
         monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", room)
         with database._state() as state:
-            view = polytope_tables.gathered(state.view, state.source, 2)
+            ordinals = state.view.live()
+            view = polytope_tables.gathered(state.view, state.source, 4, ordinals, 2)
             assert len(polytope_tables.polytope_runs(view, state.source)) == run_count
         found = pairs_of(database, similarity=0.8)
         assert len(found & whole) > 0.95 * len(whole)
+
+
+@pytest.mark.parametrize("tables", [4, 8, 16])
+def test_pairs_are_found_by_tables_that_are_made_for_them(database, monkeypatch, tables):
+    """Some 20,000 pairs match; with a recall of .9, that fewer than .85 are found is hopeless."""
+    monkeypatch.setattr(polytope_tables, "GATHERED_TABLES", (tables,) if tables > 4 else ())
+    monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
+    monkeypatch.setattr(polytope_tables, "KEYED_DOCUMENTS", 100)
+    asked = {"similarity": 0.8, "recall": 0.9, "search": "polytope"}
+    every = pairs_of(database, similarity=0.8, search="exhaustive")
+
+    found = pairs_of(database, **asked)
+
+    plan = database.plan(**asked, pairs=True)
+    assert plan.tables == tables
+    assert found <= every
+    assert len(found) > 0.85 * len(every)
+    joined = {frozenset(cluster.ids) for cluster in database.find_clusters(**asked)}
+    assert all(any(pair <= cluster for cluster in joined) for pair in found)

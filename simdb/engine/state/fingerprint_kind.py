@@ -11,7 +11,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
 from simdb.correction import corrected, corrected_one
-from simdb.engine.state.polytope_tables import polytope_runs, swept_runs
+from simdb.engine.state.polytope_tables import gathered_tables, polytope_runs, swept_runs
 from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
 from simdb.index.permutation import Permutations
@@ -90,6 +90,7 @@ class FingerprintKind:
             view.unseen,
             () if criterion.distance is None else self._crowds(view, source),
             self.keying.polytopes.table_count,
+            gathered_tables(view, source) if is_swept else (),
             (swept_runs if is_swept else polytope_runs)(view, source),
             len(view.delta.ordinals),
         )

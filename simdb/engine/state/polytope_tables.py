@@ -5,6 +5,7 @@ for many documents gathers the tables of all runs in memory first, since two run
 the probes of one.  Documents that are in no run yet are compared one by one.
 """
 
+from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
@@ -22,6 +23,10 @@ from simdb.values import WEIGHTED
 
 # The tables of more documents are searched run by run; a key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30
+# At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
+GATHERED_TABLES = (8, 16)
+# The keys of so many documents are made by one thread at a time.
+KEYED_DOCUMENTS = 1 << 14
 ENTRY_BYTES = 12
 
 F32 = npt.NDArray[np.float32]
@@ -56,30 +61,28 @@ def thresholds_of(
     found = known.get(key)
     if found is None:
         runs = polytope_runs(view, source)
-        tables = view.kind.keying.polytopes.table_count
-        each = thresholds(runs, similarity, share, tables=tables, either=either)
+        each = thresholds(runs, similarity, share, tables=table_count(view), either=either)
         found = known[key] = np.array(each, np.float32)
     return found
 
 
-def gathered(view: View, source: Source, threads: int) -> View:
-    """Return the same view, with the cross-polytope tables of all its runs gathered in memory.
+def gathered(view: View, source: Source, tables: int, ordinals: U32, threads: int) -> View:
+    """Return the same view, with `tables` cross-polytope tables of all its runs in memory.
 
-    Returns `view` itself if its runs are searched one by one; see `swept_runs`.
+    `ordinals`: the documents of the runs that have weights.  Returns `view` itself if it has so
+    many tables, and its runs are searched one by one; see `swept_runs`.
     """
-    if swept_runs(view, source) is polytope_runs(view, source):
+    stored = view.kind.keying.polytopes.table_count
+    if tables == stored and swept_runs(view, source) is polytope_runs(view, source):
         return view
+    width = polytope_header_bits(view.sealed.entry_count)
+    columns = (
+        _joined(view, source)
+        if tables == stored
+        else _keyed(view, source, tables, ordinals, threads)
+    )
     sealed = copy(view.sealed)
-    count = sealed.entry_count
-    tables = range(view.kind.keying.polytopes.table_count)
-
-    def joined(table: int) -> Table:
-        parts = [run.polytope_table(table, source) for run in view.runs]
-        keys = np.concatenate([part.keys for part in parts])
-        ordinals = np.concatenate([part.ordinals for part in parts])
-        return make_table(keys, ordinals, polytope_header_bits(count))
-
-    sealed.gathered = list(mapped(joined, tables, threads))
+    sealed.gathered = list(mapped(lambda column: make_table(*column, width), columns, threads))
     sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
     kept = Kept(sealed, view.plans)
     return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
@@ -107,11 +110,25 @@ def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
     That is one run if there are several, and their tables fit into `GATHERED_BYTES` together.
     """
     runs = polytope_runs(view, source)
-    count = sum(run.count for run in runs)
-    size_bytes = count * view.kind.keying.polytopes.table_count * ENTRY_BYTES
-    if len(runs) < 2 or view.windows is not None or size_bytes > GATHERED_BYTES:
+    if len(runs) < 2 or not _fits(view, runs, view.kind.keying.polytopes.table_count):
         return runs
+    count = sum(run.count for run in runs)
     return (PolytopeRun(count, polytope_header_bits(count)),)
+
+
+def gathered_tables(view: View, source: Source) -> tuple[int, ...]:
+    """Return numbers of tables, more than are stored, that can be made to look up all documents."""
+    stored = view.kind.keying.polytopes.table_count
+    runs = polytope_runs(view, source)
+    return tuple(
+        tables for tables in GATHERED_TABLES if 0 < stored < tables and _fits(view, runs, tables)
+    )
+
+
+def table_count(view: View) -> int:
+    """Return how many cross-polytope tables of a view are searched."""
+    gathered = view.sealed.gathered
+    return view.kind.keying.polytopes.table_count if gathered is None else len(gathered)
 
 
 def run_of(view: View, ordinals: U32) -> I64:
@@ -131,6 +148,36 @@ def _made(view: View, source: Source) -> Any:
         )
     vectors = view.vectors.over(source, None)
     return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
+
+
+def _fits(view: View, runs: tuple[PolytopeRun, ...], tables: int) -> bool:
+    """Return whether so many tables of whole runs may be in memory."""
+    size_bytes = sum(run.count for run in runs) * tables * ENTRY_BYTES
+    return view.windows is None and not view.sealed.is_segment and size_bytes <= GATHERED_BYTES
+
+
+def _joined(view: View, source: Source) -> Iterator[tuple[U64, U32]]:
+    """Yield the keys and ordinals of each stored table, run by run."""
+    for table in range(view.kind.keying.polytopes.table_count):
+        parts = [run.polytope_table(table, source) for run in view.runs]
+        keys = np.concatenate([part.keys for part in parts])
+        yield keys, np.concatenate([part.ordinals for part in parts])
+
+
+def _keyed(
+    view: View, source: Source, tables: int, ordinals: U32, threads: int
+) -> Iterator[tuple[U64, U32]]:
+    """Yield the keys and ordinals of each of `tables` tables, made from the stored weights."""
+    vectors = view.vectors.over(source, None)
+    starts = range(0, len(ordinals), KEYED_DOCUMENTS)
+
+    def keys_of(start: int) -> U64:
+        some = ordinals[start : start + KEYED_DOCUMENTS]
+        found: U64 = kernel.polytope_keys(vectors.gather(some), tables)
+        return found
+
+    keys = np.concatenate(list(mapped(keys_of, starts, threads)), axis=1)
+    return ((each, ordinals.copy()) for each in keys)
 
 
 def _all_parts(view: View, source: Source) -> list[list[Table]]:

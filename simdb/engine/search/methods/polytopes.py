@@ -30,6 +30,7 @@ from simdb.engine.state.polytope_tables import (
     polytopes_of,
     polytopes_without,
     run_of,
+    table_count,
     thresholds_of,
 )
 from simdb.engine.state.state import State
@@ -105,8 +106,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     of a query.  A pair that both find is left out when the later one finds it.  Documents of the
     delta are looked up in the runs, and compared with each other.
     """
-    runs = _runs_of(state)
-    stored = searched(runs, is_measured=True).ordinals
+    runs, stored = _runs_of(state, plan)
     first_found = partial(_first_found, runs, criterion)
     yield from _looked_up(state, runs, criterion, plan, stored, either=True, as_couples=first_found)
     recent = searched(state.only([], state.delta), is_measured=True).ordinals
@@ -125,8 +125,8 @@ def joining(
     Documents that are in the component of the query are not measured, and the members of a crowd
     are looked up in tables without the crowd.
     """
-    runs, rest = _runs_of(state), state.only([], state.delta)
-    stored = searched(runs, is_measured=True).ordinals
+    runs, stored = _runs_of(state, plan)
+    rest = state.only([], state.delta)
     recent = searched(rest, is_measured=True).ordinals
     for ordinals, either in ((stored, True), (recent, False)):
         crowds = Crowds(forest)
@@ -261,11 +261,13 @@ def _earlier(queries: U32, rows: Rows) -> Couples:
     return Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
 
 
-def _runs_of(state: State) -> State:
-    """Return the documents of the runs alone, ready to be looked up in one another."""
+def _runs_of(state: State, plan: Plan) -> tuple[State, U32]:
+    """Return a state of the runs alone, whose documents are looked up in one another, and these."""
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs = state.only(state.runs, nothing)
-    return runs.over(gathered(runs.view, runs.source, state.threads))
+    stored = searched(runs, is_measured=True).ordinals
+    view = gathered(runs.view, runs.source, plan.tables, stored, state.threads)
+    return runs.over(view), stored
 
 
 def _without(state: State, is_left_out: Bools, query_count: int) -> State:
@@ -298,7 +300,7 @@ def _first_found(state: State, criterion: Criterion, queries: U32, rows: Rows) -
                 state.vectors(later).gather(later),
                 float(limits[number]),
                 run.width,
-                state.keying.polytopes.table_count,
+                table_count(state.view),
             )
     left, right = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
     return Couples(left, right, rows.distances, rows.similarities).chosen(is_new)
