@@ -143,7 +143,7 @@ FOLDERS = {
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
         "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
-        "repeat", "arrivals", "against",
+        "repeat", "arrivals", "claims",
         "parts.units", "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping",
         "deduplicate",
     ],

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from simdb import database, keeping
 from simdb.checks import instance, one_of
 from simdb.choices import ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
-from simdb.deduplication import against, files, within
+from simdb.deduplication import claims, files, within
 from simdb.deduplication.data import Data
 from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.parts.units import DOCUMENT, checked_unit
@@ -171,7 +171,7 @@ def _found(
     if db is not None:
         with _opened(db, given) as held:
             question.check(held.options.sketch)
-            return against.find_new(held, texts, order, ids, question, run)
+            return claims.find_new(held, texts, order, ids, question, run)
     options = Options() if given is None else given
     question.check(options.sketch)
     names = range(len(texts)) if ids is None else ids

@@ -31,7 +31,7 @@ SOME = settings(max_examples=max(settings.default.max_examples // 4, 1))
 KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 NULLS = st.sampled_from(["keep", "drop"])
 PORTIONS = (
-    "simdb.deduplication.against.CLAIMED_ROWS",
+    "simdb.deduplication.claims.CLAIMED_ROWS",
     "simdb.deduplication.within.TAKEN_ROWS",
     "simdb.deduplication.by_database.STORED_DOCUMENTS",
     "simdb.cli.reading.intake.BATCH_DOCUMENTS",
