@@ -18,6 +18,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 datasets = pytest.importorskip("datasets")
 
 SOME = settings(max_examples=max(settings.default.max_examples // 2, 1))
+FEW = settings(max_examples=max(settings.default.max_examples // 5, 1))
 KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 PORTIONS = (
     "simdb.deduplication.within.TAKEN_ROWS",
@@ -115,6 +116,7 @@ def test_what_a_double_loop_with_the_reference_in_front_removes_is_removed(
     with pytest.MonkeyPatch.context() as patch:
         for name in PORTIONS:
             patch.setattr(name, size)
+        patch.setattr("simdb.memory.COLUMN_BYTES", 0)
         results.append(simdb.deduplicate(data, against=reference, keep=keep, recall=1.0, threads=3))
 
     for result in results:
@@ -176,48 +178,45 @@ def test_data_and_reference_can_be_in_files(new_folder, data, reference, keep, s
     check(small, data, reference, wanted, named, own)
 
 
-@given(data=texts(), reference=texts(), verify=st.sampled_from(["exact", "numbers", "estimate"]))
-@SOME
-def test_numbers_and_estimates_decide_as_within_the_data(data, reference, verify):
-    settings = {"verify": verify, "recall": 1.0}
-    # All of a reference stays, also what is alike in it; so it is compared text by text.
-    gone = [
-        any(
-            not simdb.deduplicate([other, text], **settings).kept[1]
-            for other in set(reference) if other
-        )
-        for text in data
-    ]  # fmt: skip
-    left = simdb.deduplicate([t for t, is_gone in zip(data, gone) if not is_gone], **settings)
-
-    found = simdb.deduplicate(data, against=reference, **settings)
-
-    rest = iter(left.kept.tolist())
-    assert found.kept.tolist() == [not is_gone and next(rest) for is_gone in gone]
+def pairs_of(given, sketch, **criterion):
+    """Return the pairs of texts that match by a search of a database with them."""
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(range(len(given)), [text or "" for text in given])
+        if criterion["verify"] != "estimate":
+            criterion["texts"] = dict(enumerate(given))
+        found = database.find_all(**criterion)
+        return set(zip(found.left.tolist(), found.right.tolist(), strict=True))
 
 
-@given(data=texts(), reference=texts())
-@SOME
-def test_what_minima_do_not_find_a_temporary_database_finds(data, reference):
-    """Features that weigh, and distances, need a database."""
-    for settings in (
-        {"sketch": simdb.Simhash(weighting="tf"), "recall": 1.0},
-        {"verify": "estimate", "distance": 0},
-        {"sketch": simdb.Minhash(), "verify": "estimate", "recall": 1.0},
-    ):
-        gone = [
-            any(
-                not simdb.deduplicate([other, text], **settings).kept[1]
-                for other in set(reference) if other
-            )
-            for text in data
-        ]  # fmt: skip
-        rest = [t for t, is_gone in zip(data, gone) if not is_gone]
-        left = iter(simdb.deduplicate(rest, **settings).kept.tolist())
+ASKED = {
+    "weights": (simdb.Simhash(weighting="tf"), {"verify": "exact", "recall": 1.0}),
+    "numbers": (simdb.Simhash(), {"verify": "numbers", "recall": 1.0}),
+    "estimate": (simdb.Simhash(), {"verify": "estimate", "recall": 1.0}),
+    "minima": (simdb.Minhash(), {"verify": "estimate", "similarity": 0.7, "recall": 1.0}),
+    "distance": (simdb.Simhash(), {"verify": "estimate", "distance": 4}),
+}
 
-        found = simdb.deduplicate(data, against=reference, **settings)
 
-        assert found.kept.tolist() == [not is_gone and next(left) for is_gone in gone]
+@pytest.mark.parametrize("name", ASKED)
+@given(data=texts(20), reference=texts(20), keep=KEEPS)
+@FEW
+def test_what_a_search_finds_is_removed_whatever_decides(name, data, reference, keep):
+    sketch, criterion = ASKED[name]
+    pairs = pairs_of([*reference, *data], sketch, **criterion)
+    staying = list(range(len(reference)))
+    for row in order_of(data, keep):
+        at = len(reference) + row
+        if not any((min(at, each), max(at, each)) in pairs for each in staying):
+            staying.append(at)
+
+    found = simdb.deduplicate(data, against=reference, keep=keep, sketch=sketch, **criterion)
+
+    assert found.kept.tolist() == [len(reference) + row in staying for row in range(len(data))]
+    of_reference = [
+        any((place, len(reference) + row) in pairs for place in range(len(reference)))
+        for row in found.removed_ids
+    ]
+    assert found.is_reference.tolist() == of_reference
 
 
 WORDS = [f"w{at}" for at in range(60)]
