@@ -8,6 +8,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.beginnings import text_beginning
+from simdb.cli.duplicates.split import Split, SplitOptions, split_into
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
@@ -28,6 +29,7 @@ from simdb.outputs.table_file import write_results
 from simdb.outputs.target import side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.source_names import expanded
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")
@@ -101,6 +103,7 @@ def lookup(
             " .zst. - writes JSON lines to standard output.",
         ),
     ] = None,
+    split: SplitOptions,
     listing: ListingOptions,
     inputs: ReadingOptions,
     allow: arguments.Allow = None,
@@ -108,13 +111,16 @@ def lookup(
     """Show which documents a database has already, and store nothing.
 
     Each document of the sources is shown with the best stored document that matches it.  Documents
-    of the sources are not compared with each other.  --nearest shows the nearest stored documents,
-    whether they match or not.
+    of the sources are not compared with each other.  --new and --found write those without and
+    with a match, as they are.  --nearest shows the nearest stored documents, whether they match or
+    not.
 
     Exit code 1 if files or records were skipped and, with --exit-code, if something is found; 2 if
     all were skipped.
     """
     wanted.check()
+    split.check(output, wanted.nearest)
+    sources = expanded(sources)
     check_sources([*sources, *(texts or [])], inputs.text_field)
     form = None if output is None else output_format(output, "--output")
     reading = arguments.make_reading(
@@ -127,19 +133,27 @@ def lookup(
         Spool() as rows,
         texts_by_id(is_needed=texts is not None) as earlier,
     ):
-        with written(output, form) as target:
+        with (
+            written(output, form) as target,
+            split_into(split, sources, reading) as (documents, own),
+        ):
             with one_state(database) as snapshot:
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            found = read_sources(sources, reading, excluded=[db, *side_files(output)])
-            intake = Intake(found, progress, reading.on_null)
-            count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
+            excluded = [db, *side_files(output), *split.own_files]
+            intake = Intake(
+                read_sources(sources, own, excluded=excluded), progress, reading.on_null
+            )
+            count = _look_up(database, intake, wanted, rows, Texts(show, earlier), documents)
             write_results(rows, target, _columns(show))
+            documents.write()
         progress.finish()
-        quiet = listing.quiet or output == STANDARD_OUTPUT
+        quiet = listing.quiet or STANDARD_OUTPUT in (output, *split.outputs)
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
         if target is not None and (note := target.note("nothing matches")) is not None:
+            progress.note(note)
+        for note in documents.notes():
             progress.note(note)
         if not listing.quiet:
             progress.note(_summary(intake, count, wanted))
@@ -156,6 +170,7 @@ def _look_up(
     wanted: LookupOptions,
     rows: Spool,
     texts: "Texts",
+    documents: Split,
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
     count = 0
@@ -166,7 +181,9 @@ def _look_up(
     with one_state(database) as snapshot:
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             matches = wanted.found(snapshot, batch.texts)
-            count += int(np.count_nonzero(np.diff(matches.offsets)))
+            is_found = np.diff(matches.offsets) > 0
+            count += int(np.count_nonzero(is_found))
+            documents.add(batch, is_found)
             found = [(at, match) for at, row in enumerate(matches) for match in row]
             shown = texts.beside(batch, found)
             for (at, match), beside in zip(found, shown, strict=True):

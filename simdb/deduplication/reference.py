@@ -101,6 +101,8 @@ class Stored:
     def __init__(self, held: database.Database) -> None:
         """Compare with what `held` has."""
         self.held = held
+        # Returns the texts of documents by their ids; a database keeps none.
+        self.known: Callable[[list[Id]], Sequence[Any]] = lambda ids: [None] * len(ids)
         self._positions: dict[Id, int] = {}
         self._ids: list[Id] = []
 
@@ -108,9 +110,9 @@ class Stored:
         """Yield nothing: a database keeps no texts."""
         return iter(())
 
-    def texts(self, positions: I64) -> list[None]:
-        """Return None for each position."""
-        return [None] * len(positions)
+    def texts(self, positions: I64) -> Sequence[Any]:
+        """Return the texts at some positions, None for one that is not known."""
+        return self.known(self.names(positions))
 
     def names(self, positions: I64) -> list[Id]:
         """Return the ids at some positions."""
