@@ -31,7 +31,6 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
-from simdb.deduplication.files import columns_of
 from simdb.deduplication.parts.units import DOCUMENT
 from simdb.deduplication.reference import Stored
 from simdb.errors import OptionError
@@ -50,7 +49,7 @@ from simdb.outputs.target import Target, side_files, written
 from simdb.report.removed import Removed, render, rule_in_words
 from simdb.report.template import check_page, write_page
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 
@@ -125,16 +124,8 @@ def dedup(
         raise OptionError("--run names a run for --db; give both, or neither")
     if existing and db is None:
         raise OptionError("--existing says that the database of --db exists; give both, or neither")
+    _check_results(results)
     output, groups = results.output, results.groups
-    if groups == STANDARD_OUTPUT:
-        raise OptionError(
-            "--groups names a file; on standard output are the groups themselves, or with -o - what"
-            " is kept"
-        )
-    if results.report == STANDARD_OUTPUT:
-        raise OptionError("--report names a file, such as --report removed.html")
-    if results.report is not None:
-        check_page(results.report)
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if output is None else keep_format(output, kinds)
     job = Job(
@@ -148,16 +139,30 @@ def dedup(
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 
 
+def _check_results(results: ResultOptions) -> None:
+    """Raise OptionError for a file of results that cannot be written."""
+    if results.groups == STANDARD_OUTPUT:
+        raise OptionError(
+            "--groups names a file; on standard output are the groups themselves, or with -o - what"
+            " is kept"
+        )
+    if results.report == STANDARD_OUTPUT:
+        raise OptionError("--report names a file, such as --report removed.html")
+    if results.report is not None:
+        check_page(results.report)
+
+
 def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateOptions) -> Reading:
     """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
-    return arguments.make_reading(
+    made = arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
         has_paths=kind in (FOLDER, PATHS),
         has_fields=bool(keeping.parse(given.keep).field),
         on_null=given.on_null or KEEP, has_absent=given.on_null is not None,
     )  # fmt: skip
+    return replace(made, memory=given.memory_bytes)
 
 
 def _run(job: Job) -> tuple[Outcome, int]:
@@ -170,14 +175,10 @@ def _run(job: Job) -> tuple[Outcome, int]:
         beginnings_of(results.characters(has_database=job.db is not None)) as beginnings,
         Origins() as origins,
         opened_against(
-            job.against,
-            replace(job.reading, memory=given.memory_bytes),
-            _own_files(job),
-            progress,
-            allowed(job.sketch, job.allow),
+            job.against, job.reading, _own_files(job), progress, allowed(job.sketch, job.allow)
         ) as against,
     ):
-        reading = replace(job.reading, origins=origins, memory=given.memory_bytes)
+        reading = replace(job.reading, origins=origins)
         intake = Intake(
             read_sources(job.sources, reading, excluded=_own_files(job)), progress, reading.on_null
         )
@@ -189,13 +190,10 @@ def _run(job: Job) -> tuple[Outcome, int]:
             written(results.output, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
             surviving(
-                kept,
-                job.sources,
-                names,
-                has_links=results.link,
+                kept, job.sources, names, has_links=results.link,
                 columns=partial(columns_of, job.reading),
             ) as survivors,
-        ):
+        ):  # fmt: skip
             taken = None if job.listing.quiet and row_file is None else rows
             work = Work(
                 intake, given.matching, progress, taken, survivors, given.verify, given.max_share,

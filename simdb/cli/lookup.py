@@ -8,7 +8,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.beginnings import text_beginning
-from simdb.cli.duplicates.split import Split, SplitOptions, split_into
+from simdb.cli.duplicates.split import LookupOutputs, Split, split_into
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
@@ -22,11 +22,10 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
-from simdb.outputs.formats import STANDARD_OUTPUT, output_format
 from simdb.outputs.rows import Row
 from simdb.outputs.spool import Spool
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import side_files, written
+from simdb.outputs.target import written
 from simdb.sources.batch import Batch
 from simdb.sources.reading import check_sources, read_sources
 from simdb.sources.source_names import expanded
@@ -94,16 +93,7 @@ def lookup(
     show: arguments.Show = None,
     texts: arguments.EarlierTexts = None,
     on_null: arguments.OnNullSkipped = None,
-    output: Annotated[
-        str | None,
-        Option(
-            short="-o",
-            metavar="FILE",
-            help="Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz or"
-            " .zst. - writes JSON lines to standard output.",
-        ),
-    ] = None,
-    split: SplitOptions,
+    outputs: LookupOutputs,
     listing: ListingOptions,
     inputs: ReadingOptions,
     allow: arguments.Allow = None,
@@ -119,10 +109,9 @@ def lookup(
     all were skipped.
     """
     wanted.check()
-    split.check(output, wanted.nearest)
+    form = outputs.check(wanted.nearest)
     sources = expanded(sources)
     check_sources([*sources, *(texts or [])], inputs.text_field)
-    form = None if output is None else output_format(output, "--output")
     reading = arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, on_null=on_null or "", has_absent=on_null is not None,
@@ -134,26 +123,23 @@ def lookup(
         texts_by_id(is_needed=texts is not None) as earlier,
     ):
         with (
-            written(output, form) as target,
-            split_into(split, sources, reading) as (documents, own),
+            written(outputs.output, form) as target,
+            split_into(outputs, sources, reading) as (documents, own),
         ):
             with one_state(database) as snapshot:
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            excluded = [db, *side_files(output), *split.own_files]
-            intake = Intake(
-                read_sources(sources, own, excluded=excluded), progress, reading.on_null
-            )
+            read = read_sources(sources, own, excluded=[db, *outputs.own_files])
+            intake = Intake(read, progress, reading.on_null)
             count = _look_up(database, intake, wanted, rows, Texts(show, earlier), documents)
             write_results(rows, target, _columns(show))
             documents.write()
         progress.finish()
-        quiet = listing.quiet or STANDARD_OUTPUT in (output, *split.outputs)
+        quiet = listing.quiet or not outputs.is_shown
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
-        if target is not None and (note := target.note("nothing matches")) is not None:
-            progress.note(note)
-        for note in documents.notes():
+        no_rows = None if target is None else target.note("nothing matches")
+        for note in filter(None, [no_rows, *documents.notes()]):
             progress.note(note)
         if not listing.quiet:
             progress.note(_summary(intake, count, wanted))

@@ -29,7 +29,7 @@ from simdb.outputs.target import written
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, header_of, read_sources
+from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Problem, Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 from simdb.values import object_array
@@ -192,14 +192,6 @@ class Files:
         """Return what fills a target with documents."""
         names = list(map(valid_name, self.sources))
         return Survivors(target, self.sources, names, columns=partial(columns_of, self.reading))
-
-
-def columns_of(reading: Reading, sources: Sequence[str]) -> list[str]:
-    """Return the columns of a table of documents of `sources`: those of the tables among them."""
-    columns: dict[str, None] = {}
-    for source in sources:
-        columns.update(dict.fromkeys(header_of(source, reading)))
-    return list(columns) or [reading.id_field, reading.text_field]
 
 
 def _in_python(message: str) -> str:

@@ -21,7 +21,7 @@ from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, is_under
 from simdb.sources.records import valid_name
 from simdb.sources.source_names import expanded
-from simdb.storage.files.names import DATA_FILE, SHARDS_FILE
+from simdb.storage.files.location import is_database
 from simdb.values import class_of
 
 # A dict that is a table of texts, and no text by id.
@@ -48,11 +48,6 @@ def reference_of(
             yield Stored(held)
     else:
         yield _read(paths, paths_of(data), text, id, question)
-
-
-def is_database(path: str) -> bool:
-    """Return whether a directory holds a database, or a sharded one."""
-    return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
 
 
 def check_apart(sources: Sequence[str], against: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from simdb.choices import KEEP
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.reference import Read, Reference, Stored
-from simdb.deduplication.references import check_apart, is_database
+from simdb.deduplication.references import check_apart
 from simdb.errors import OptionError
 from simdb.sources.amount import AMOUNT, expected_documents
 from simdb.sources.batch import Batch
@@ -19,6 +19,7 @@ from simdb.sources.encoding_guess import GUESSED
 from simdb.sources.origins import Origins
 from simdb.sources.reading import read_sources
 from simdb.sources.records import Reading
+from simdb.storage.files.location import is_database
 
 
 class Against(NamedTuple):

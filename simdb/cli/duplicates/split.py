@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.cli.options.declare import Option
-from simdb.deduplication.files import columns_of
 from simdb.errors import OptionError
-from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format
+from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.survivors import Survivors, keep_format
 from simdb.outputs.target import Target, side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
+from simdb.sources.reading import columns_of
 from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import holds_records
 
@@ -31,9 +31,18 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitOptions:
-    """The options of `simdb lookup` about the documents that are looked up."""
+class LookupOutputs:
+    """The options of `simdb lookup` about files: the rows, and the documents looked up."""
 
+    output: Annotated[
+        str | None,
+        Option(
+            short="-o",
+            metavar="FILE",
+            help="Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz or"
+            " .zst. - writes JSON lines to standard output.",
+        ),
+    ] = None
     new: Annotated[
         str | None,
         Option(metavar="FILE", help=f"Write the documents without a match to {KINDS}."),
@@ -44,23 +53,31 @@ class SplitOptions:
     ] = None
 
     @property
-    def outputs(self) -> list[str]:
-        """The outputs that are asked for."""
+    def parts(self) -> list[str]:
+        """The outputs for documents."""
         return [path for path in (self.new, self.found) if path is not None]
 
     @property
     def own_files(self) -> list[str]:
         """The paths that the outputs use."""
-        return [path for output in self.outputs for path in side_files(output)]
+        return [file for path in (self.output, *self.parts) for file in side_files(path)]
 
-    def check(self, output: str | None, nearest: int | None) -> None:
-        """Raise OptionError for outputs that are one, or that --nearest does not have."""
-        if self.outputs and nearest is not None:
+    @property
+    def is_shown(self) -> bool:
+        """Whether standard output is free for the rows."""
+        return STANDARD_OUTPUT not in (self.output, *self.parts)
+
+    def check(self, nearest: int | None) -> Format | None:
+        """Return the format of the rows, None if they are not written.
+
+        Raises OptionError for outputs that are one, or that --nearest does not have.
+        """
+        if self.parts and nearest is not None:
             raise OptionError(
                 "--new and --found write documents by whether they have a match, and --nearest"
                 " shows documents whether they match or not; leave out one of the two"
             )
-        given = {"--output": output, "--new": self.new, "--found": self.found}
+        given = {"--output": self.output, "--new": self.new, "--found": self.found}
         places: dict[str, str] = {}
         for name, path in given.items():
             if path is None:
@@ -68,6 +85,7 @@ class SplitOptions:
             place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
             if places.setdefault(place, name) != name:
                 raise OptionError(f"{name} and {places[place]} are both {path}; name two outputs")
+        return None if self.output is None else output_format(self.output, "--output")
 
 
 class _Output(NamedTuple):
@@ -108,13 +126,13 @@ class Split:
 
 @contextmanager
 def split_into(
-    given: SplitOptions, sources: Sequence[str], reading: Reading
+    given: LookupOutputs, sources: Sequence[str], reading: Reading
 ) -> Iterator[tuple[Split, Reading]]:
     """Yield what splits the documents of `sources`, and how to read these for it.
 
     Raises OptionError for an output that the sources do not fit.
     """
-    forms = {path: _format(path, sources) for path in given.outputs}
+    forms = {path: _format(path, sources) for path in given.parts}
     kinds = {form.kind in (FOLDER, PATHS) for form in forms.values()}
     if len(kinds) > 1:
         raise OptionError(

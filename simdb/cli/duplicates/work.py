@@ -14,7 +14,6 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.question import Question
-from simdb.deduplication.reference import Reference
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.outputs.pieces import I64
@@ -25,6 +24,7 @@ from simdb.sources.origins import Origins
 from simdb.threads import thread_count
 
 if TYPE_CHECKING:
+    from simdb.deduplication.reference import Reference
     from simdb.deduplication.result import Parts
     from simdb.report.beside import TextPair
 
@@ -144,7 +144,7 @@ class Work(NamedTuple):
     memory: int | None = None
     has_page: bool = False
     sources: Sequence[str] = ()
-    reference: Reference | None = None
+    reference: "Reference | None" = None
 
     def question(self, sketch: simdb.TextSketch) -> Question:
         """Return when documents of the input are alike, and how they are compared."""

@@ -7,11 +7,11 @@ from simdb.checks import share
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search, given_size
 from simdb.deduplication.parts.units import checked_unit
-from simdb.deduplication.references import is_database
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 from simdb.memory import check_memory
 from simdb.outputs.formats import COMPRESSIONS, TABLES
+from simdb.storage.files.location import is_database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
