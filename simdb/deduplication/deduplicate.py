@@ -187,9 +187,10 @@ def _found(
     options = Options() if given is None else given
     question.check(options.sketch)
     names: Sequence[Any] = range(len(texts)) if ids is None else ids
-    if reference is not None:
-        names = Named(names, reference)
-    return names, within.find_alike(texts, order, options, question, reference).renamed(names)
+    found = within.find_alike(texts, order, options, question, reference)
+    if reference is not None and found.leaders is not None:
+        names = Named(names, reference, found.leaders)
+    return names, found.renamed(names)
 
 
 def _checked_rule(

@@ -131,9 +131,11 @@ class Stored:
 class Named(Sequence[Any]):
     """The names of rows by their positions, and of a reference by its leaders."""
 
-    def __init__(self, names: Sequence[Any], reference: Reference) -> None:
-        """Take the names of rows; those of the `reference` are asked for."""
-        self._names, self._reference = names, reference
+    def __init__(self, names: Sequence[Any], reference: Reference, leaders: I64) -> None:
+        """Take the names of rows, and those that the `reference` has for the `leaders`."""
+        others = np.unique(leaders[leaders < 0])
+        self._names = names
+        self._others = dict(zip(others.tolist(), reference.names(-1 - others), strict=True))
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -141,9 +143,7 @@ class Named(Sequence[Any]):
 
     def __getitem__(self, row: Any) -> Any:
         """Return the name of a row, or of a leader in the reference."""
-        if row >= 0:
-            return self._names[row]
-        return self._reference.names(np.array([-1 - row], np.int64))[0]
+        return self._names[row] if row >= 0 else self._others[int(row)]
 
 
 def either(

@@ -125,7 +125,10 @@ def _read(
 ) -> Read:
     """Return a reference in files; `data`: the paths of the data, None for data in memory."""
     sources = expanded(paths)
-    check_sources(sources, text)
+    try:
+        check_sources(sources, text)
+    except InputError as error:
+        raise InputError(f"against: {error}; a text goes into a list: [text]") from error
     check_apart(expanded(data or []), sources)
     origins = Origins()
     reading = reading_of(

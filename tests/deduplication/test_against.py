@@ -406,6 +406,7 @@ def test_max_share_counts_rows_of_data_only():
         ({"unit": "line"}, "against= is for whole documents"),
         ({"against": 5}, "against must be texts"),
         ({"against": [ONE, 5]}, "against: row 1 has 5"),
+        ({"against": ONE}, "a text goes into a list: [text]"),
         ({"against": [{"body": ONE}]}, "give against= a list of texts"),
     ],
 )
