@@ -140,7 +140,8 @@ def _read(
         try:
             yield from Files(sources, reading).batches()
         except InputError as error:
-            raise InputError(f"against: {error}; {_same(text)}") from error
+            remedy = f"; {_same(text)}" if "text=" in str(error) else ""
+            raise InputError(f"against: {error}{remedy}") from error
 
     return Read(batches(), origins, expected_documents(sources))
 

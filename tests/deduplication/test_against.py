@@ -427,6 +427,15 @@ def test_a_file_of_the_reference_without_the_field_is_named(tmp_path):
         simdb.deduplicate([ONE], against=tmp_path / "old.jsonl")
 
 
+def test_a_line_of_the_reference_that_is_no_record_is_named(tmp_path):
+    (tmp_path / "old.jsonl").write_text("no record\n")
+
+    with pytest.raises(simdb.InputError, match=r"^against: .*old\.jsonl:1: ") as raised:
+        simdb.deduplicate([ONE], against=tmp_path / "old.jsonl")
+
+    assert "list of texts" not in str(raised.value)
+
+
 def test_a_file_is_not_compared_with_itself(tmp_path):
     write(tmp_path / "a.jsonl", [ONE])
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
