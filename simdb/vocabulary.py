@@ -76,9 +76,9 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "abort": (),
 }
 DEDUPLICATE = (
-    "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy", "db",
-    "run", "unit", "min_words", "sketch", "options", "on_null", "max_share", "memory", "errors",
-    "threads", "progress",
+    "data", "text", "id", "keep", "similarity", "distance", "recall", "verify", "policy",
+    "against", "db", "run", "unit", "min_words", "sketch", "options", "on_null", "max_share",
+    "memory", "errors", "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -105,7 +105,8 @@ BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
 
 # What gives an argument on the command line, and why no command has some of them.
 OPTIONS: dict[str, str] = {
-    "data": "SOURCE...", "db": "--db", "deep": "--deep", "distance": "--distance",
+    "against": "--against", "data": "SOURCE...", "db": "--db", "deep": "--deep",
+    "distance": "--distance",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
     "limit": "--limit", "match": "--match", "max_share": "--max-share", "memory": "--memory",
@@ -162,7 +163,8 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "pairs": ("find_all", {"search": BY_PLAN, "where": BY_ROWS}),
     "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
     "drop_duplicates": ("deduplicate", {
-        "data": "df", "db": "one job sees all rows", "run": "there is no database",
+        "data": "df", "against": "a reference need not be spread over a cluster",
+        "db": "one job sees all rows", "run": "there is no database",
         "options": "nothing is stored", "unit": "documents are whole",
         "min_words": "documents are whole", "memory": "Spark has settings of its own",
         "errors": "Spark has only valid text",

@@ -124,7 +124,7 @@ FOLDERS = {
         "maintenance.shortness",
         "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
-        "exporting", "reading", "snapshot", "transaction",
+        "exporting", "reading", "snapshot", "transaction", "stored",
     ],
     "sharding": [
         "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "documents",
@@ -143,8 +143,9 @@ FOLDERS = {
     ],
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
-        "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
-        "repeat", "arrivals", "against",
+        "question", "reference", "evidence", "result", "data", "alike", "by_database", "sifted",
+        "followers", "newcomers", "within", "run", "files", "references", "repeat", "arrivals",
+        "claims",
         "parts.units", "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping",
         "deduplicate",
     ],

@@ -21,7 +21,6 @@ from simdb.decontamination.leaks import COLUMNS
 from simdb.decontamination.result import Decontaminated
 from simdb.decontamination.run import CUT, DROP, MARK, Numbers, Run
 from simdb.decontamination.search import Search
-from simdb.deduplication.files import columns_of
 from simdb.errors import OptionError
 from simdb.options import Simhash
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
@@ -30,7 +29,7 @@ from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import side_files, written
 from simdb.report.template import check_page
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 from simdb.threads import thread_count

@@ -12,6 +12,7 @@ from functools import partial
 
 from simdb import keeping
 from simdb.choices import KEEP
+from simdb.cli.duplicates.against import check_against, opened_against
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
@@ -25,13 +26,13 @@ from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
-from simdb.cli.options.sketch_options import Given, sketched
+from simdb.cli.options.sketch_options import Given, allowed, sketched
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
-from simdb.deduplication.files import columns_of
 from simdb.deduplication.parts.units import DOCUMENT
+from simdb.deduplication.reference import Stored
 from simdb.errors import OptionError
 from simdb.outputs.formats import (
     FOLDER,
@@ -48,7 +49,7 @@ from simdb.outputs.target import Target, side_files, written
 from simdb.report.removed import Removed, render, rule_in_words
 from simdb.report.template import check_page, write_page
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 
@@ -66,6 +67,7 @@ class Job:
     """The sources of one run, the database of --db, and how to read, to judge and to write."""
 
     sources: list[str]
+    against: list[str]
     sketch: Given
     unit: str
     min_words: int
@@ -98,8 +100,9 @@ def dedup(
 ) -> None:
     """Find near-duplicate documents in files, folders and records.
 
-    Without --db, group near-duplicates within the inputs.  With --db, store documents not seen
-    before and report what each duplicate matches.
+    Without --db, group near-duplicates within the inputs; with --against, leave out what matches
+    texts there, too.  With --db, store documents not seen before and report what each duplicate
+    matches.
 
     Sketches find candidates, and the texts decide: documents match if the exact Jaccard similarity
     of their shingles is at least 0.8.  What --db has from an earlier run is compared by estimate,
@@ -111,29 +114,22 @@ def dedup(
     Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates; 2
     if all were skipped: then nothing is written.
     """
-    sources = expanded(sources)
-    check_sources([*sources, *(duplicates.texts or [])], inputs.text_field)
+    sources, against = expanded(sources), expanded(duplicates.against or [])
+    check_sources([*sources, *against, *(duplicates.texts or [])], inputs.text_field)
     duplicates.check(has_database=db is not None)
+    check_against(against, sources, (results.output, results.groups, results.report))
     unit = taken_unit(sketch)
     min_words = duplicates.least_words(unit)
     if run is not None and db is None:
         raise OptionError("--run names a run for --db; give both, or neither")
     if existing and db is None:
         raise OptionError("--existing says that the database of --db exists; give both, or neither")
+    _check_results(results)
     output, groups = results.output, results.groups
-    if groups == STANDARD_OUTPUT:
-        raise OptionError(
-            "--groups names a file; on standard output are the groups themselves, or with -o - what"
-            " is kept"
-        )
-    if results.report == STANDARD_OUTPUT:
-        raise OptionError("--report names a file, such as --report removed.html")
-    if results.report is not None:
-        check_page(results.report)
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if output is None else keep_format(output, kinds)
     job = Job(
-        sources=sources, sketch=sketch, unit=unit, min_words=min_words, db=db,
+        sources=sources, against=against, sketch=sketch, unit=unit, min_words=min_words, db=db,
         run=run, must_exist=existing, allow=allow, duplicates=duplicates,
         results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates),
         keep_form=keep_form,
@@ -143,16 +139,30 @@ def dedup(
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 
 
+def _check_results(results: ResultOptions) -> None:
+    """Raise OptionError for a file of results that cannot be written."""
+    if results.groups == STANDARD_OUTPUT:
+        raise OptionError(
+            "--groups names a file; on standard output are the groups themselves, or with -o - what"
+            " is kept"
+        )
+    if results.report == STANDARD_OUTPUT:
+        raise OptionError("--report names a file, such as --report removed.html")
+    if results.report is not None:
+        check_page(results.report)
+
+
 def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateOptions) -> Reading:
     """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
-    return arguments.make_reading(
+    made = arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
         has_paths=kind in (FOLDER, PATHS),
         has_fields=bool(keeping.parse(given.keep).field),
         on_null=given.on_null or KEEP, has_absent=given.on_null is not None,
     )  # fmt: skip
+    return replace(made, memory=given.memory_bytes)
 
 
 def _run(job: Job) -> tuple[Outcome, int]:
@@ -164,8 +174,11 @@ def _run(job: Job) -> tuple[Outcome, int]:
         texts_by_id(is_needed=given.texts is not None) as older,
         beginnings_of(results.characters(has_database=job.db is not None)) as beginnings,
         Origins() as origins,
+        opened_against(
+            job.against, job.reading, _own_files(job), progress, allowed(job.sketch, job.allow)
+        ) as against,
     ):
-        reading = replace(job.reading, origins=origins, memory=given.memory_bytes)
+        reading = replace(job.reading, origins=origins)
         intake = Intake(
             read_sources(job.sources, reading, excluded=_own_files(job)), progress, reading.on_null
         )
@@ -177,19 +190,16 @@ def _run(job: Job) -> tuple[Outcome, int]:
             written(results.output, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
             surviving(
-                kept,
-                job.sources,
-                names,
-                has_links=results.link,
+                kept, job.sources, names, has_links=results.link,
                 columns=partial(columns_of, job.reading),
             ) as survivors,
-        ):
+        ):  # fmt: skip
             taken = None if job.listing.quiet and row_file is None else rows
             work = Work(
                 intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
                 origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
                 beginnings, given.policy, results.show, given.memory_bytes,
-                results.report is not None,
+                results.report is not None, job.sources, against.reference,
             )  # fmt: skip
             outcome = _found(job, work, older)
             write_results(shown, row_file, _columns(job, is_flat=True))
@@ -211,7 +221,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         for note in notes:
             if note is not None:
                 progress.note(note)
-    return outcome, intake.skipped
+    return outcome, intake.skipped + against.skipped
 
 
 def _page(job: Job, outcome: Outcome, intake: Intake) -> str:
@@ -243,6 +253,10 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
             return parts.drop(job.sketch)
         return parts.drop_against(job.db, job.sketch, job.allow, must_exist=job.must_exist)
     if job.db is None:
+        if older is not None and isinstance(work.reference, Stored):
+            sketch = work.reference.held.options.sketch
+            older.read(read_sources(given.texts or [], job.reading), sketch, work.progress)
+            work.reference.known = older.texts
         return find_groups(work, job.sketch)
     with open_against(job.db, job.sketch, job.allow, work, must_exist=job.must_exist) as database:
         if older is not None:
@@ -260,9 +274,11 @@ def _columns(job: Job, *, is_flat: bool = False) -> tuple[str, ...]:
         return PART_COLUMNS
     if job.db is not None:
         return (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
+    led = ("reference",) if job.against else ()
     if is_flat:
-        return FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
-    return (*GROUP_COLUMNS[:1], "text", *GROUP_COLUMNS[1:]) if has_texts else GROUP_COLUMNS
+        columns = FLAT_TEXT_COLUMNS if has_texts else FLAT_COLUMNS
+        return (*columns[:1], *led, *columns[1:])
+    return (*GROUP_COLUMNS[:1], *(("text",) if has_texts else ()), *led, *GROUP_COLUMNS[1:])
 
 
 def _kept_note(kept: Target | None, intake: Intake) -> str | None:
@@ -282,6 +298,8 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
         parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
     else:
         parts += [quantity(outcome.groups, "group"), quantity(outcome.duplicates, "duplicate")]
+        if outcome.led is not None:
+            parts.append(f"{outcome.led:,} of them of --against")
     counts = {
         "kept again": outcome.again,
         "seen before": outcome.seen,

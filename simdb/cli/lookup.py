@@ -8,6 +8,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.beginnings import text_beginning
+from simdb.cli.duplicates.split import LookupOutputs, Split, split_into
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
@@ -21,13 +22,13 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
-from simdb.outputs.formats import STANDARD_OUTPUT, output_format
 from simdb.outputs.rows import Row
 from simdb.outputs.spool import Spool
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import side_files, written
+from simdb.outputs.target import written
 from simdb.sources.batch import Batch
 from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.source_names import expanded
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")
@@ -92,15 +93,7 @@ def lookup(
     show: arguments.Show = None,
     texts: arguments.EarlierTexts = None,
     on_null: arguments.OnNullSkipped = None,
-    output: Annotated[
-        str | None,
-        Option(
-            short="-o",
-            metavar="FILE",
-            help="Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz or"
-            " .zst. - writes JSON lines to standard output.",
-        ),
-    ] = None,
+    outputs: LookupOutputs,
     listing: ListingOptions,
     inputs: ReadingOptions,
     allow: arguments.Allow = None,
@@ -108,15 +101,17 @@ def lookup(
     """Show which documents a database has already, and store nothing.
 
     Each document of the sources is shown with the best stored document that matches it.  Documents
-    of the sources are not compared with each other.  --nearest shows the nearest stored documents,
-    whether they match or not.
+    of the sources are not compared with each other.  --new and --found write those without and
+    with a match, as they are.  --nearest shows the nearest stored documents, whether they match or
+    not.
 
     Exit code 1 if files or records were skipped and, with --exit-code, if something is found; 2 if
     all were skipped.
     """
     wanted.check()
+    form = outputs.check(wanted.nearest)
+    sources = expanded(sources)
     check_sources([*sources, *(texts or [])], inputs.text_field)
-    form = None if output is None else output_format(output, "--output")
     reading = arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, on_null=on_null or "", has_absent=on_null is not None,
@@ -127,19 +122,24 @@ def lookup(
         Spool() as rows,
         texts_by_id(is_needed=texts is not None) as earlier,
     ):
-        with written(output, form) as target:
+        with (
+            written(outputs.output, form) as target,
+            split_into(outputs, sources, reading) as (documents, own),
+        ):
             with one_state(database) as snapshot:
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            found = read_sources(sources, reading, excluded=[db, *side_files(output)])
-            intake = Intake(found, progress, reading.on_null)
-            count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
+            read = read_sources(sources, own, excluded=[db, *outputs.own_files])
+            intake = Intake(read, progress, reading.on_null)
+            count = _look_up(database, intake, wanted, rows, Texts(show, earlier), documents)
             write_results(rows, target, _columns(show))
+            documents.write()
         progress.finish()
-        quiet = listing.quiet or output == STANDARD_OUTPUT
+        quiet = listing.quiet or not outputs.is_shown
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
-        if target is not None and (note := target.note("nothing matches")) is not None:
+        no_rows = None if target is None else target.note("nothing matches")
+        for note in filter(None, [no_rows, *documents.notes()]):
             progress.note(note)
         if not listing.quiet:
             progress.note(_summary(intake, count, wanted))
@@ -156,6 +156,7 @@ def _look_up(
     wanted: LookupOptions,
     rows: Spool,
     texts: "Texts",
+    documents: Split,
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
     count = 0
@@ -166,7 +167,9 @@ def _look_up(
     with one_state(database) as snapshot:
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             matches = wanted.found(snapshot, batch.texts)
-            count += int(np.count_nonzero(np.diff(matches.offsets)))
+            is_found = np.diff(matches.offsets) > 0
+            count += int(np.count_nonzero(is_found))
+            documents.add(batch, is_found)
             found = [(at, match) for at, row in enumerate(matches) for match in row]
             shown = texts.beside(batch, found)
             for (at, match), beside in zip(found, shown, strict=True):

@@ -19,6 +19,7 @@ from simdb.decontamination.result import Decontaminated
 from simdb.decontamination.run import ACTIONS, DROP, MARK, MARKS_FIELD, Run, by_document
 from simdb.decontamination.search import Search
 from simdb.deduplication.files import Files, Kept, check_id, paths_of, reading_of, records_of
+from simdb.deduplication.references import ids_in
 from simdb.deduplication.result import InMemory
 from simdb.deduplication.rows import Records, Rows, Values, rows_of
 from simdb.deduplication.texts import Texts
@@ -127,8 +128,7 @@ def parts_of_files(
 def _parts_of_rows(rows: Rows, names: Sequence[str], id: str | None) -> list[Part]:
     if not len(rows):
         raise InputError("against has no items")
-    known = not isinstance(rows, Values) and id is not None and _has(rows, id)
-    ids = rows.column(str(id)) if known else list(range(len(rows)))
+    ids = ids_in(rows, id)
     parts: list[Part] = []
     for name in names:
         values = rows.texts(name) if isinstance(rows, Values) else rows.column(name)
@@ -149,15 +149,6 @@ def _parts(item: Any, field: str, value: Any) -> Iterator[Part]:
             f"item {item!r} has {type(value).__name__} {value!r:.50} in the field {field!r}, where"
             " a text should be; fields= names the fields with texts"
         )
-
-
-def _has(rows: Rows, name: str) -> bool:
-    """Return whether rows have a field."""
-    try:
-        rows.column(name)
-    except OptionError:
-        return False
-    return True
 
 
 def _of_rows(

@@ -85,7 +85,12 @@ class Alike:
     @property
     def empty_count(self) -> int:
         """How many documents have no features, and are like nothing."""
-        return 0 if self._minima is None else int(np.count_nonzero(self._minima.is_empty))
+        return int(np.count_nonzero(self.is_empty))
+
+    @property
+    def is_empty(self) -> Bools:
+        """Which documents have no features: bool[n]."""
+        return np.empty(0, np.bool_) if self._minima is None else self._minima.is_empty
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
@@ -110,11 +115,12 @@ class Alike:
         for signed in mapped(lambda part: minima.sign(part, errors=errors), source, self._threads):
             yield self._added(signed)
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+    def decide(self, order: I64 | None, texts: Texts, *, leading: int = 0) -> Decided:
         """Return what becomes of the documents.
 
         `order` int64[k]: their positions, those to be preferred first; None for the order in which
-        they were added.  `texts` returns the texts at some positions.
+        they were added.  `texts` returns the texts at some positions.  The `leading` first in the
+        order stay in any case.
         """
         minima, measure = self._minima, self._measure
         if minima is None:
@@ -124,7 +130,7 @@ class Alike:
         measure.begin(len(minima), texts, self._threads)
         compare = Comparing(measure, minima.rows(), order, self._threads)
         count = len(minima) if order is None else len(order)
-        stars = find_stars(buckets, count, measure.least, compare)
+        stars = find_stars(buckets, count, measure.least, compare, leading=leading)
         removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
         similarities = stars.similarities
         if order is not None:

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from simdb import database, engine
 from simdb.choices import ErrorsName
 from simdb.deduplication.blocks import Blocks
-from simdb.deduplication.decided import F32, I64, Decided, Texts, joined
+from simdb.deduplication.decided import F32, I64, Texts
 from simdb.deduplication.measures import apart
 from simdb.deduplication.question import Question
+from simdb.deduplication.sifted import Sifted, counted, places_in
 from simdb.deduplication.within import within
 from simdb.engine.state.incoming import sketch_all
-from simdb.text_column import TextColumn
 from simdb.values import Id, Sketches, object_array
 from simdb.verification import Verification
 
@@ -69,11 +69,10 @@ class Arrivals:
         self._sketcher = held.sketcher
         self._sketcher.prepare()
         self._has_stored = len(transaction) > 0
-        self._count = 0
+        self._sifted = Sifted()
+        self._stays = self._sifted.fresh
         memory = question.memory
         self._bits, self._vectors, self._states = Blocks(memory), Blocks(memory), Blocks(memory)
-        self._fresh: list[I64] = []  # the positions of documents that match nothing stored
-        self._matched: list[tuple[I64, Any]] = []
         self._held = ExitStack()
         for column in (self._bits, self._vectors, self._states):
             self._held.callback(column.close)
@@ -111,25 +110,23 @@ class Arrivals:
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
         they were added.  `texts` and `names` return the texts and the ids at some positions.
         """
-        fresh = joined(self._fresh)
-        decided = self._within.decide(
-            None if order is None else _places(fresh, order), lambda places: texts(fresh[places])
-        )
+        fresh, matched = self._sifted.fresh, self._sifted.matched
+        decided = self._within.decide(places_in(fresh, order), lambda places: texts(fresh[places]))
         removed, leaders = fresh[decided.removed], fresh[decided.leaders]
-        positions = np.concatenate([removed, *(at for at, _ in self._matched)])
-        found = [each for _, each in self._matched]
+        positions = np.concatenate([removed, *(at for at, _ in matched)])
+        found = [each for _, each in matched]
         by_position = np.argsort(positions)
         matches = [object_array(list(names(leaders))), *(each.ids for each in found)]
         distances = [self._apart(removed, leaders), *(each.distances for each in found)]
         similarities = [decided.similarities, *(each.similarities for each in found)]
-        self._fresh = [np.setdiff1d(fresh, removed, assume_unique=True)]
+        self._stays = np.setdiff1d(fresh, removed, assume_unique=True)
         return Refused(
             positions[by_position],
             np.concatenate(matches)[by_position],
             np.concatenate(distances)[by_position],
             np.concatenate(similarities)[by_position],
             len(positions) - len(removed),
-            self._counted(decided, found),
+            counted(decided, found),
         )
 
     def store(self, names: Names) -> Iterator[tuple[I64, Sequence[Id]]]:
@@ -137,7 +134,7 @@ class Arrivals:
 
         A portion is stored when it is yielded.
         """
-        fresh = joined(self._fresh)
+        fresh = self._stays
         if len(fresh):
             bits, vectors, states = (
                 each.whole() for each in (self._bits, self._vectors, self._states)
@@ -163,20 +160,10 @@ class Arrivals:
             self._bits.add(sketches.bits)
             self._vectors.add(sketches.vectors)
             self._states.add(sketches.states)
-            positions = np.arange(self._count, self._count + len(texts))
-            self._count += len(texts)
-            totals.append(self._count)
             found = self._find_stored(texts, sketches) if self._has_stored else None
-            if found is None or not len(found.ordinals):
-                self._fresh.append(positions)
-                yield texts
-                continue
-            is_match = np.diff(found.offsets) > 0
-            self._matched.append((positions[is_match], found))
-            self._fresh.append(positions[~is_match])
-            rest = np.flatnonzero(~is_match)
-            is_column = isinstance(texts, TextColumn)
-            yield texts.chosen(rest) if is_column else [texts[at] for at in rest.tolist()]
+            rest = self._sifted.sift(texts, found)
+            totals.append(self._sifted.count)
+            yield rest
 
     def _sketched(self, texts: Any, errors: ErrorsName = "strict") -> Sketches:
         if not len(texts):
@@ -199,22 +186,3 @@ class Arrivals:
             return np.empty(0, np.uint8)
         sketch, bits, vectors = self._sketcher.options, self._bits.whole(), self._vectors.whole()
         return apart(sketch, bits, vectors, left, right)
-
-    def _counted(self, decided: Decided, found: Sequence[Any]) -> Verification | None:
-        """Return what texts have decided in all."""
-        counts = decided.verification
-        if counts is not None:
-            for each in found:
-                if each.verification is not None:
-                    counts.judged += each.verification.judged
-                    counts.overruled += each.verification.overruled
-                    counts.unknown += each.verification.unknown
-        return counts
-
-
-def _places(fresh: I64, order: I64) -> I64:
-    """Return the places in `fresh`, which ascends, of those in `order` that it has, in order."""
-    places = np.full(int(order.max(initial=-1)) + 1, -1, np.int64)
-    places[fresh] = np.arange(len(fresh))
-    found = places[order]
-    return found[found >= 0]

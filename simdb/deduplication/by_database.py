@@ -56,6 +56,11 @@ class ByDatabase:
         return self._database.sketcher
 
     @property
+    def held(self) -> database.Database[int]:
+        """The database, in which the positions of documents are ids."""
+        return self._database
+
+    @property
     def needs_texts(self) -> bool:
         """Whether `decide` asks for texts."""
         return self._question.is_exact

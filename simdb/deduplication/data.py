@@ -9,6 +9,7 @@ import numpy as np
 from simdb.choices import DROP
 from simdb.deduplication.evidence import I64, Bools, Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
+from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.result import Deduplicated, Found, InMemory
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
@@ -20,7 +21,8 @@ from simdb.values import object_array
 class Data:
     """Some rows with their texts and their names, which are ids or positions.
 
-    `text`: the field of the texts; `is_null` bool[n]: the rows without a text, see
+    `text`: the field of the texts; `reference`: what they were compared with, None for nothing;
+    `is_null` bool[n]: the rows without a text, see
     `on_null`; `question`, `options`: what a search was asked, and the options given.
     """
 
@@ -32,6 +34,7 @@ class Data:
     on_null: str
     question: Question
     options: Options | None
+    reference: Reference | None = None
 
     def result(self, found: Found) -> Deduplicated:
         """Return what becomes of the rows."""
@@ -51,12 +54,18 @@ class Data:
             representatives=object_array(found.representatives),
             similarities=found.similarities,
             evidence=Evidence(
-                found.removed, staying, self.texts.at, self._least(found),
+                found.removed, staying, self._texts_at, self._least(found),
                 lambda is_chosen: self.result(found.chosen(is_chosen, self.names)),
                 refusal_of(self.question.policy, has_database=found.leaders is None),
             ),
             verification=found.groups.verification,
+            is_reference=None if self.reference is None else staying < 0,
         )  # fmt: skip
+
+    def _texts_at(self, rows: I64) -> Any:
+        """Return the texts of rows, and of what is in the reference; None for stored documents."""
+        other = _unknown if self.reference is None else self.reference.texts
+        return either(rows, self.texts.at, other)
 
     def _least(self, found: Found) -> float | None:
         """Return the least similarity of rows that match; see `Evidence`."""
@@ -70,3 +79,8 @@ class Data:
         row_of = {self.names[row]: row for row in np.flatnonzero(kept).tolist()}
         rows = [row_of.get(id, -1) for id in found.representatives]
         return np.array(rows, np.int64)
+
+
+def _unknown(positions: I64) -> list[None]:
+    """Return the texts of stored documents, which nobody has given."""
+    return [None] * len(positions)

@@ -12,6 +12,7 @@ from simdb.verification import Verification
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
 
 
 class Texts(Protocol):
@@ -26,8 +27,9 @@ class Decided:
     """The documents that go, by their positions in the input; the others stay.
 
     `removed` and `leaders` int64[k]: a document that goes, ascending, and the one that stays for
-    it; `similarities` float32[k] of both, `distances` int64[k] or None if they are not known.
-    `verification`: what texts have decided; None if they were not asked.
+    it, or -1 - p for that at the position p of a reference; `similarities` float32[k] of both,
+    `distances` int64[k] or None if they are not known.  `verification`: what texts have decided;
+    None if they were not asked.
     """
 
     removed: I64
@@ -48,20 +50,33 @@ class Decided:
         """Return the groups: where each begins, its members, and the place of each in `removed`.
 
         The first member of a group stays, and its place is -1.  `order`: the documents, those to be
-        preferred first; groups and members are in that order, None for that of the input.
+        preferred first; groups and members are in that order, None for that of the input.  Groups
+        of a reference come first.
         """
         places = np.arange(len(self.removed))
         leading, going = self.leaders, self.removed
         if order is not None:
             rank = np.empty(int(order.max(initial=-1)) + 1, np.int64)
             rank[order] = np.arange(len(order))
-            leading, going = rank[leading], rank[going]
+            leading, going = by_table(rank, leading), rank[going]
+        # The first of a reference is -1, so those below 0 are in the opposite order.
+        leading = np.where(leading < 0, np.iinfo(np.int64).min - leading, leading)
         by_group = np.lexsort((going, leading))
         leaders, firsts = np.unique(leading[by_group], return_index=True)
         sizes = np.diff(firsts, append=len(by_group))
-        stays = leaders if order is None else order[leaders]
+        stays = np.where(leaders < 0, np.iinfo(np.int64).min - leaders, leaders)
+        if order is not None:
+            stays = by_table(order, stays)
         members = np.insert(self.removed[by_group], firsts, stays)
         return offsets_of(sizes + 1), members, np.insert(places[by_group], firsts, -1)
+
+
+def by_table(table: I64, positions: I64) -> I64:
+    """Return what a table has for positions; those of a reference, below 0, stay as they are."""
+    found = positions.copy()
+    is_own = positions >= 0
+    found[is_own] = table[positions[is_own]]
+    return found
 
 
 def joined(parts: Sequence[I64]) -> I64:

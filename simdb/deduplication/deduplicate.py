@@ -11,11 +11,13 @@ import numpy.typing as npt
 from simdb import database, keeping
 from simdb.checks import instance, one_of
 from simdb.choices import ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
-from simdb.deduplication import against, files, within
+from simdb.deduplication import claims, files, within
 from simdb.deduplication.data import Data
 from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.parts.units import DOCUMENT, checked_unit
 from simdb.deduplication.question import Question
+from simdb.deduplication.reference import Named, Reference
+from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
@@ -47,6 +49,7 @@ def deduplicate(
     recall: float | None = None,
     verify: VerifyName = "exact",
     policy: PolicyName = "star",
+    against: Any = None,
     db: "database.Database | str | os.PathLike[str] | None" = None,
     run: str | None = None,
     unit: PartName = "document",
@@ -62,11 +65,10 @@ def deduplicate(
 ) -> Deduplicated:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
-    `data`: a list of texts, a DataFrame or Series of pandas or polars, a table or array of Arrow, a
-    `Dataset` or `DatasetDict` of datasets, or an iterable of dicts; or the path of a file or
-    folder, a pattern such as "data/*.jsonl.gz", or a list of `os.PathLike`, read as by `simdb
-    dedup`: without `db`, these texts are never all in memory.  `text`, `id`: the fields with texts
-    and ids.  `id` can be a list; without it ids are positions, of files "id" or FILE:LINE.
+    `data`: a list of texts, a DataFrame or Series, a table or array of Arrow, a `Dataset` or
+    `DatasetDict`, or an iterable of dicts; or the path of a file or folder, a pattern such as
+    "data/*.jsonl.gz", or a list of `os.PathLike`: without `db`, never are all texts in memory.
+    `text`, `id`: fields; `id` can be a list; without it ids are positions, of files FILE:LINE.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given; texts without words are like nothing.  With verify="numbers" they must also have
@@ -74,31 +76,31 @@ def deduplicate(
     `policy`, `recall`: see `Database.find_clusters`.  `keep`: which row of a group survives: the
     "first", "last", "longest", "shortest", or by a field ("max:FIELD", "min:FIELD") or a function.
 
-    `db`: a `Database`, or the path of one, created if missing.  A row is removed if it matches a
-    document stored in it or a row kept before, or has the id and sketch of a stored one; others are
-    stored, or, after an error, none.  Estimates decide about stored documents that are not among
-    the rows.  Without `id`, ids are made from the texts.  `run` names the call: a later call with
-    this name, or without names with the same ids in any order, removes the same.  `unit`: with
-    "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave the texts if an
-    earlier part has the same words.  `on_null`: rows without a text (None, NaN) are kept, "drop" or
-    "error".  `max_share`: if more are duplicates, nothing is removed or stored.  `memory`: bytes to
-    hold of documents, beside 64 of each.  `progress`, `errors`, `threads`: see
-    `Database.insert_many`.  Raises InputError, OptionError, ExistsError for an id of another text.
+    `against`: like `data`, a dict of texts by id, a `Database` or its path: rows that match some of
+    it are removed; it stays as it is.  `db`: a `Database`, or its path, created if missing.  A row
+    is removed if it matches a document stored in it or a row kept before, or has the id and sketch
+    of a stored one; others are stored, or, after an error, none.  Estimates decide about stored
+    documents not among the rows.  Without `id`, texts make the ids.  `run` names the call: a later
+    call with this name, or without names with the same ids in any order, removes the same.
+
+    `unit`: with "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave
+    the texts if an earlier part has the same words.  `on_null`: rows without a text (None, NaN) are
+    kept, "drop" or "error".  `max_share`: if more are duplicates, nothing is removed or stored.
+    `memory`: bytes to hold of documents.  `progress`, `errors`, `threads`: see `insert_many`.
     """
-    rule = _checked_rule(keep, on_null, run, policy, has_database=db is not None)
+    rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count
     question = Question(*asked, report_of(progress), memory=memory)
     if unit != DOCUMENT or min_words is not None:
-        least = checked_unit(unit, min_words, _of_documents(question, keep))
+        least = checked_unit(unit, min_words, _of_documents(question, keep, against))
         dropping = Dropping(unit, least, on_null, errors, count, memory, question.progress)
         return _without_parts(data, text, id, dropping, db, run, given)
-    if db is None and (paths := files.paths_of(data)) is not None:
-        return files.deduplicate_files(paths, text, id, keep, given, question, on_null)
-    return _of_rows(data, text, id, keep, rule, db, run, given, question, on_null)
+    with reference_of(against, data, text, id, question) as reference:
+        return _whole(data, text, id, keep, rule, db, run, given, question, on_null, reference)
 
 
-def _of_documents(question: Question, keep: keeping.Keep) -> dict[str, bool]:
+def _of_documents(question: Question, keep: keeping.Keep, against: object) -> dict[str, bool]:
     """Return whether each argument is given that has a meaning only for whole documents."""
     return {
         "similarity=": question.similarity is not None,
@@ -108,6 +110,7 @@ def _of_documents(question: Question, keep: keeping.Keep) -> dict[str, bool]:
         "verify=": question.verify != EXACT,
         "policy=": question.policy != STAR,
         "keep=": keep != keeping.FIRST,
+        "against=": against is not None,
     }
 
 
@@ -135,7 +138,7 @@ def _without_parts(
         return drop_from_rows(rows, text, texts, dropping, sketch, stored)
 
 
-def _of_rows(
+def _whole(
     data: Any,
     text: str,
     id: Any,
@@ -145,17 +148,25 @@ def _of_rows(
     run: str | None,
     given: Options | None,
     question: Question,
-    on_null: str,
+    on_null: NullName,
+    reference: Reference | None,
 ) -> Deduplicated:
-    """Return what becomes of rows, which are in memory."""
+    """Return what becomes of whole documents."""
+    given = options_of(reference, given)
     if (paths := files.paths_of(data)) is not None:
+        if db is None:
+            return files.deduplicate_files(
+                paths, text, id, keep, given, question, on_null, reference
+            )
         data, id = files.records_of(paths, text, id, question.errors)
     rows = rows_of(data)
     texts = Texts(_texts_of(rows, text))
     is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
-    names, found = _found(texts, order[~is_null[order]], ids, db, run, given, question)
-    return Data(rows, texts, text, names, is_null, on_null, question.silent, given).result(found)
+    known = order[~is_null[order]]
+    names, found = _found(texts, known, ids, db, run, given, question, reference)
+    asked = question.silent, given, reference
+    return Data(rows, texts, text, names, is_null, on_null, *asked).result(found)
 
 
 def _found(
@@ -166,30 +177,43 @@ def _found(
     run: str | None,
     given: Options | None,
     question: Question,
+    reference: Reference | None,
 ) -> tuple[Sequence[Any], Found]:
     """Return the id of each row, and what a search has found out, by these ids."""
     if db is not None:
         with _opened(db, given) as held:
             question.check(held.options.sketch)
-            return against.find_new(held, texts, order, ids, question, run)
+            return claims.find_new(held, texts, order, ids, question, run)
     options = Options() if given is None else given
     question.check(options.sketch)
-    names = range(len(texts)) if ids is None else ids
-    return names, within.find_alike(texts, order, options, question).renamed(names)
+    names: Sequence[Any] = range(len(texts)) if ids is None else ids
+    found = within.find_alike(texts, order, options, question, reference)
+    if reference is not None and found.leaders is not None:
+        names = Named(names, reference, found.leaders)
+    return names, found.renamed(names)
 
 
 def _checked_rule(
-    keep: keeping.Keep, on_null: str, run: object, policy: str, *, has_database: bool
+    keep: keeping.Keep, on_null: str, run: object, policy: str, db: object, against: object
 ) -> keeping.Rule:
-    """Return what `keep` says; OptionError for a wrong word, or with or without a database."""
+    """Return what `keep` says; OptionError for a wrong word, or one that does not go with others.
+
+    `db`, `against`: None if they are not given.
+    """
     one_of("on_null", on_null, ON_NULL)
-    if has_database and policy != STAR:
+    if db is not None and against is not None:
         raise OptionError(
-            f"policy={policy!r} works only without db=, where rows are grouped; with it, a row is"
-            " removed if it matches one that stays"
+            "against= compares with a reference and stores nothing, and db= stores what is new;"
+            " give one of the two"
         )
+    for name, value in {"db": db, "against": against}.items():
+        if value is not None and policy != STAR:
+            raise OptionError(
+                f"policy={policy!r} works only without {name}=, where rows are grouped; with it, a"
+                " row is removed if it matches one that stays"
+            )
     if run is not None:
-        if not has_database:
+        if db is None:
             raise OptionError("run= names a run for db=; give both, or neither")
         checked_name(run, "run=")
     return keeping.parse(keep)
@@ -247,7 +271,7 @@ def _opened(
 ) -> Iterator[database.Database]:
     """Yield the database `db`, opened or created if it is a path, and closed afterwards."""
     if isinstance(db, database.Database):
-        _check_sketch(db, given)
+        check_sketch(db, given)
         yield db
         return
     try:
@@ -257,14 +281,5 @@ def _opened(
         made = Options(keep_times=SEEN) if given is None else given
         held = database.open(db, "c", options=made)
     with held:
-        _check_sketch(held, given)
+        check_sketch(held, given)
         yield held
-
-
-def _check_sketch(held: database.Database, given: Options | None) -> None:
-    """Raise OptionError if a database makes other sketches than those asked for."""
-    if given is not None and held.options.sketch != given.sketch:
-        raise OptionError(
-            f"{held.path} makes its sketches with {held.options.sketch}; leave out sketch= and"
-            " options=, or use another database"
-        )

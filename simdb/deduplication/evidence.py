@@ -25,10 +25,11 @@ I64 = npt.NDArray[np.int64]
 class Evidence:
     """The rows that were removed, and how to see them again.
 
-    `removed`, `staying` int64[k]: the row of each duplicate and the row that stays for it, -1 for a
-    stored document.  `texts`: the texts of rows, whose positions are given.  `least`: the least
-    similarity of rows that match, None if they matched by distance.  `again`: makes the same result
-    with only some of the duplicates removed: bool[k].  `refusal`: why that must not be, or "".
+    `removed`, `staying` int64[k]: the row of each duplicate and the row that stays for it, below 0
+    for a document of a reference, or -1 for a stored one.  `texts`: the texts of both, whose
+    positions are given.  `least`: the least similarity of rows that match, None if they matched by
+    distance.  `again`: makes the same result with only some of the duplicates removed: bool[k].
+    `refusal`: why that must not be, or "".
     """
 
     removed: I64
@@ -69,9 +70,9 @@ class Evidence:
 
 
 def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
-    """Return the texts of rows, None for -1; `texts` takes each row once, in ascending order."""
+    """Return the texts of rows; `texts` takes each row once, in ascending order."""
     distinct, places = np.unique(rows, return_inverse=True)
-    found = [None] * int(np.count_nonzero(distinct < 0)) + list(texts(distinct[distinct >= 0]))
+    found = list(texts(distinct))
     return [found[place] for place in places.tolist()]
 
 

@@ -18,6 +18,7 @@ from simdb.clusters import Clusters
 from simdb.deduplication.decided import Decided
 from simdb.deduplication.evidence import Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
+from simdb.deduplication.reference import Reference
 from simdb.deduplication.result import Deduplicated
 from simdb.deduplication.run import Run
 from simdb.errors import InputError, OptionError
@@ -28,7 +29,7 @@ from simdb.outputs.target import written
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, header_of, read_sources
+from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Problem, Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
 from simdb.values import object_array
@@ -64,6 +65,7 @@ def deduplicate_files(
     given: Options | None,
     question: Question,
     on_null: NullName,
+    reference: Reference | None = None,
 ) -> Deduplicated:
     """Return what `simdb.deduplicate` does of the documents in files and folders."""
     options = Options() if given is None else given
@@ -92,9 +94,10 @@ def deduplicate_files(
                 origins,
                 has_texts=True,
                 numbers=files.survivors(None).numbers,
+                reference=reference,
             )
         )
-        for done in run.read(files.batches()):
+        for done in run.read(files.batches(), sources):
             question.report(done)
         run.settle(lambda line: None)
         decided = run.decide()
@@ -124,6 +127,7 @@ def reading_of(
     on_null: str,
     *,
     has_fields: bool = False,
+    has_lines: bool = True,
     origins: Origins | None = None,
     threads: int | None = None,
     memory: int | None = None,
@@ -131,7 +135,7 @@ def reading_of(
     """Return how to read the documents of a call in Python, by its arguments."""
     return Reading(
         id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
-        has_fields=has_fields, has_absent=True,
+        has_fields=has_fields, has_lines=has_lines, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
         on_null=KEEP if on_null == DROP else on_null,
         origins=origins, threads=threads, memory=memory,
@@ -188,14 +192,6 @@ class Files:
         """Return what fills a target with documents."""
         names = list(map(valid_name, self.sources))
         return Survivors(target, self.sources, names, columns=partial(columns_of, self.reading))
-
-
-def columns_of(reading: Reading, sources: Sequence[str]) -> list[str]:
-    """Return the columns of a table of documents of `sources`: those of the tables among them."""
-    columns: dict[str, None] = {}
-    for source in sources:
-        columns.update(dict.fromkeys(header_of(source, reading)))
-    return list(columns) or [reading.id_field, reading.text_field]
 
 
 def _in_python(message: str) -> str:
@@ -264,7 +260,7 @@ def _result(
     if on_null == DROP:
         kept &= ~files.nulls
     offsets, members, _ = decided.groups(run.order)
-    name = run.names.of
+    name = run.ids
 
     def again(is_chosen: npt.NDArray[np.bool_]) -> Deduplicated:
         return _result(files, run, decided.chosen(is_chosen), every, on_null, evidence)
@@ -277,4 +273,5 @@ def _result(
         representatives=object_array(name(decided.leaders)), similarities=decided.similarities,
         evidence=evidence(removed=decided.removed, staying=decided.leaders, again=again),
         verification=decided.verification,
+        is_reference=None if run.reference is None else decided.leaders < 0,
     )  # fmt: skip

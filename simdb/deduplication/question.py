@@ -113,11 +113,22 @@ class Question:
         """Return a function that reports rows which are counted from `start` on."""
         return lambda count: self.report(start + count)
 
-    def refuse(self, error: InputError, sketcher: AnySketcher, texts: Texts, rows: I64) -> NoReturn:
-        """Raise `error`, which one of some `rows` has caused, with the position of that row."""
+    def refuse(
+        self,
+        error: InputError,
+        sketcher: AnySketcher,
+        texts: Texts,
+        rows: I64,
+        *,
+        of: str = "data",
+    ) -> NoReturn:
+        """Raise `error`, which one of some `rows` has caused, with the position of that row.
+
+        `of`: the argument that has the rows.
+        """
         for row in rows:
             try:
                 sketcher.sketch(texts.at(np.array([row])), errors=self.errors)
             except InputError as own:
-                raise InputError(f"row {row} of data: {own}") from own
+                raise InputError(f"row {row} of {of}: {own}") from own
         raise error

@@ -79,9 +79,13 @@ class Deduplicated:
     `verification`: what texts have decided, with verify="exact"; otherwise None.
 
     `removed_ids`, `representatives` object[k] and `similarities` float32[k]: the duplicates in the
-    order of the data, the row (or stored document) that stands for each, and how similar they are;
+    order of the data, the row (or other document) that stands for each, and how similar they are;
     `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
     what a second look needs, such as the data itself or, of files, where the texts are.
+
+    `is_reference` bool[k]: with `against`, which duplicates match a text of it, whose id is in
+    `representatives` then; otherwise None.  The first member of a group can be such a text; these
+    groups come first.
 
     `parts`: with a `unit` of parts, what became of these; then there are no groups and no
     duplicates, and `data` has what is left of the texts.
@@ -98,6 +102,7 @@ class Deduplicated:
     evidence: Evidence
     verification: Verification | None = None
     parts: Parts | None = None
+    is_reference: Bools | None = None
 
     @property
     def data(self) -> Any:
@@ -123,14 +128,17 @@ class Deduplicated:
     def removed(self) -> Any:
         """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
 
-        A row without a text that was dropped is not among them.  Ids of several types become text.
-        Without pyarrow, a dict of three arrays.
+        With `against`, also reference bool: whether what stays is a text of that.  A row without a
+        text that was dropped is not among them.  Ids of several types become text.  Without
+        pyarrow, a dict of arrays.
         """
-        columns = {
+        columns: dict[str, npt.NDArray[Any]] = {
             "id": self.removed_ids,
             "kept": self.representatives,
             "similarity": self.similarities,
         }
+        if self.is_reference is not None:
+            columns["reference"] = self.is_reference
         kinds = {type(id) for id in (*self.removed_ids, *self.representatives)}
         ids = "auto" if kinds in ({str}, {bytes}, {int}) else "text"
         try:
@@ -197,6 +205,8 @@ class Deduplicated:
             f"<simdb.Deduplicated: {len(self):,} of {len(self.kept):,} rows kept, {count:,} removed"
             f" in {groups:,} {noun}"
         )
+        if self.is_reference is not None:
+            first += f", {np.count_nonzero(self.is_reference):,} for the reference"
         done = "dropped" if self.on_null == DROP else "kept"
         parts = [f"{self.null_count:,} without text {done}"]
         if self.verification is not None:

@@ -4,7 +4,7 @@ Documents come in batches and are read once.  What is needed a second time is re
 is, or waits in temporary files: in memory are some bytes of each document, and no text.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.question import Question
+from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.within import within
 from simdb.keeping import Rule
 from simdb.options import Options
 from simdb.outputs.survivors import Survivors
-from simdb.sources.amount import AMOUNT
+from simdb.sources.amount import expected_documents
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.origins import Origins
@@ -41,23 +42,24 @@ class Run:
         has_texts: bool = False,
         numbers: Numbers | None = None,
         folder: str | None = None,
+        reference: Reference | None = None,
     ) -> None:
         """Decide by `question`, and keep of each group the document that `rule` prefers.
 
         `origins`: where lines can be read again.  `has_texts`: texts will be asked for, though none
         decide.  `numbers`: of the sources of documents that will be written; None if none will.
-        `folder`: where lines wait.
+        `folder`: where lines wait.  `reference`: what documents are compared with, too.
         """
         self._held = ExitStack()
         self.names = Names()
         self._preference = Preference(rule)
-        self._numbers = numbers
+        self._numbers, self.reference = numbers, reference
         self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, folder)
         self.order: I64 | None = None
         for each in (self.names, self._texts, self._lines):
             self._held.push(each)
         try:
-            self._documents = within(options, question)
+            self._documents = within(options, question, reference)
             self._has_texts = has_texts or self._documents.needs_texts
             self._held.push(self._documents)
         except BaseException:
@@ -82,10 +84,10 @@ class Run:
         """How many documents have no features, and are like nothing."""
         return self._documents.empty_count
 
-    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
-        """Take all batches, of which the readers have counted the bytes; yield the documents."""
+    def read(self, batches: Iterable[Batch], sources: Collection[str]) -> Iterator[int]:
+        """Take all batches, which are read from `sources`; yield the number of documents."""
         return self._documents.add_all(
-            self._each(batches), lambda: AMOUNT.expected_documents, errors="strict"
+            self._each(batches), lambda: expected_documents(sources), errors="strict"
         )
 
     def settle(self, note: Callable[[str], None]) -> None:
@@ -98,8 +100,22 @@ class Run:
         return self._documents.decide(self.order, self.texts)
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at some positions; InputError if a file was changed since."""
-        return self._texts.texts(positions.astype(np.uint32))
+        """Return the texts at some positions, or of leaders; InputError if a file was changed."""
+
+        def own(positions: I64) -> Any:
+            return self._texts.texts(positions.astype(np.uint32))
+
+        return (
+            own(positions)
+            if self.reference is None
+            else either(positions, own, self.reference.texts)
+        )
+
+    def ids(self, positions: I64) -> Sequence[Any]:
+        """Return the ids of documents at some positions, or of leaders."""
+        if self.reference is None:
+            return self.names.of(positions)
+        return either(positions, self.names.of, self.reference.names)
 
     def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""

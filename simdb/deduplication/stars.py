@@ -9,11 +9,15 @@ that is the first of all its buckets stays, and what matches it goes.  That deci
 floods of copies.  What is left are documents that share a bucket by chance or boilerplate, and most
 of them stay, so a round of a *window* takes the next documents in the order and compares them with
 each other: those that stay are then compared with all that come later.
+
+The first documents can be those of a reference, which all stay: they are compared with all others
+before these are, some at a time, and never with each other.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +53,17 @@ class Stars:
     similarities: F32
 
 
-def find_stars(buckets: Buckets, count: int, least: float, compare: Compare) -> Stars:
-    """Decide `count` documents, by the pairs in `buckets` that have the similarity `least`."""
+def find_stars(
+    buckets: Buckets, count: int, least: float, compare: Compare, *, leading: int = 0
+) -> Stars:
+    """Decide `count` documents, by the pairs in `buckets` that have the similarity `least`.
+
+    The `leading` first ones stay in any case; another that one of them matches goes for the first
+    of these.
+    """
     rounds = _Rounds(buckets, count, least, compare)
+    if leading:
+        rounds.decide_led(leading)
     before = len(rounds.members)
     while before:
         rounds.decide_heads()
@@ -83,9 +95,32 @@ class _Rounds:
         self._least = np.float32(least)
         self._compare = compare
 
+    def decide_led(self, leading: int) -> None:
+        """Let the `leading` first documents stay, and all others go that one of them matches."""
+        size = WINDOW_FIRST
+        while True:
+            is_led = self.members >= leading
+            others = self._counts(is_led)
+            weights = np.bincount(
+                self.members[~is_led], np.repeat(others, self._sizes)[~is_led], leading
+            )
+            waiting = np.flatnonzero(weights)
+            if not len(waiting):
+                break
+            window = _bounded(waiting[:size], weights)
+            is_window = self.members <= window[-1]
+            leaders = self._counts(is_window)
+            pairs = _across(self.members[is_window], leaders, self.members[is_led], others)
+            self._claim(*self._matching(pairs))
+            self._is_decided[: window[-1] + 1] = True
+            self._drop_decided()
+            size *= WINDOW_GROWTH
+        self._is_decided[:leading] = True
+        self._drop_decided()
+
     def decide_heads(self) -> None:
         """Let the documents stay that are the first of all their buckets."""
-        firsts = np.cumsum(self._sizes) - self._sizes
+        firsts = self._firsts()
         heads = self.members[firsts]
         is_other = np.ones(len(self.members), np.bool_)
         is_other[firsts] = False
@@ -103,12 +138,10 @@ class _Rounds:
         """Decide the next documents, about `size` of them; return how many of them stay."""
         # A document is in at most as many pairs as its buckets have members.
         weights = np.bincount(self.members, np.repeat(self._sizes, self._sizes))
-        waiting = np.flatnonzero(weights)[:size]
-        window = waiting[: max(1, int(np.searchsorted(weights[waiting].cumsum(), WINDOW_PAIRS)))]
+        window = _bounded(np.flatnonzero(weights)[:size], weights)
         end = window[-1] + 1
         is_inside = self.members < end
-        bucket = np.repeat(np.arange(len(self._sizes)), self._sizes)
-        inside = np.bincount(bucket[is_inside], minlength=len(self._sizes))
+        inside = self._counts(is_inside)
         self._settle(*self._matching(_among(self.members[is_inside], inside)))
         stays = self.owners[window] == window
         self._is_decided[window] = True
@@ -116,12 +149,21 @@ class _Rounds:
         is_leader = np.zeros(len(self.owners), np.bool_)
         is_leader[window[stays]] = True
         leading = is_inside & is_leader[self.members]
-        leaders = np.bincount(bucket[leading], minlength=len(self._sizes))
+        leaders = self._counts(leading)
         later = self._sizes - inside
         pairs = _across(self.members[leading], leaders, self.members[~is_inside], later)
         self._claim(*self._matching(pairs))
         self._drop_decided()
         return int(np.count_nonzero(stays))
+
+    def _firsts(self) -> I64:
+        """Return where each bucket begins."""
+        return np.cumsum(self._sizes) - self._sizes
+
+    def _counts(self, is_counted: Bools) -> I64:
+        """Return how many of some members are in each bucket."""
+        bucket = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        return np.bincount(bucket[is_counted], minlength=len(self._sizes))
 
     def _is_new(self, leaders: U32, others: U32, bands: I64) -> Bools:
         """Tell which pairs differ from those in the bands before: most are the same in all bands.
@@ -165,11 +207,16 @@ class _Rounds:
     def _drop_decided(self) -> None:
         """Leave decided documents out of the buckets, and then buckets of one document."""
         is_in = ~self._is_decided[self.members]
-        firsts = np.cumsum(self._sizes) - self._sizes
+        firsts = self._firsts()
         sizes = np.add.reduceat(is_in, firsts, dtype=np.int64) if len(firsts) else self._sizes
         is_in &= np.repeat(sizes > 1, self._sizes)
         self.members, self._bands = self.members[is_in], self._bands[sizes > 1]
         self._sizes = sizes[sizes > 1]
+
+
+def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
+    """Return the first of the documents `waiting`, at least one, in pairs of a bounded number."""
+    return waiting[: max(1, int(np.searchsorted(weights[waiting].cumsum(), WINDOW_PAIRS)))]
 
 
 def _pairs(left: U32, right: U32) -> U64:

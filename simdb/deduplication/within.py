@@ -11,8 +11,11 @@ import numpy as np
 
 from simdb.deduplication.alike import Alike
 from simdb.deduplication.by_database import ByDatabase
-from simdb.deduplication.decided import I64
+from simdb.deduplication.decided import I64, by_table
+from simdb.deduplication.followers import Followers
+from simdb.deduplication.newcomers import Gathered, Newcomers
 from simdb.deduplication.question import Question
+from simdb.deduplication.reference import Reference, Stored
 from simdb.deduplication.result import Found, found_of
 from simdb.deduplication.texts import Texts
 from simdb.errors import InputError
@@ -21,11 +24,27 @@ from simdb.options import Options
 # So many rows are taken at a time.
 TAKEN_ROWS = 1 << 12
 
-Within: TypeAlias = Alike | ByDatabase
+Within: TypeAlias = Alike | ByDatabase | Followers | Newcomers
 
 
-def within(options: Options, question: Question) -> Within:
-    """Return what decides the documents of one run; OptionError for what cannot be decided."""
+def within(options: Options, question: Question, reference: Reference | None = None) -> Within:
+    """Return what decides the documents of one run; OptionError for what cannot be decided.
+
+    `reference`: what they are compared with besides each other.
+    """
+    if reference is None:
+        return _alone(options, question)
+    if isinstance(reference, Stored):
+        # How a database is searched says nothing of documents that are in none.
+        alone = _alone(options, replace(question, search=None))
+        return Newcomers(alone, question, reference)
+    alone = _alone(options, question)
+    if isinstance(alone, Alike):
+        return Followers(alone, question, reference)
+    return Newcomers(alone, question, Gathered(reference, options, question))
+
+
+def _alone(options: Options, question: Question) -> Alike | ByDatabase:
     question.check(options.sketch)
     if question.is_star and question.is_plain and _is_measured(options, question):
         alike = Alike(options, question)
@@ -44,12 +63,18 @@ def _is_measured(options: Options, question: Question) -> bool:
     return has_weights and recall < 1 and options.sketch.unit != "moz"
 
 
-def find_alike(texts: Texts, order: I64, options: Options, question: Question) -> Found:
+def find_alike(
+    texts: Texts,
+    order: I64,
+    options: Options,
+    question: Question,
+    reference: Reference | None = None,
+) -> Found:
     """Return which rows are duplicates of others; everything is found by positions of rows.
 
-    `order`: the rows to compare, those to be preferred first.
+    `order`: the rows to compare, those to be preferred first.  `reference`: see `within`.
     """
-    with within(options, question) as documents:
+    with within(options, question, reference) as documents:
         parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]
         done = 0
         try:
@@ -62,7 +87,7 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
         # They are added in the order of preference.
         decided = documents.decide(None, lambda places: texts.at(order[places]))
     question.check_share(len(decided.removed), len(texts))
-    removed, leaders = order[decided.removed], order[decided.leaders]
+    removed, leaders = order[decided.removed], by_table(order, decided.leaders)
     by_row = np.argsort(removed)
     rows = replace(
         decided, removed=removed[by_row], leaders=leaders[by_row],

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["snapshot", "transaction"]
+__all__ = ["snapshot", "stored", "transaction"]
 
 if TYPE_CHECKING:
-    from simdb.engine import snapshot, transaction
+    from simdb.engine import snapshot, stored, transaction
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -15,6 +15,9 @@ from simdb.outputs.rows import Row
 from simdb.outputs.target import Target
 from simdb.outputs.unclosed import Unclosed
 
+# What each duplicate of a group has of it.
+GROUP_FIELDS = ("representative", "reference", "size")
+
 RowSource = Callable[[], Iterator[Row]]
 
 
@@ -97,7 +100,7 @@ def flat(rows: Iterable[Row]) -> Iterator[Row]:
         if "duplicates" not in row:
             yield row
             continue
-        head = {"representative": row["representative"], "size": row["size"]}
+        head = {name: row[name] for name in GROUP_FIELDS if name in row}
         if "text" in row:
             head["representative_text"] = row["text"]
         yield from ({**head, **duplicate} for duplicate in row["duplicates"])

@@ -35,9 +35,7 @@ class Amount:
         if self._is_expected:
             return
         self._is_expected = True
-        places = {os.path.realpath(source) for source in sources}
-        if all(map(os.path.isfile, places)):
-            self._total_bytes = sum(map(os.path.getsize, places))
+        self._total_bytes = _bytes_of(sources)
 
     def add(self, count: int) -> None:
         """Count bytes that were read."""
@@ -46,9 +44,7 @@ class Amount:
     @property
     def expected_documents(self) -> float:
         """About how many documents there are, by the sizes of the sources."""
-        if self._total_bytes is None:
-            return USUAL_DOCUMENTS
-        return max(self._total_bytes / USUAL_BYTES, 1.0)
+        return _documents_in(self._total_bytes)
 
     def share(self) -> float | None:
         """Return the share of the total that was read, 0 to 1; None if it is not known."""
@@ -58,6 +54,20 @@ class Amount:
 
 
 AMOUNT = Amount()
+
+
+def expected_documents(sources: Collection[str]) -> float:
+    """Return about how many documents there are in `sources`, by their sizes."""
+    return _documents_in(_bytes_of(sources))
+
+
+def _bytes_of(sources: Collection[str]) -> int | None:
+    places = {os.path.realpath(source) for source in sources}
+    return sum(map(os.path.getsize, places)) if all(map(os.path.isfile, places)) else None
+
+
+def _documents_in(size: int | None) -> float:
+    return USUAL_DOCUMENTS if size is None else max(size / USUAL_BYTES, 1.0)
 
 
 def open_counted(path: str) -> io.BufferedReader:

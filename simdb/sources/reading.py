@@ -225,6 +225,14 @@ def header_of(path: str, reading: Reading) -> list[str]:
     return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
 
 
+def columns_of(reading: Reading, sources: Collection[str]) -> list[str]:
+    """Return the columns of a table of documents of `sources`: those of the tables among them."""
+    columns: dict[str, None] = {}
+    for source in sources:
+        columns.update(dict.fromkeys(header_of(source, reading)))
+    return list(columns) or [reading.id_field, reading.text_field]
+
+
 def _guarded(name: str, found: Found) -> Found:
     """Yield what was found, and at last a problem if the rest of the source is unreadable."""
     try:

@@ -1,273 +1,479 @@
-"""Rows against all that a database holds: what is new is kept and stored, again and again."""
+"""Data against a reference: what a double loop removes with the reference in front of the data."""
 
-import random
+import json
+from datetime import datetime
 
+import numpy as np
 import pytest
+from families import LEAST, is_alike, order_of, shingles, texts
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import simdb
 
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+datasets = pytest.importorskip("datasets")
 
-def jaccard(one, two):
-    first, second = (
-        {tuple(text.split()[at : at + 3]) for at in range(len(text.split()) - 2)}
-        for text in (one, two)
+SOME = settings(max_examples=max(settings.default.max_examples // 2, 1))
+FEW = settings(max_examples=max(settings.default.max_examples // 5, 1))
+KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
+PORTIONS = (
+    "simdb.deduplication.within.TAKEN_ROWS",
+    "simdb.deduplication.texts.READ_ROWS",
+    "simdb.deduplication.by_database.STORED_DOCUMENTS",
+    "simdb.deduplication.stars.WINDOW_FIRST",
+    "simdb.deduplication.stars.WINDOW_PAIRS",
+    "simdb.sources.batch.COLLECTED_RECORDS",
+)
+
+
+def leaders(data, reference, order):
+    """Return what the first text is that each text of data goes for, by a double loop.
+
+    ("reference", place), ("data", place), or None for a text that stays.  All of the reference
+    stays.
+    """
+    found = {}
+    for at, row in enumerate(order):
+        before = [("reference", place) for place in range(len(reference))]
+        before += [("data", other) for other in order[:at] if found[other] is None]
+        texts_of = {"reference": reference, "data": data}
+        found[row] = next(
+            (each for each in before if is_alike(data[row], texts_of[each[0]][each[1]])), None
+        )
+    return [found[row] for row in range(len(data))]
+
+
+def check(result, data, reference, wanted, of_reference=lambda place: place, of_data=None):
+    """Check all that a result says, given the names of the positions of both."""
+    of_data = of_data or (lambda place: place)
+    gone = [row for row, leader in enumerate(wanted) if leader is not None]
+    assert result.kept.tolist() == [leader is None for leader in wanted]
+    assert result.removed_ids.tolist() == [of_data(row) for row in gone]
+    assert result.is_reference.tolist() == [wanted[row][0] == "reference" for row in gone]
+    pairs = zip(gone, result.is_reference, result.representatives, strict=True)
+    names = {
+        "reference": {of_reference(place): text for place, text in enumerate(reference)},
+        "data": {of_data(row): data[row] for row, leader in enumerate(wanted) if leader is None},
+    }
+    for at, (row, is_reference, name) in enumerate(pairs):
+        if is_reference:
+            assert name == of_reference(wanted[row][1])
+        other = names["reference" if is_reference else "data"][name]
+        assert is_alike(data[row], other)
+        left, right = shingles(data[row]), shingles(other)
+        exact = len(left & right) / len(left | right)
+        assert result.similarities[at] == pytest.approx(exact)
+    led = [group.ids[0] for group in result.groups][
+        : len(set(result.representatives[result.is_reference]))
+    ]
+    assert set(led) == set(result.representatives[result.is_reference])
+    members = [id for group in result.groups for id in group.ids[1:]]
+    assert sorted(members) == sorted(result.removed_ids.tolist())
+
+
+def rows_of(given, name="d"):
+    return [{"id": f"{name}{at}", "text": text} for at, text in enumerate(given)]
+
+
+def arrow_of(given):
+    return pyarrow.table({"text": pyarrow.array(given, "string")})
+
+
+def write(path, given, name="d"):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows_of(given, name)))
+    return path
+
+
+KINDS = {
+    "list": lambda given: given,
+    "dicts": rows_of,
+    "iterator": lambda given: iter(rows_of(given)),
+    "pandas": lambda given: pandas.DataFrame({"text": given}),
+    "polars": lambda given: polars.DataFrame({"text": polars.Series(given, dtype=polars.String)}),
+    "arrow": arrow_of,
+    "datasets": lambda given: datasets.Dataset(arrow_of(given)),
+    "array": lambda given: np.array(given, object),
+}
+
+
+@given(data=texts(), reference=texts(), keep=KEEPS, size=st.integers(1, 9))
+@example(data=[], reference=["one two three"], keep="first", size=1)
+@example(data=["one two three"], reference=[], keep="first", size=1)
+@SOME
+def test_what_a_double_loop_with_the_reference_in_front_removes_is_removed(
+    data, reference, keep, size
+):
+    wanted = leaders(data, reference, order_of(data, keep))
+
+    results = [
+        simdb.deduplicate(data, against=reference, keep=keep, recall=1.0, threads=threads)
+        for threads in (1, 3)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PORTIONS:
+            patch.setattr(name, size)
+        patch.setattr("simdb.memory.COLUMN_BYTES", 0)
+        results.append(simdb.deduplicate(data, against=reference, keep=keep, recall=1.0, threads=3))
+
+    for result in results:
+        check(result, data, reference, wanted)
+        assert result.data == [data[row] for row in np.flatnonzero(result.kept)]
+    assert len({str(result.removed) for result in results}) == 1
+
+
+@given(data=texts(), reference=texts())
+@SOME
+def test_data_and_reference_can_be_of_any_kinds(data, reference):
+    wanted = leaders(data, reference, range(len(data)))
+
+    for at, (kind, make) in enumerate(KINDS.items()):
+        other = list(KINDS.values())[(at + 3) % len(KINDS)]
+        check(
+            simdb.deduplicate(make(data), against=other(reference), recall=1.0),
+            data, reference, wanted,
+        )  # fmt: skip
+        assert kind
+
+
+@pytest.fixture(scope="module")
+def new_folder(tmp_path_factory):
+    """Return a function that makes an empty folder."""
+    return lambda: tmp_path_factory.mktemp("against")
+
+
+@given(data=texts(), reference=texts(), keep=KEEPS, size=st.integers(1, 9))
+@SOME
+def test_data_and_reference_can_be_in_files(new_folder, data, reference, keep, size):
+    wanted = leaders(data, reference, order_of(data, keep))
+    folder = new_folder()
+    write(folder / "data.jsonl", data)
+    half = len(reference) // 2
+    write(folder / "a.jsonl", reference[:half], "a")
+    write(folder / "b.jsonl", reference[half:], "b")
+    both = [folder / "a.jsonl", folder / "b.jsonl"]
+    table = {"id": [f"r{at}" for at in range(len(reference))], "text": reference}
+    parquet.write_table(
+        pyarrow.table({"id": table["id"], "text": pyarrow.array(reference, "string")}),
+        folder / "r.parquet",
     )
-    return len(first & second) / max(len(first | second), 1)
+
+    def named(place):
+        return f"a{place}" if place < half else f"b{place - half}"
+
+    def found(data, against, **settings):
+        return simdb.deduplicate(data, against=against, keep=keep, recall=1.0, **settings)
+
+    own, numbered = (lambda row: f"d{row}"), (lambda place: f"r{place}")
+    check(found(folder / "data.jsonl", both), data, reference, wanted, named, own)
+    check(found(folder / "data.jsonl", rows_of(reference)), data, reference, wanted, of_data=own)
+    check(found(data, folder / "r.parquet"), data, reference, wanted, numbered)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PORTIONS:
+            patch.setattr(name, size)
+        small = found(folder / "data.jsonl", f"{folder}/[ab].jsonl", threads=3)
+    check(small, data, reference, wanted, named, own)
 
 
-def parts(count, seed):
-    """Return parts of rows in which copies with some changed words come again and again."""
-    chance = random.Random(seed)
-    known = [[f"w{chance.randrange(900)}" for _ in range(60)] for _ in range(25)]
-    rows = []
-    for row in range(count * 30):
-        words = list(chance.choice(known))
-        for _ in range(chance.randrange(5)):
-            words[chance.randrange(60)] = f"w{chance.randrange(900)}"
-        rows.append({"id": f"row {row}", "text": " ".join(words)})
-    return [rows[start : start + 30] for start in range(0, len(rows), 30)]
+def pairs_of(given, sketch, **criterion):
+    """Return the pairs of texts that match by a search of a database with them."""
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(range(len(given)), [text or "" for text in given])
+        if criterion["verify"] != "estimate":
+            criterion["texts"] = dict(enumerate(given))
+        found = database.find_all(**criterion)
+        return set(zip(found.left.tolist(), found.right.tolist(), strict=True))
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("is_path", [True, False])
-def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_path):
-    texts = {}
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        for part in parts(4, 1):
-            found = simdb.deduplicate(part, id="id", db=db, recall=1.0, verify="estimate")
-            for row, kept in zip(part, found.kept.tolist(), strict=True):
-                best = max((jaccard(row["text"], text) for text in texts.values()), default=0)
-                # Estimates err near the threshold.
-                if not 0.7 < best < 0.9:
-                    assert kept == (best < 0.8)
-                if kept:
-                    texts[row["id"]] = row["text"]
-        assert list(db) == list(texts)
+ASKED = {
+    "weights": (simdb.Simhash(weighting="tf"), {"verify": "exact", "recall": 1.0}),
+    "numbers": (simdb.Simhash(), {"verify": "numbers", "recall": 1.0}),
+    "estimate": (simdb.Simhash(), {"verify": "estimate", "recall": 1.0}),
+    "minima": (simdb.Minhash(), {"verify": "estimate", "similarity": 0.7, "recall": 1.0}),
+    "distance": (simdb.Simhash(), {"verify": "estimate", "distance": 4}),
+}
 
 
-@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
-@pytest.mark.parametrize("keep", ["first", "last"])
-def test_within_one_call_texts_decide(tmp_path, sketch, keep):
-    (part,) = parts(1, 2)
-    path = tmp_path / "seen.simdb"
+@pytest.mark.parametrize("name", ASKED)
+@given(data=texts(20), reference=texts(20), keep=KEEPS)
+@FEW
+def test_what_a_search_finds_is_removed_whatever_decides(name, data, reference, keep):
+    sketch, criterion = ASKED[name]
+    pairs = pairs_of([*reference, *data], sketch, **criterion)
+    staying = list(range(len(reference)))
+    for row in order_of(data, keep):
+        at = len(reference) + row
+        if not any((min(at, each), max(at, each)) in pairs for each in staying):
+            staying.append(at)
 
-    found = simdb.deduplicate(part, id="id", db=path, recall=1.0, sketch=sketch, keep=keep)
+    found = simdb.deduplicate(data, against=reference, keep=keep, sketch=sketch, **criterion)
 
-    held = []
-    for row in part if keep == "first" else part[::-1]:
-        if all(jaccard(row["text"], other["text"]) < 0.8 for other in held):
-            held.append(row)
-    assert [row for row in part if row in held] == found.data
-    with simdb.open(path) as db:
-        assert list(db) == [row["id"] for row in held]
-    text_of = {row["id"]: row["text"] for row in part}
-    for id, other, similarity in zip(
-        found.removed_ids, found.representatives, found.similarities, strict=True
+    assert found.kept.tolist() == [len(reference) + row in staying for row in range(len(data))]
+    of_reference = [
+        any((place, len(reference) + row) in pairs for place in range(len(reference)))
+        for row in found.removed_ids
+    ]
+    assert found.is_reference.tolist() == of_reference
+
+
+WORDS = [f"w{at}" for at in range(60)]
+ONE, TWO = " ".join(WORDS), " ".join(reversed(WORDS))
+
+
+def changed(text, count):
+    return " ".join([f"new{at}" for at in range(count)] + text.split()[count:])
+
+
+def test_texts_by_id_are_a_reference():
+    found = simdb.deduplicate([changed(ONE, 1), TWO], against={"one": ONE, 7: "other words here"})
+
+    assert found.data == [TWO]
+    assert found.representatives.tolist() == ["one"]
+
+
+def test_the_same_id_in_data_and_reference_is_no_conflict(tmp_path):
+    rows = [{"id": "x", "text": ONE}, {"id": "y", "text": TWO}, {"id": "z", "text": TWO}]
+    reference = [{"id": "x", "text": TWO + " again"}, {"id": "y", "text": changed(ONE, 1)}]
+
+    found = simdb.deduplicate(rows, id="id", against=reference)
+
+    assert found.data == []
+    assert found.removed_ids.tolist() == ["x", "y", "z"]
+    assert found.representatives.tolist() == ["y", "x", "x"]
+    assert found.removed.to_pydict()["reference"] == [True] * 3
+    write(tmp_path / "a.jsonl", [ONE, TWO])
+    write(tmp_path / "b.jsonl", [TWO])
+    same = simdb.deduplicate(tmp_path / "a.jsonl", against=tmp_path / "b.jsonl")
+    assert (same.removed_ids.tolist(), same.representatives.tolist()) == (["d1"], ["d0"])
+
+
+def test_files_without_ids_are_named_by_their_lines(tmp_path):
+    for name, text in (("a", ONE), ("b", changed(ONE, 1))):
+        (tmp_path / f"{name}.jsonl").write_text("\n" + json.dumps({"text": text}) + "\n")
+
+    found = simdb.deduplicate(tmp_path / "a.jsonl", against=tmp_path / "b.jsonl")
+
+    assert found.removed_ids.tolist() == [f"{tmp_path}/a.jsonl:2"]
+    assert found.representatives.tolist() == [f"{tmp_path}/b.jsonl:2"]
+
+
+def test_rows_of_a_reference_without_the_field_of_ids_have_positions():
+    found = simdb.deduplicate([{"id": "x", "text": ONE}], id="id", against=[TWO, ONE])
+
+    assert found.representatives.tolist() == [1]
+
+
+def test_a_reference_is_not_changed_by_what_it_has_twice():
+    found = simdb.deduplicate([changed(ONE, 9)], against=[ONE, changed(ONE, 5), changed(ONE, 9)])
+
+    assert found.data == []
+    assert found.representatives.tolist() == [1]
+
+
+def test_survivors_of_files_are_written_without_the_reference(tmp_path):
+    write(tmp_path / "data.jsonl", [ONE, TWO, changed(TWO, 1)])
+    write(tmp_path / "old.jsonl", [changed(ONE, 1)])
+
+    found = simdb.deduplicate(tmp_path / "data.jsonl", against=tmp_path / "old.jsonl")
+    found.write(tmp_path / "kept.jsonl")
+
+    lines = (tmp_path / "data.jsonl").read_text().splitlines(keepends=True)
+    assert (tmp_path / "kept.jsonl").read_text() == lines[1]
+    assert found.data.to_pylist() == [{"id": "d1", "text": TWO}]
+    assert found.null_count == 0
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_page_shows_the_texts_of_the_reference(tmp_path, is_file):
+    pytest.importorskip("jinja2")
+    data, reference = [ONE, TWO, changed(TWO, 1)], [changed(ONE, 1) + " lighthouse"]
+    if is_file:
+        data = write(tmp_path / "data.jsonl", data)
+        reference = write(tmp_path / "old.jsonl", reference)
+
+    simdb.deduplicate(data, against=reference).report(tmp_path / "page.html")
+
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("lighthouse") == 1
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_higher_similarity_brings_rows_back(tmp_path, is_file):
+    data, reference = [changed(ONE, 1), changed(ONE, 4), TWO, changed(TWO, 1)], [ONE]
+    names = range(4)
+    if is_file:
+        data = write(tmp_path / "data.jsonl", data)
+        reference = write(tmp_path / "old.jsonl", reference)
+        names = [f"d{at}" for at in names]
+
+    found = simdb.deduplicate(data, against=reference)
+    stricter = found.at(0.95)
+
+    assert found.kept.tolist() == [False, False, True, False]
+    assert found.is_reference.tolist() == [True, True, False]
+    assert stricter.removed_ids.tolist() == [names[0], names[3]]
+    assert stricter.is_reference.tolist() == [True, False]
+    assert [group.ids for group in stricter.groups] == [
+        [found.representatives[0], names[0]], [names[2], names[3]],
+    ]  # fmt: skip
+    assert "2 for the reference" in repr(found)
+
+
+def test_without_a_reference_nothing_says_so():
+    found = simdb.deduplicate([ONE, ONE])
+
+    assert found.is_reference is None
+    assert found.removed.column_names == ["id", "kept", "similarity"]
+    assert "reference" not in repr(found)
+
+
+@pytest.mark.parametrize("is_path", [False, True])
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize(
+    "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(weighting="tf")]
+)
+def test_a_database_is_a_reference_that_nothing_is_written_to(tmp_path, sketch, is_file, is_path):
+    data = [changed(ONE, 1), TWO, changed(TWO, 1), "", None, changed(ONE, 1)]
+    names = range(6)
+    if is_file:
+        names = [f"d{at}" for at in names]
+        given = write(tmp_path / "data.jsonl", data)
+    options = simdb.Options(sketch=sketch, keep_times="seen")
+    with simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(["one", "other"], [ONE, "some other words that nobody has"])
+        before = dict(database.items()), database.times_many(["one"])
+
+        found = simdb.deduplicate(
+            given if is_file else data, against=tmp_path / "db" if is_path else database
+        )
+
+        assert (dict(database.items()), database.times_many(["one"])) == before
+    assert found.kept.tolist() == [False, True, False, True, True, False]
+    assert found.removed_ids.tolist() == [names[0], names[2], names[5]]
+    assert found.representatives.tolist() == ["one", names[1], "one"]
+    assert found.is_reference.tolist() == [True, False, True]
+    assert [group.ids for group in found.groups] == [
+        ["one", names[0], names[5]], [names[1], names[2]],
+    ]  # fmt: skip
+    assert found.at(0.99).removed_ids.tolist() == []
+
+
+def test_a_database_that_is_open_for_reading_is_a_reference(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        database.insert("one", ONE)
+    with simdb.open(tmp_path / "db", "r") as database:
+        found = simdb.deduplicate([TWO, ONE], against=database, keep="last")
+
+    assert found.kept.tolist() == [True, False]
+
+
+def test_an_empty_database_removes_nothing_but_copies():
+    with simdb.open(None) as database:
+        assert simdb.deduplicate([ONE, TWO, ONE], against=database).data == [ONE, TWO]
+
+
+def test_a_page_of_a_database_has_no_text_of_it(tmp_path):
+    pytest.importorskip("jinja2")
+    with simdb.open(None) as database:
+        database.insert("one", ONE)
+        simdb.deduplicate([ONE], against=database).report(tmp_path / "page.html")
+
+    assert "one" in (tmp_path / "page.html").read_text()
+
+
+def test_a_database_keeps_its_own_sketch():
+    with (
+        simdb.open(None) as database,
+        pytest.raises(simdb.OptionError, match="makes its sketches with"),
     ):
-        assert similarity == pytest.approx(jaccard(text_of[id], text_of[other]))
-    assert {id for cluster in found.groups for id in cluster.ids[1:]} == set(found.removed_ids)
-    assert all(cluster.representative in list(found.representatives) for cluster in found.groups)
-    assert found.verification.unknown == 0
+        simdb.deduplicate([ONE], against=database, sketch=simdb.Minhash())
 
 
-def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
-    (part,) = parts(1, 3)
-    whole = simdb.deduplicate(part, id="id", db=tmp_path / "one.simdb")
-    monkeypatch.setattr("simdb.deduplication.against.CLAIMED_ROWS", 4)
-    seen = []
-
-    found = simdb.deduplicate(part, id="id", db=tmp_path / "two.simdb", progress=seen.append)
-
-    assert seen == [*range(4, 30, 4), 30]
-    assert found.data == whole.data
-    assert found.representatives.tolist() == whole.representatives.tolist()
-    assert found.verification.unknown == 0
-    assert found.verification.judged > 0
-
-
-def test_the_rows_of_another_run_were_all_seen_before(tmp_path):
-    (part,) = parts(1, 4)
-    texts = [*(row["text"] for row in part), None]
-    first = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
-
-    again = simdb.deduplicate(texts, db=tmp_path / "seen.simdb", run="another")
-
-    assert again.data == [None]
-    assert again.null_count == 1
-    assert sum(again.removed_ids == again.representatives) == len(first) - 1
-    assert [set(group.ids) for group in again.groups] == [set(group.ids) for group in first.groups]
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        assert len(db) == len(first) - 1
+def test_max_share_counts_rows_of_data_only():
+    with pytest.raises(simdb.OptionError, match="max_share"):
+        simdb.deduplicate([ONE, TWO], against=[ONE] * 50, max_share=0.4)
+    assert simdb.deduplicate([ONE, TWO], against=[ONE] * 50, max_share=0.5).data == [TWO]
 
 
 @pytest.mark.parametrize(
-    "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(dimensions=256)]
+    ("settings", "words"),
+    [
+        ({"db": "d"}, "stores nothing"),
+        ({"policy": "connected"}, "works only without against="),
+        ({"unit": "line"}, "against= is for whole documents"),
+        ({"against": 5}, "against must be texts"),
+        ({"against": [ONE, 5]}, "against: row 1 has 5"),
+        ({"against": ONE}, "a text goes into a list: [text]"),
+        ({"against": [{"body": ONE}]}, "give against= a list of texts"),
+    ],
 )
-@pytest.mark.parametrize("id", ["id", None])
-def test_texts_decide_again_as_they_did_the_first_time(tmp_path, sketch, id):
-    """Estimates alone would keep some of the rows that were removed by their texts."""
-    rows = [row for part in parts(20, 5) for row in part]
-    data = {"id": id, "db": tmp_path / "seen.simdb", "recall": 1.0}
-    first = simdb.deduplicate(rows, sketch=sketch, **data)
+def test_what_does_not_go_with_a_reference_is_refused(tmp_path, monkeypatch, settings, words):
+    monkeypatch.chdir(tmp_path)
 
-    again = simdb.deduplicate(rows, run="again", **data)
-    reverse = simdb.deduplicate(rows[::-1], run="reverse", **data)
+    with pytest.raises(simdb.Error) as raised:
+        simdb.deduplicate([{"text": TWO}], **{"against": [ONE], **settings})
 
-    assert len(first) > 25
-    assert again.data == reverse.data == []
-    assert again.verification.unknown == reverse.verification.unknown == 0
+    assert words in str(raised.value)
+    assert not list(tmp_path.iterdir())
 
 
-def test_rows_with_one_id_and_one_text_are_one_document(tmp_path):
-    texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
-    data = [texts[0], texts[1], f"{texts[0]} end", texts[0], f"{texts[0]} end", texts[1]]
-    seen = []
+def test_a_file_of_the_reference_without_the_field_is_named(tmp_path):
+    (tmp_path / "old.jsonl").write_text(json.dumps({"body": ONE}) + "\n")
 
+    with pytest.raises(simdb.InputError, match=r"against: .*old.*give against= a list of texts"):
+        simdb.deduplicate([ONE], against=tmp_path / "old.jsonl")
+
+
+def test_a_line_of_the_reference_that_is_no_record_is_named(tmp_path):
+    (tmp_path / "old.jsonl").write_text("no record\n")
+
+    with pytest.raises(simdb.InputError, match=r"^against: .*old\.jsonl:1: ") as raised:
+        simdb.deduplicate([ONE], against=tmp_path / "old.jsonl")
+
+    assert "list of texts" not in str(raised.value)
+
+
+def test_a_file_is_not_compared_with_itself(tmp_path):
+    write(tmp_path / "a.jsonl", [ONE])
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
+
+    for against in ("a.jsonl", "link.jsonl"):
+        with pytest.raises(simdb.InputError, match=r"a\.jsonl is in the data and in what"):
+            simdb.deduplicate(tmp_path / "a.jsonl", against=tmp_path / against)
+
+
+def test_a_database_among_files_is_refused(tmp_path):
+    simdb.open(tmp_path / "db").close()
+    write(tmp_path / "a.jsonl", [ONE])
+
+    with pytest.raises(simdb.InputError, match="a reference by itself"):
+        simdb.deduplicate([ONE], against=[tmp_path / "a.jsonl", tmp_path / "db"])
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Simhash(weighting="tf")])
+def test_text_that_is_not_valid_is_named_with_its_place_in_the_reference(sketch):
+    with pytest.raises(simdb.InputError, match="against"):
+        simdb.deduplicate([ONE], against=[TWO, "half \ud800 of it"], sketch=sketch)
     found = simdb.deduplicate(
-        data, id=["a", "b", "c", "a", "c", "b"], db=tmp_path / "seen.simdb", progress=seen.append
+        [ONE], against=[TWO, "half \ud800 of it"], sketch=sketch, errors="replace"
     )
-
-    assert found.kept.tolist() == [True, True, False, False, False, False]
-    assert found.removed_ids.tolist() == ["c", "a", "c", "b"]
-    assert found.representatives.tolist() == ["a", "a", "a", "b"]
-    assert found.similarities.tolist() == pytest.approx([28 / 29, 1, 28 / 29, 1])
-    assert [cluster.ids for cluster in found.groups] == [["a", "c"]]
-    assert seen == [3, 6]
-    last = simdb.deduplicate(data, id=[*"abcacb"], db=simdb.open(None), keep="last")
-    assert last.kept.tolist() == [False, False, False, False, True, True]
+    assert found.data == [ONE]
 
 
-def test_a_stored_document_stands_for_the_rows_that_match_it(tmp_path):
-    text = " ".join(f"w{at}" for at in range(60))
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        db.insert("old", text)
+def test_a_file_that_changes_before_the_page_is_named(tmp_path):
+    pytest.importorskip("jinja2")
+    write(tmp_path / "old.jsonl", [ONE])
+    found = simdb.deduplicate([ONE], against=tmp_path / "old.jsonl")
+    (tmp_path / "old.jsonl").write_text(f"something else {datetime.now()}\n")
 
-        found = simdb.deduplicate([f"{text} end", f"{text} tail"], id=["a", "b"], db=db)
-
-        assert found.data == []
-        assert found.representatives.tolist() == ["old", "old"]
-        assert [cluster.ids for cluster in found.groups] == [["old", "a", "b"]]
-        assert found.verification.unknown == 2
-        assert list(db) == ["old"]
-        assert not db.is_closed
+    with pytest.raises(simdb.InputError, match=r"old\.jsonl"):
+        found.report(tmp_path / "page.html")
 
 
-def test_ids_that_cannot_be_stored_are_refused_and_nothing_is_stored(tmp_path):
-    texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        db.insert("a", texts[0])
-        with pytest.raises(simdb.InputError, match="the rows 0 and 2 have the id 'x' but diff"):
-            simdb.deduplicate(texts, id=["x", "y", "x"], db=db)
-        with pytest.raises(simdb.InputError, match="ids must be str, bytes or int"):
-            simdb.deduplicate(texts, id=["x", "y", ["z"]], db=db)
-        with pytest.raises(simdb.ExistsError, match="row 2 has the id 'a'"):
-            simdb.deduplicate(texts, id=["x", "y", "a"], db=db)
-        with pytest.raises(simdb.InputError):
-            simdb.deduplicate(texts, id=["x", "y", None], db=db)
-        with pytest.raises(simdb.InputError, match="row 1 of data"):
-            simdb.deduplicate(["a b c", "a \ud800 b"], db=db)
-
-        assert list(db) == ["a"]
-
-
-def test_other_sketches_than_those_of_the_database_are_refused(tmp_path):
-    path = tmp_path / "seen.simdb"
-    simdb.deduplicate(["a text"], db=path, options=simdb.Options(blocks=5))
-
-    with pytest.raises(simdb.OptionError, match="leave out sketch="):
-        simdb.deduplicate(["a text"], db=path, sketch=simdb.Minhash())
-    assert len(simdb.deduplicate(["a text"], db=path, sketch=simdb.Simhash(), run="b")) == 0
-    with simdb.open(path, "r") as db, pytest.raises(simdb.ReadOnlyError):
-        simdb.deduplicate(["other"], db=db)
-
-
-def changed_rows(seed):
-    """Return rows with ids, some of them removed, and the same rows in another order."""
-    (rows,) = parts(1, seed)
-    return rows, rows[::-1]
-
-
-@pytest.mark.parametrize("id", ["id", None])
-@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
-def test_a_call_with_the_same_rows_keeps_and_removes_the_same(tmp_path, id, sketch):
-    rows, reverse = changed_rows(6)
-    data = {"id": id, "db": tmp_path / "seen.simdb"}
-    first = simdb.deduplicate(rows, sketch=sketch, **data)
-    simdb.deduplicate(parts(1, 7)[0] + rows[3:9], id=None, db=data["db"], run="between")
-
-    again = simdb.deduplicate(rows, **data)
-    turned = simdb.deduplicate(reverse, **data)
-
-    assert 0 < len(first) < len(rows)
-    assert again.kept.tolist() == first.kept.tolist()
-    # Of equal texts without ids any can stay.
-    assert sorted(row["text"] for row in turned.data) == sorted(row["text"] for row in first.data)
-    assert again.removed_ids.tolist() == first.removed_ids.tolist()
-    assert again.representatives.tolist() == first.representatives.tolist()
-    assert again.similarities.tolist() == first.similarities.tolist()
-    assert [group.ids for group in again.groups] == [group.ids for group in first.groups]
-
-
-def test_a_run_with_a_name_keeps_what_it_kept_when_its_rows_grow(tmp_path):
-    rows, _ = changed_rows(8)
-    data = {"id": "id", "db": tmp_path / "seen.simdb"}
-    first = simdb.deduplicate(rows[:20], run="a", **data)
-
-    grown = simdb.deduplicate(rows, run="a", **data)
-    other = simdb.deduplicate(rows, run="b", **data)
-
-    assert grown.kept[:20].tolist() == first.kept.tolist()
-    assert grown.kept.tolist() == simdb.deduplicate(rows, id="id").kept.tolist()
-    assert other.data == []
-
-
-def test_a_row_is_decided_again_when_its_match_is_gone(tmp_path):
-    text = " ".join(f"w{at}" for at in range(60))
-    rows = [{"id": "a", "text": text}, {"id": "b", "text": f"{text} end"}]
-    with simdb.open(tmp_path / "seen.simdb") as db:
-        simdb.deduplicate(rows, id="id", db=db)
-        db.delete("a")
-
-        again = simdb.deduplicate(rows[1:], id="id", db=db, run="a")
-        db.delete("b")
-        named = simdb.deduplicate(rows, id="id", db=db)
-
-    assert again.kept.tolist() == [True]
-    assert named.kept.tolist() == [True, False]
-
-
-def test_a_run_that_failed_is_not_remembered(tmp_path):
-    rows, _ = changed_rows(9)
-    data = {"id": "id", "db": tmp_path / "seen.simdb", "run": "a"}
-    with pytest.raises(simdb.OptionError, match="max_share"):
-        simdb.deduplicate(rows, max_share=0.0, **data)
-
-    found = simdb.deduplicate(rows, **data)
-
-    assert found.kept.tolist() == simdb.deduplicate(rows, id="id").kept.tolist()
-
-
-def test_texts_without_words_stay_in_every_call_unless_their_ids_say_they_were_seen(tmp_path):
-    rows = [{"id": "a", "text": ""}, {"id": "b", "text": "!?"}, {"id": "c", "text": "!?"}]
-    for run in ("one", "two"):
-        found = simdb.deduplicate(rows, db=tmp_path / "texts.simdb", run=run)
-        assert found.kept.tolist() == [True, True, True]
-
-    first = simdb.deduplicate(rows, id="id", db=tmp_path / "ids.simdb", run="one")
-    other = simdb.deduplicate(rows, id="id", db=tmp_path / "ids.simdb", run="two")
-
-    assert first.kept.tolist() == [True, True, True]
-    assert other.kept.tolist() == [False, False, False]
-
-
-@pytest.mark.parametrize("run", ["", "x" * 495, 7])
-def test_a_run_needs_a_name_that_can_be_stored(run):
-    with pytest.raises(simdb.OptionError, match="run= needs a name of 1 to 494 bytes, got"):
-        simdb.deduplicate(["a text"], db=simdb.open(None), run=run)
-
-
-def test_a_run_needs_a_database_and_groups_need_none():
-    with pytest.raises(simdb.OptionError, match="run= names a run for db=; give both, or neither"):
-        simdb.deduplicate(["a text"], run="a")
-    with pytest.raises(simdb.OptionError, match="policy='connected' works only without db="):
-        simdb.deduplicate(["a text"], db=simdb.open(None), policy="connected")
+def test_the_least_similarity_is_that_of_the_data():
+    assert LEAST == 0.8
+    assert simdb.deduplicate([changed(ONE, 9)], against=[ONE]).data == [changed(ONE, 9)]
+    assert simdb.deduplicate([changed(ONE, 9)], against=[ONE], similarity=0.6).data == []

@@ -30,8 +30,11 @@ def similar(one, other, seed):
     return 0.9 if hash((min(one, other), max(one, other), seed)) % 3 == 0 else 0.1
 
 
-def expected(bands, alike):
-    """Returns what stands for each document: the first that stays, is a candidate and matches."""
+def expected(bands, alike, leading=0):
+    """Returns what stands for each document: the first that stays, is a candidate and matches.
+
+    The `leading` first ones stay.
+    """
     leader = {}
     for place in range(len(bands[0])):
         before = [
@@ -40,7 +43,7 @@ def expected(bands, alike):
             and any(keys[each] == keys[place] for keys in bands)
             and alike(each, place) >= LEAST
         ]  # fmt: skip
-        leader[place] = before[0] if before else place
+        leader[place] = before[0] if before and place >= leading else place
     return leader
 
 
@@ -51,9 +54,10 @@ def expected(bands, alike):
     seed=st.integers(0, 1000),
     share=st.sampled_from([0.125, 2.0]),
     window=st.sampled_from([(1, 1, 1), (2, 2, 1 << 22), (64, 8, 1 << 22)]),
+    leading=st.sampled_from([0, 0, 1, 5, 16, COUNT]),
 )
 @settings(max_examples=10 * settings.default.max_examples, deadline=None)
-def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window):
+def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window, leading):
     asked = []
 
     def compare(left, right):
@@ -66,16 +70,18 @@ def test_a_document_goes_if_one_that_stays_matches_it(bands, seed, share, window
         names = ("WINDOW_FIRST", "WINDOW_GROWTH", "WINDOW_PAIRS")
         for name, value in zip(names, window, strict=True):
             patch.setattr(stars, name, value)
-        found = find_stars(buckets_of(bands), COUNT, LEAST, compare)
+        found = find_stars(buckets_of(bands), COUNT, LEAST, compare, leading=leading)
 
-    leader = expected(bands, lambda one, other: similar(one, other, seed))
+    leader = expected(bands, lambda one, other: similar(one, other, seed), leading)
     assert found.removed.tolist() == [place for place in leader if leader[place] != place]
     stayed = set(range(COUNT)) - set(found.removed.tolist())
     for place, chosen, value in zip(*map(np.ndarray.tolist, (
         found.removed, found.leaders, found.similarities)), strict=True):  # fmt: skip
         assert chosen in stayed
+        assert chosen == leader[place] or leader[place] >= leading
         assert value == pytest.approx(similar(chosen, place, seed))
     assert len(asked) == len(set(asked))
+    assert not leading or all(max(pair) >= leading for pair in asked)
 
 
 def test_copies_of_one_page_are_compared_with_it_alone():
@@ -90,3 +96,17 @@ def test_copies_of_one_page_are_compared_with_it_alone():
     assert found.removed.tolist() == list(range(1, 1000))
     assert set(found.leaders.tolist()) == {0}
     assert sum(asked) == 999
+
+
+def test_copies_of_a_reference_with_copies_are_compared_with_few_of_these():
+    asked = []
+
+    def compare(left, right):
+        asked.append(len(left))
+        return np.ones(len(left), np.float32)
+
+    found = find_stars(buckets_of([[0] * 2000] * 2), 2000, LEAST, compare, leading=1000)
+
+    assert found.removed.tolist() == list(range(1000, 2000))
+    assert set(found.leaders.tolist()) == {0}
+    assert sum(asked) == stars.WINDOW_FIRST * 1000

@@ -31,7 +31,7 @@ SOME = settings(max_examples=max(settings.default.max_examples // 4, 1))
 KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 NULLS = st.sampled_from(["keep", "drop"])
 PORTIONS = (
-    "simdb.deduplication.against.CLAIMED_ROWS",
+    "simdb.deduplication.claims.CLAIMED_ROWS",
     "simdb.deduplication.within.TAKEN_ROWS",
     "simdb.deduplication.by_database.STORED_DOCUMENTS",
     "simdb.cli.reading.intake.BATCH_DOCUMENTS",
@@ -197,6 +197,35 @@ def test_the_command_line_keeps_what_a_double_loop_keeps(
     texts_of_ids = {row["id"]: row["text"] for row in rows_of(given)}
     stays = {id for id, text in texts_of_ids.items() if on_null == "keep" or text is not None}
     assert stays - removed == set(wanted)
+
+
+@given(
+    given=texts(), reference=texts(), keep=KEEPS, on_null=NULLS,
+    ending=st.sampled_from(sorted(FILES)),
+)  # fmt: skip
+@example(given=chain(), reference=chain()[1:3], keep="first", on_null="keep", ending="jsonl")
+@example(given=["", None], reference=["", None, "!?"], keep="last", on_null="drop", ending="csv")
+@SOME
+def test_all_doors_keep_what_a_double_loop_keeps_against_a_reference(
+    new_folder, given, reference, keep, on_null, ending
+):
+    if ending == "csv":
+        given, reference = ([text or "" for text in each] for each in (given, reference))
+    wanted = survivors(given, order_of(given, keep), on_null, reference)
+    folder = new_folder()
+    FILES[ending](folder / f"a.{ending}", given)
+    FILES[ending](folder / f"b.{ending}", reference)
+    made = [make(given) for make in KINDS.values()]
+    others = [*(make(reference) for make in KINDS.values()), folder / f"b.{ending}"]
+
+    found = [
+        simdb.deduplicate(data, against=against, keep=keep, on_null=on_null, recall=1.0)
+        for data, against in zip([*made, folder / f"a.{ending}"], reversed(others), strict=True)
+    ]
+
+    assert [each.kept.tolist() for each in found] == [wanted] * len(found)
+    words = ["--keep", keep, "--on-null", on_null, "--against", f"b.{ending}"]
+    assert command(folder, ending, *words) == named(wanted)
 
 
 @given(given=texts(), keep=KEEPS, on_null=NULLS, ending=st.sampled_from(sorted(FILES)))

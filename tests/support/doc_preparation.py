@@ -80,6 +80,18 @@ def pages_database(place, simdb):
         database.insert_many(["a", "b"], [HARBOUR, BREAD])
 
 
+def led(place):
+    """Make an old collection, and a new one with a copy of a text there and one of its own."""
+    write_lines(
+        place / "old.jsonl",
+        ({"id": f"old{at}", "text": text} for at, text in enumerate((HARBOUR, BREAD), 1)),
+    )
+    texts = (f"{HARBOUR} today", NEST, f"{NEST} again", LETTER)
+    write_lines(
+        place / "new.jsonl", ({"id": f"new{at}", "text": text} for at, text in enumerate(texts, 1))
+    )
+
+
 def leaking(place):
     """Make training data in which two of three items of a test are."""
     train = (

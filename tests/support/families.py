@@ -40,12 +40,15 @@ def text_of(family, changes, ends):
     return " ".join([*words, *["end"] * ends])
 
 
-def survivors(texts, order, on_null="keep"):
-    """Return whether each text stays: it is like no text before it in `order` that stays."""
+def survivors(texts, order, on_null="keep", reference=()):
+    """Return whether each text stays: it is like no text before it in `order` that stays.
+
+    Nor is it like one of a `reference`.
+    """
     kept = [False] * len(texts)
     for at, row in enumerate(order):
-        earlier = (other for other in order[:at] if kept[other])
-        kept[row] = not any(is_alike(texts[row], texts[other]) for other in earlier)
+        earlier = [*reference, *(texts[other] for other in order[:at] if kept[other])]
+        kept[row] = not any(is_alike(texts[row], other) for other in earlier)
         if on_null == "drop" and texts[row] is None:
             kept[row] = False
     return kept

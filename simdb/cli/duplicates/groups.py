@@ -1,7 +1,8 @@
 """Groups: finds the groups of near-duplicates within the input, by the library's main job."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -9,16 +10,16 @@ import simdb
 from simdb import keeping
 from simdb.cli.duplicates.beginnings import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, Outcome, Work
-from simdb.cli.options.sketch_options import Given, make_sketch
+from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.render import rounded
 from simdb.cli.reading.short_hint import is_default
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import texts_at
+from simdb.deduplication.reference import Reference, Stored
 from simdb.deduplication.run import Run
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
-from simdb.sources.names import Names
 
 # The rows of groups of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14
@@ -29,16 +30,17 @@ def find_groups(work: Work, given: Given) -> Outcome:
 
     The representative of each group survives, too.  `given` are the sketch options.
     """
-    options = simdb.Options(sketch=make_sketch(given))
+    options = _options(work.reference, given)
     question, outcome, survivors = work.question(options.sketch), Outcome(), work.survivors
     with Run(
         options, question, keeping.parse(work.keep, "--keep"), work.origins,
         has_texts=work.show is not None or work.has_page,
         numbers=None if survivors is None else survivors.numbers, folder=work.folder,
+        reference=work.reference,
     ) as run:  # fmt: skip
         notes_short = is_default(options, question.similarity, question.distance)
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
-        for outcome.stored in run.read(batches):
+        for outcome.stored in run.read(batches, work.sources):
             pass
         run.settle(work.progress.note)
         outcome.renamed, outcome.empty = run.names.renamed, run.empty_count
@@ -47,7 +49,7 @@ def find_groups(work: Work, given: Given) -> Outcome:
         work.progress.timings.note = run.way
         work.progress.begin("naming the documents of groups")
         outcome.verification = decided.verification
-        _count_groups(outcome, decided, run.names)
+        _count_groups(outcome, decided, run)
         work.check_share(outcome)
         if work.rows is not None:
             for row in group_rows(decided, run, work.show):
@@ -62,12 +64,22 @@ def find_groups(work: Work, given: Given) -> Outcome:
     return outcome
 
 
-def _count_groups(outcome: Outcome, decided: Decided, names: Names) -> None:
+def _options(reference: Reference | None, given: Given) -> simdb.Options:
+    """Return the options of the database of --against, or those `given`."""
+    if not isinstance(reference, Stored):
+        return simdb.Options(sketch=make_sketch(given))
+    check_given(given, reference.held.options.sketch, reference.held.path)
+    return reference.held.options
+
+
+def _count_groups(outcome: Outcome, decided: Decided, run: Run) -> None:
     """Count the groups, and name the largest."""
+    if run.reference is not None:
+        outcome.led = int(np.count_nonzero(decided.leaders < 0))
     leaders, sizes = np.unique(decided.leaders, return_counts=True)
     outcome.groups, outcome.duplicates = len(leaders), len(decided.removed)
     largest = np.argsort(-sizes, kind="stable")[:LARGEST_SHOWN]
-    named = zip(sizes[largest].tolist(), names.of(leaders[largest]), strict=True)
+    named = zip(sizes[largest].tolist(), run.ids(leaders[largest]), strict=True)
     outcome.largest = [(size + 1, str(name)) for size, name in named]
 
 
@@ -76,7 +88,7 @@ def _pairs(decided: Decided, run: Run) -> list[TextPair]:
     removed, leaders = decided.removed, decided.leaders
     return nearest_pairs(
         decided.similarities,
-        lambda at: (run.names.of(removed[at]), run.names.of(leaders[at])),
+        lambda at: (run.ids(removed[at]), run.ids(leaders[at])),
         lambda at: (texts_at(run.texts, removed[at]), texts_at(run.texts, leaders[at])),
     )
 
@@ -84,18 +96,21 @@ def _pairs(decided: Decided, run: Run) -> list[TextPair]:
 def group_rows(decided: Decided, run: Run, show: int | None) -> Iterator[Row]:
     """Yield a row for each group: its representative, its size and its other documents.
 
-    `show`: how many characters of the texts the rows have; None for none.
+    With a reference, the row also says whether the representative is of that.  `show`: how many
+    characters of the texts the rows have; None for none.
     """
     offsets, members, places = decided.groups(run.order)
     for first, end in _portions(offsets):
         part = slice(int(offsets[first]), int(offsets[end]))
-        found = _matches(decided, places[part], run.names.of(members[part]))
+        found = _matches(decided, places[part], run.ids(members[part]))
         if show is not None:
             for row, text in zip(found, run.texts(members[part]), strict=True):
                 row["text"] = text_beginning(text, show)
         for start, stop in pairwise(offsets[first : end + 1].tolist()):
             one, *others = found[start - part.start : stop - part.start]
             shown = {} if show is None else {"text": one["text"]}
+            if run.reference is not None:
+                shown["reference"] = bool(members[start] < 0)
             size = stop - start
             yield {"representative": one["id"], **shown, "size": size, "duplicates": others}
 
@@ -110,7 +125,7 @@ def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def _matches(decided: Decided, places: I64, ids: list[str | int]) -> list[Row]:
+def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[Row]:
     """Return a row for each document of some groups; that of one that stays has only its id."""
     if not len(decided.removed):
         return []

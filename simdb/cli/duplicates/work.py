@@ -1,5 +1,6 @@
 """Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ from simdb.sources.origins import Origins
 from simdb.threads import thread_count
 
 if TYPE_CHECKING:
+    from simdb.deduplication.reference import Reference
     from simdb.deduplication.result import Parts
     from simdb.report.beside import TextPair
 
@@ -38,8 +40,8 @@ class Outcome:
     `largest`: size and representative of the largest groups, the largest first.  `verification`:
     what texts have decided, None if they were not asked.  `earlier`: how many documents match one
     of an earlier run, which --keep cannot replace.  `pairs`: of --report, the texts of duplicates.
-    `parts`: what became of parts, with --unit; then `stored` documents stay, and `duplicates` are
-    parts.
+    `led`: how many duplicates match --against, None without it.  `parts`: what became of parts,
+    with --unit; then `stored` documents stay, and `duplicates` are parts.
     """
 
     stored: int = 0
@@ -55,6 +57,7 @@ class Outcome:
     keep: str = keeping.FIRST
     pairs: "list[TextPair]" = field(default_factory=list)
     parts: "Parts | None" = None
+    led: int | None = None
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""
@@ -121,7 +124,8 @@ class Work(NamedTuple):
     which a database remembers the run; None for no name.  `keep`: which document of a group is
     kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
     `beginnings` takes them.  `origins`: where lines of the input can be read again.
-    `memory`: see `simdb.memory`.  `has_page`: whether --report is given.
+    `memory`: see `simdb.memory`.  `has_page`: whether --report is given.  `sources`: of the input.
+    `reference`: what --against names.
     """
 
     intake: Intake
@@ -139,6 +143,8 @@ class Work(NamedTuple):
     show: int | None = None
     memory: int | None = None
     has_page: bool = False
+    sources: Sequence[str] = ()
+    reference: "Reference | None" = None
 
     def question(self, sketch: simdb.TextSketch) -> Question:
         """Return when documents of the input are alike, and how they are compared."""

@@ -133,6 +133,15 @@ Policy = Annotated[
     Option(help="connected: chains of matches form a group; star: all match the representative."),
 ]
 
+Against = Annotated[
+    list[str] | None,
+    Option(
+        metavar="SOURCE...",
+        takes_all=True,
+        help="Also compare with these, or with one database: all of it stays, and is neither"
+        " written nor stored.",
+    ),
+]
 EarlierRuns = Annotated[
     str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
 ]
@@ -171,7 +180,7 @@ Verify = Annotated[
 ]
 EarlierTexts = Annotated[
     list[str] | None,
-    Option(metavar="SOURCE", help="Texts, by id, of documents that --db has already."),
+    Option(metavar="SOURCE", help="Texts, by id, of documents that the database has already."),
 ]
 StoredTexts = Annotated[
     list[str] | None,

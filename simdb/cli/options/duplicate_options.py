@@ -11,6 +11,7 @@ from simdb.engine.clusters.find import STAR, check_policy
 from simdb.errors import OptionError
 from simdb.memory import check_memory
 from simdb.outputs.formats import COMPRESSIONS, TABLES
+from simdb.storage.files.location import is_database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class DuplicateOptions:
     recall: arguments.Recall = None
     search: arguments.Search = None
     policy: arguments.Policy = STAR
+    against: arguments.Against = None
     keep: arguments.Keep = keeping.FIRST
     verify: arguments.Verify = None
     texts: arguments.EarlierTexts = None
@@ -49,14 +51,22 @@ class DuplicateOptions:
         check_policy(self.policy)
         if self.max_share is not None:
             share("--max-share", self.max_share)
-        if has_database and self.policy != STAR:
+        if has_database and self.against is not None:
             raise OptionError(
-                f"--policy {self.policy} works only without --db, where documents are grouped"
+                "--against compares with a reference and stores nothing, and --db stores what is"
+                " new; give one of the two"
             )
+        for name, is_given in {"--db": has_database, "--against": self.against is not None}.items():
+            if is_given and self.policy != STAR:
+                raise OptionError(
+                    f"--policy {self.policy} works only without {name}, where documents are grouped"
+                )
         check_keep(self.keep)
-        if not has_database and self.texts is not None:
+        is_stored = has_database or any(map(is_database, self.against or []))
+        if not is_stored and self.texts is not None:
             raise OptionError(
-                "--texts works only with --db; without --db all texts are in the input"
+                "--texts works only with --db, or a database in --against; otherwise all texts are"
+                " in the input"
             )
 
     def least_words(self, unit: str) -> int:
@@ -66,7 +76,7 @@ class DuplicateOptions:
             "--recall": self.recall is not None, "--search": self.search is not None,
             "--verify": self.verify is not None, "--texts": self.texts is not None,
             "--max-share": self.max_share is not None, "--policy": self.policy != STAR,
-            "--keep": self.keep != keeping.FIRST,
+            "--keep": self.keep != keeping.FIRST, "--against": self.against is not None,
         }  # fmt: skip
         return checked_unit(unit, self.min_words, others, names=("--unit", "--min-words"))
 

@@ -159,7 +159,8 @@ def _group_lines(row: Row) -> Iterator[Row]:
 
     The text of a document, if there is one, stands below its id.
     """
-    yield {"size": row["size"], "document": _titled(row["representative"], row, "")}
+    leader = f"{row['representative']}{' (reference)' if row.get('reference') else ''}"
+    yield {"size": row["size"], "document": _titled(leader, row, "")}
     others = row.get("duplicates")
     if others is None:
         others = [{"id": id} for id in row["ids"] if id != row["representative"]]

@@ -76,6 +76,11 @@ def is_new(path: str, mode: str) -> bool:
     return mode in ("c", "x") and not os.path.lexists(os.path.join(path, DATA_FILE))
 
 
+def is_database(path: str) -> bool:
+    """Whether a directory holds a database, or a sharded one."""
+    return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
+
+
 def _has_data_file(path: str, mode: str) -> bool:
     """Whether there is a data file; FormatError if it is empty, or if a file is not plain.
 

@@ -1,4 +1,4 @@
-"""Against: keeps the rows that a database has nothing like yet, and stores them in it.
+"""Claims: keeps the rows that a database has nothing like yet, and stores them in it.
 
 A row that matches no stored document is also compared with the other new rows, see `arrivals.py`.
 A row with the id of a stored document was seen before, and needs no search.  Its text is that of

@@ -1,0 +1,158 @@
+"""References: what `against=` says, as the texts that data are compared with."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from simdb import database
+from simdb.checks import shown
+from simdb.choices import KEEP
+from simdb.deduplication.files import Files, paths_of, reading_of
+from simdb.deduplication.question import Question
+from simdb.deduplication.reference import Listed, Read, Reference, Stored
+from simdb.deduplication.rows import Rows, Values, rows_of
+from simdb.deduplication.texts import Texts
+from simdb.errors import InputError, OptionError
+from simdb.options import Options
+from simdb.sources.amount import expected_documents
+from simdb.sources.content import STANDARD_INPUT
+from simdb.sources.origins import Origins
+from simdb.sources.reading import check_sources, is_under
+from simdb.sources.records import valid_name
+from simdb.sources.source_names import expanded
+from simdb.storage.files.location import is_database
+from simdb.values import class_of
+
+# A dict that is a table of texts, and no text by id.
+SPLITS = "datasets.DatasetDict"
+
+
+@contextmanager
+def reference_of(
+    against: Any, data: Any, text: str, id: Any, question: Question
+) -> Iterator[Reference | None]:
+    """Yield what `against` says, None for None; it can be used until `data` are compared.
+
+    What names and texts of it need stays until the object goes.  Raises InputError for what is no
+    reference, and for a file that is one of `data`, too.
+    """
+    if against is None:
+        yield None
+    elif isinstance(against, database.Database):
+        yield Stored(against)
+    elif (paths := paths_of(against)) is None:
+        yield _listed(against, text, id)
+    elif len(paths) == 1 and is_database(paths[0]):
+        with database.open(paths[0], "r") as held:
+            yield Stored(held)
+    else:
+        yield _read(paths, paths_of(data), text, id, question)
+
+
+def check_apart(sources: Sequence[str], against: Sequence[str]) -> None:
+    """Raise InputError for a source that is in `against`, too, or a database among others there."""
+    own = {_place(source): source for source in sources}
+    for each in against:
+        if is_database(each):
+            raise InputError(
+                f"{valid_name(each)} is a database, which is a reference by itself; give it alone"
+            )
+        place = _place(each)
+        twice = [source for at, source in own.items() if is_under(at, [place])]
+        if twice or is_under(place, own):
+            raise InputError(
+                f"{valid_name(twice[0] if twice else each)} is in the data and in what they are"
+                " compared with, where all of it would go; leave it out of one of the two"
+            )
+
+
+def options_of(reference: Reference | None, given: Options | None) -> Options | None:
+    """Return the options of the database of a reference, and otherwise those `given`.
+
+    Raises OptionError if such a database makes other sketches than those asked for.
+    """
+    if not isinstance(reference, Stored):
+        return given
+    check_sketch(reference.held, given)
+    return reference.held.options
+
+
+def check_sketch(held: database.Database, given: Options | None) -> None:
+    """Raise OptionError if a database makes other sketches than those asked for."""
+    if given is not None and held.options.sketch != given.sketch:
+        raise OptionError(
+            f"{held.path} makes its sketches with {held.options.sketch}; leave out sketch= and"
+            " options=, or use another database"
+        )
+
+
+def ids_in(rows: Rows, id: object) -> Sequence[Any]:
+    """Return the ids of rows that a field `id` has, or else their positions."""
+    if isinstance(id, str) and not isinstance(rows, Values):
+        try:
+            return rows.column(id)
+        except OptionError:
+            pass
+    return range(len(rows))
+
+
+def _listed(against: Any, text: str, id: Any) -> Listed:
+    """Return a reference in memory."""
+    if isinstance(against, Mapping) and class_of(against) != SPLITS:
+        return Listed(_texts(Values(list(against.values())), text), list(against))
+    try:
+        rows = rows_of(against)
+    except InputError as error:
+        raise InputError(
+            "against must be texts, rows, a dict of texts by id, paths or a simdb.Database, as"
+            f" deduplicate() takes data; got {class_of(against)} {shown(against)}"
+        ) from error
+    return Listed(_texts(rows, text), ids_in(rows, id))
+
+
+def _texts(rows: Rows, text: str) -> Texts:
+    try:
+        return Texts(rows.texts(text) if len(rows) else [])
+    except OptionError as error:
+        raise OptionError(f"against: {error}; {_same(text)}") from error
+    except InputError as error:
+        raise InputError(f"against: {error}") from error
+
+
+def _read(
+    paths: Sequence[str], data: Sequence[str] | None, text: str, id: Any, question: Question
+) -> Read:
+    """Return a reference in files; `data`: the paths of the data, None for data in memory."""
+    sources = expanded(paths)
+    try:
+        check_sources(sources, text)
+    except InputError as error:
+        raise InputError(f"against: {error}; a text goes into a list: [text]") from error
+    check_apart(expanded(data or []), sources)
+    origins = Origins()
+    reading = reading_of(
+        id if isinstance(id, str) else None, text, question.errors, KEEP, origins=origins,
+        has_lines=False, threads=question.threads, memory=question.memory,
+    )  # fmt: skip
+
+    def batches() -> Iterator[Any]:
+        try:
+            yield from Files(sources, reading).batches()
+        except InputError as error:
+            remedy = f"; {_same(text)}" if "text=" in str(error) else ""
+            raise InputError(f"against: {error}{remedy}") from error
+
+    return Read(batches(), origins, expected_documents(sources))
+
+
+def _same(text: str) -> str:
+    """Return what to do if the texts of data and reference are in different fields."""
+    return (
+        f"text={text!r} names the field with the texts in data and in against; where it has another"
+        " name, rename it, or give against= a list of texts"
+    )
+
+
+def _place(source: str) -> str:
+    return source if source == STANDARD_INPUT else os.path.realpath(source)

@@ -1,0 +1,273 @@
+"""Rows against all that a database holds: what is new is kept and stored, again and again."""
+
+import random
+
+import pytest
+
+import simdb
+
+
+def jaccard(one, two):
+    first, second = (
+        {tuple(text.split()[at : at + 3]) for at in range(len(text.split()) - 2)}
+        for text in (one, two)
+    )
+    return len(first & second) / max(len(first | second), 1)
+
+
+def parts(count, seed):
+    """Return parts of rows in which copies with some changed words come again and again."""
+    chance = random.Random(seed)
+    known = [[f"w{chance.randrange(900)}" for _ in range(60)] for _ in range(25)]
+    rows = []
+    for row in range(count * 30):
+        words = list(chance.choice(known))
+        for _ in range(chance.randrange(5)):
+            words[chance.randrange(60)] = f"w{chance.randrange(900)}"
+        rows.append({"id": f"row {row}", "text": " ".join(words)})
+    return [rows[start : start + 30] for start in range(0, len(rows), 30)]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("is_path", [True, False])
+def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_path):
+    texts = {}
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        for part in parts(4, 1):
+            found = simdb.deduplicate(part, id="id", db=db, recall=1.0, verify="estimate")
+            for row, kept in zip(part, found.kept.tolist(), strict=True):
+                best = max((jaccard(row["text"], text) for text in texts.values()), default=0)
+                # Estimates err near the threshold.
+                if not 0.7 < best < 0.9:
+                    assert kept == (best < 0.8)
+                if kept:
+                    texts[row["id"]] = row["text"]
+        assert list(db) == list(texts)
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_within_one_call_texts_decide(tmp_path, sketch, keep):
+    (part,) = parts(1, 2)
+    path = tmp_path / "seen.simdb"
+
+    found = simdb.deduplicate(part, id="id", db=path, recall=1.0, sketch=sketch, keep=keep)
+
+    held = []
+    for row in part if keep == "first" else part[::-1]:
+        if all(jaccard(row["text"], other["text"]) < 0.8 for other in held):
+            held.append(row)
+    assert [row for row in part if row in held] == found.data
+    with simdb.open(path) as db:
+        assert list(db) == [row["id"] for row in held]
+    text_of = {row["id"]: row["text"] for row in part}
+    for id, other, similarity in zip(
+        found.removed_ids, found.representatives, found.similarities, strict=True
+    ):
+        assert similarity == pytest.approx(jaccard(text_of[id], text_of[other]))
+    assert {id for cluster in found.groups for id in cluster.ids[1:]} == set(found.removed_ids)
+    assert all(cluster.representative in list(found.representatives) for cluster in found.groups)
+    assert found.verification.unknown == 0
+
+
+def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
+    (part,) = parts(1, 3)
+    whole = simdb.deduplicate(part, id="id", db=tmp_path / "one.simdb")
+    monkeypatch.setattr("simdb.deduplication.claims.CLAIMED_ROWS", 4)
+    seen = []
+
+    found = simdb.deduplicate(part, id="id", db=tmp_path / "two.simdb", progress=seen.append)
+
+    assert seen == [*range(4, 30, 4), 30]
+    assert found.data == whole.data
+    assert found.representatives.tolist() == whole.representatives.tolist()
+    assert found.verification.unknown == 0
+    assert found.verification.judged > 0
+
+
+def test_the_rows_of_another_run_were_all_seen_before(tmp_path):
+    (part,) = parts(1, 4)
+    texts = [*(row["text"] for row in part), None]
+    first = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
+
+    again = simdb.deduplicate(texts, db=tmp_path / "seen.simdb", run="another")
+
+    assert again.data == [None]
+    assert again.null_count == 1
+    assert sum(again.removed_ids == again.representatives) == len(first) - 1
+    assert [set(group.ids) for group in again.groups] == [set(group.ids) for group in first.groups]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        assert len(db) == len(first) - 1
+
+
+@pytest.mark.parametrize(
+    "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(dimensions=256)]
+)
+@pytest.mark.parametrize("id", ["id", None])
+def test_texts_decide_again_as_they_did_the_first_time(tmp_path, sketch, id):
+    """Estimates alone would keep some of the rows that were removed by their texts."""
+    rows = [row for part in parts(20, 5) for row in part]
+    data = {"id": id, "db": tmp_path / "seen.simdb", "recall": 1.0}
+    first = simdb.deduplicate(rows, sketch=sketch, **data)
+
+    again = simdb.deduplicate(rows, run="again", **data)
+    reverse = simdb.deduplicate(rows[::-1], run="reverse", **data)
+
+    assert len(first) > 25
+    assert again.data == reverse.data == []
+    assert again.verification.unknown == reverse.verification.unknown == 0
+
+
+def test_rows_with_one_id_and_one_text_are_one_document(tmp_path):
+    texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
+    data = [texts[0], texts[1], f"{texts[0]} end", texts[0], f"{texts[0]} end", texts[1]]
+    seen = []
+
+    found = simdb.deduplicate(
+        data, id=["a", "b", "c", "a", "c", "b"], db=tmp_path / "seen.simdb", progress=seen.append
+    )
+
+    assert found.kept.tolist() == [True, True, False, False, False, False]
+    assert found.removed_ids.tolist() == ["c", "a", "c", "b"]
+    assert found.representatives.tolist() == ["a", "a", "a", "b"]
+    assert found.similarities.tolist() == pytest.approx([28 / 29, 1, 28 / 29, 1])
+    assert [cluster.ids for cluster in found.groups] == [["a", "c"]]
+    assert seen == [3, 6]
+    last = simdb.deduplicate(data, id=[*"abcacb"], db=simdb.open(None), keep="last")
+    assert last.kept.tolist() == [False, False, False, False, True, True]
+
+
+def test_a_stored_document_stands_for_the_rows_that_match_it(tmp_path):
+    text = " ".join(f"w{at}" for at in range(60))
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        db.insert("old", text)
+
+        found = simdb.deduplicate([f"{text} end", f"{text} tail"], id=["a", "b"], db=db)
+
+        assert found.data == []
+        assert found.representatives.tolist() == ["old", "old"]
+        assert [cluster.ids for cluster in found.groups] == [["old", "a", "b"]]
+        assert found.verification.unknown == 2
+        assert list(db) == ["old"]
+        assert not db.is_closed
+
+
+def test_ids_that_cannot_be_stored_are_refused_and_nothing_is_stored(tmp_path):
+    texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        db.insert("a", texts[0])
+        with pytest.raises(simdb.InputError, match="the rows 0 and 2 have the id 'x' but diff"):
+            simdb.deduplicate(texts, id=["x", "y", "x"], db=db)
+        with pytest.raises(simdb.InputError, match="ids must be str, bytes or int"):
+            simdb.deduplicate(texts, id=["x", "y", ["z"]], db=db)
+        with pytest.raises(simdb.ExistsError, match="row 2 has the id 'a'"):
+            simdb.deduplicate(texts, id=["x", "y", "a"], db=db)
+        with pytest.raises(simdb.InputError):
+            simdb.deduplicate(texts, id=["x", "y", None], db=db)
+        with pytest.raises(simdb.InputError, match="row 1 of data"):
+            simdb.deduplicate(["a b c", "a \ud800 b"], db=db)
+
+        assert list(db) == ["a"]
+
+
+def test_other_sketches_than_those_of_the_database_are_refused(tmp_path):
+    path = tmp_path / "seen.simdb"
+    simdb.deduplicate(["a text"], db=path, options=simdb.Options(blocks=5))
+
+    with pytest.raises(simdb.OptionError, match="leave out sketch="):
+        simdb.deduplicate(["a text"], db=path, sketch=simdb.Minhash())
+    assert len(simdb.deduplicate(["a text"], db=path, sketch=simdb.Simhash(), run="b")) == 0
+    with simdb.open(path, "r") as db, pytest.raises(simdb.ReadOnlyError):
+        simdb.deduplicate(["other"], db=db)
+
+
+def changed_rows(seed):
+    """Return rows with ids, some of them removed, and the same rows in another order."""
+    (rows,) = parts(1, seed)
+    return rows, rows[::-1]
+
+
+@pytest.mark.parametrize("id", ["id", None])
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
+def test_a_call_with_the_same_rows_keeps_and_removes_the_same(tmp_path, id, sketch):
+    rows, reverse = changed_rows(6)
+    data = {"id": id, "db": tmp_path / "seen.simdb"}
+    first = simdb.deduplicate(rows, sketch=sketch, **data)
+    simdb.deduplicate(parts(1, 7)[0] + rows[3:9], id=None, db=data["db"], run="between")
+
+    again = simdb.deduplicate(rows, **data)
+    turned = simdb.deduplicate(reverse, **data)
+
+    assert 0 < len(first) < len(rows)
+    assert again.kept.tolist() == first.kept.tolist()
+    # Of equal texts without ids any can stay.
+    assert sorted(row["text"] for row in turned.data) == sorted(row["text"] for row in first.data)
+    assert again.removed_ids.tolist() == first.removed_ids.tolist()
+    assert again.representatives.tolist() == first.representatives.tolist()
+    assert again.similarities.tolist() == first.similarities.tolist()
+    assert [group.ids for group in again.groups] == [group.ids for group in first.groups]
+
+
+def test_a_run_with_a_name_keeps_what_it_kept_when_its_rows_grow(tmp_path):
+    rows, _ = changed_rows(8)
+    data = {"id": "id", "db": tmp_path / "seen.simdb"}
+    first = simdb.deduplicate(rows[:20], run="a", **data)
+
+    grown = simdb.deduplicate(rows, run="a", **data)
+    other = simdb.deduplicate(rows, run="b", **data)
+
+    assert grown.kept[:20].tolist() == first.kept.tolist()
+    assert grown.kept.tolist() == simdb.deduplicate(rows, id="id").kept.tolist()
+    assert other.data == []
+
+
+def test_a_row_is_decided_again_when_its_match_is_gone(tmp_path):
+    text = " ".join(f"w{at}" for at in range(60))
+    rows = [{"id": "a", "text": text}, {"id": "b", "text": f"{text} end"}]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        simdb.deduplicate(rows, id="id", db=db)
+        db.delete("a")
+
+        again = simdb.deduplicate(rows[1:], id="id", db=db, run="a")
+        db.delete("b")
+        named = simdb.deduplicate(rows, id="id", db=db)
+
+    assert again.kept.tolist() == [True]
+    assert named.kept.tolist() == [True, False]
+
+
+def test_a_run_that_failed_is_not_remembered(tmp_path):
+    rows, _ = changed_rows(9)
+    data = {"id": "id", "db": tmp_path / "seen.simdb", "run": "a"}
+    with pytest.raises(simdb.OptionError, match="max_share"):
+        simdb.deduplicate(rows, max_share=0.0, **data)
+
+    found = simdb.deduplicate(rows, **data)
+
+    assert found.kept.tolist() == simdb.deduplicate(rows, id="id").kept.tolist()
+
+
+def test_texts_without_words_stay_in_every_call_unless_their_ids_say_they_were_seen(tmp_path):
+    rows = [{"id": "a", "text": ""}, {"id": "b", "text": "!?"}, {"id": "c", "text": "!?"}]
+    for run in ("one", "two"):
+        found = simdb.deduplicate(rows, db=tmp_path / "texts.simdb", run=run)
+        assert found.kept.tolist() == [True, True, True]
+
+    first = simdb.deduplicate(rows, id="id", db=tmp_path / "ids.simdb", run="one")
+    other = simdb.deduplicate(rows, id="id", db=tmp_path / "ids.simdb", run="two")
+
+    assert first.kept.tolist() == [True, True, True]
+    assert other.kept.tolist() == [False, False, False]
+
+
+@pytest.mark.parametrize("run", ["", "x" * 495, 7])
+def test_a_run_needs_a_name_that_can_be_stored(run):
+    with pytest.raises(simdb.OptionError, match="run= needs a name of 1 to 494 bytes, got"):
+        simdb.deduplicate(["a text"], db=simdb.open(None), run=run)
+
+
+def test_a_run_needs_a_database_and_groups_need_none():
+    with pytest.raises(simdb.OptionError, match="run= names a run for db=; give both, or neither"):
+        simdb.deduplicate(["a text"], run="a")
+    with pytest.raises(simdb.OptionError, match="policy='connected' works only without db="):
+        simdb.deduplicate(["a text"], db=simdb.open(None), policy="connected")
