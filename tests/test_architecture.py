@@ -142,8 +142,8 @@ FOLDERS = {
     ],
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
-        "question", "evidence", "result", "data", "alike", "by_database", "within", "run", "files",
-        "repeat", "arrivals", "against",
+        "question", "evidence", "data_type", "result", "data", "alike", "by_database", "within",
+        "run", "files", "repeat", "arrivals", "against",
         "parts.units", "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping",
         "deduplicate",
     ],

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from simdb.checks import instance, one_of
 from simdb.choices import ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
 from simdb.deduplication.data import Data
+from simdb.deduplication.data_type import Given
 from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.parts.units import DOCUMENT, checked_unit
 from simdb.deduplication.question import Question
@@ -37,7 +39,7 @@ I64 = npt.NDArray[np.int64]
 
 @answering
 def deduplicate(
-    data: Any,
+    data: Given,
     *,
     text: str = "text",
     id: Any = None,
@@ -59,7 +61,7 @@ def deduplicate(
     errors: ErrorsName = "strict",
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Deduplicated:
+) -> Deduplicated[Given]:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
     `data`: a list of texts, a DataFrame or Series of pandas or polars, a table or array of Arrow, a
@@ -155,7 +157,8 @@ def _of_rows(
     is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
     names, found = _found(texts, order[~is_null[order]], ids, db, run, given, question)
-    return Data(rows, texts, text, names, is_null, on_null, question.silent, given).result(found)
+    result = Data(rows, texts, text, names, is_null, on_null, question.silent, given).result(found)
+    return result if paths is None else replace(result, survivors=files.AsTable(result.survivors))
 
 
 def _found(

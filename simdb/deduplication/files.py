@@ -5,6 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,12 +19,13 @@ from simdb.clusters import Clusters
 from simdb.deduplication.decided import Decided
 from simdb.deduplication.evidence import Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
-from simdb.deduplication.result import Deduplicated
+from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import Run
 from simdb.errors import InputError, OptionError
 from simdb.options import Options
 from simdb.outputs.formats import FOLDER, PATHS
-from simdb.outputs.survivors import Survivors, keep_format
+from simdb.outputs.survivors import Survivors as Filling
+from simdb.outputs.survivors import keep_format
 from simdb.outputs.target import written
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
@@ -184,10 +186,10 @@ class Files:
         except InputError as error:
             raise InputError(_in_python(str(error))) from error
 
-    def survivors(self, target: Any) -> Survivors:
+    def survivors(self, target: Any) -> Filling:
         """Return what fills a target with documents."""
         names = list(map(valid_name, self.sources))
-        return Survivors(target, self.sources, names, columns=partial(columns_of, self.reading))
+        return Filling(target, self.sources, names, columns=partial(columns_of, self.reading))
 
 
 def columns_of(reading: Reading, sources: Sequence[str]) -> list[str]:
@@ -208,7 +210,7 @@ def _in_python(message: str) -> str:
 class Writing(Protocol):
     """Whatever writes the documents of files that stay."""
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Filling) -> None:
         """Write them; InputError if a file was changed since."""
 
 
@@ -243,11 +245,31 @@ class Kept:
     @property
     def data(self) -> Any:
         """They as a pyarrow.Table, with the fields of their records."""
-        parquet = load_arrow("the survivors of files", "pyarrow.parquet")
-        with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
-            path = os.path.join(folder, "kept.parquet")
-            self.write(path)
-            return parquet.read_table(path)
+        return _table(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AsTable:
+    """Records in memory that came from files, so that their data is a table too."""
+
+    records: Survivors
+
+    def write(self, path: str) -> None:
+        """Write them to a file, see `Deduplicated.write`."""
+        self.records.write(path)
+
+    @property
+    def data(self) -> Any:
+        """They as a pyarrow.Table, with their fields."""
+        return _table(self)
+
+
+def _table(survivors: Survivors) -> Any:
+    parquet = load_arrow("the survivors of files", "pyarrow.parquet")
+    with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+        path = os.path.join(folder, "kept.parquet")
+        survivors.write(path)
+        return parquet.read_table(path)
 
 
 def _result(

@@ -13,6 +13,7 @@ from simdb.arrow import checked_arrow, read_batches
 from simdb.checks import share
 from simdb.choices import DROP
 from simdb.clusters import Clusters
+from simdb.deduplication.data_type import Given_co, OfData, data_property
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import Bools, Evidence
 from simdb.errors import OptionError
@@ -70,8 +71,10 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Deduplicated:
+class Deduplicated(OfData[Given_co]):
     """The survivors of some data, and what became of the other rows.
+
+    `Deduplicated[list[str]]`, for type checkers, is the result for data of this type.
 
     `kept`: bool[n], whether each row survived; `data` has the survivors.  `groups`: the rows that
     are alike, the survivor of each group first, by their ids, or by their positions if no ids were
@@ -99,7 +102,7 @@ class Deduplicated:
     verification: Verification | None = None
     parts: Parts | None = None
 
-    @property
+    @data_property
     def data(self) -> Any:
         """The survivors, in their order and of the kind that was given.
 
@@ -162,7 +165,7 @@ class Deduplicated:
         )  # fmt: skip
         report.template.write_page(report.removed.render(facts), place)
 
-    def at(self, similarity: float) -> "Deduplicated":
+    def at(self, similarity: float) -> "Deduplicated[Given_co]":
         """Return the result at a higher similarity, without a new search.
 
         A row that was removed comes back if it is less similar than that to the row that stays for
@@ -176,7 +179,9 @@ class Deduplicated:
         """
         share("similarity", similarity)
         self.evidence.check_stricter(similarity)
-        found: Deduplicated = self.evidence.again(self.similarities >= np.float32(similarity))
+        found: Deduplicated[Given_co] = self.evidence.again(
+            self.similarities >= np.float32(similarity)
+        )
         counts = self.verification
         return replace(
             found, evidence=replace(found.evidence, least=similarity),
