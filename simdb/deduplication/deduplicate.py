@@ -20,7 +20,7 @@ from simdb.deduplication.parts.units import DOCUMENT, checked_unit
 from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found
-from simdb.deduplication.rows import Rows, rows_of
+from simdb.deduplication.rows import Rows, own_ids, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
@@ -64,11 +64,12 @@ def deduplicate(
 ) -> Deduplicated[Given]:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
-    `data`: a list of texts, a DataFrame or Series of pandas or polars, a table or array of Arrow, a
-    `Dataset` or `DatasetDict` of datasets, or an iterable of dicts; or the path of a file or
-    folder, a pattern such as "data/*.jsonl.gz", or a list of `os.PathLike`, read as by `simdb
-    dedup`: without `db`, these texts are never all in memory.  `text`, `id`: the fields with texts
-    and ids.  `id` can be a list; without it ids are positions, of files "id" or FILE:LINE.
+    `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, a table
+    or array of Arrow, a relation of DuckDB, a `Dataset` or `DatasetDict`, an iterable of dicts; or
+    the path of a file or folder, a pattern such as "data/*.jsonl.gz", or a list of `os.PathLike`,
+    read as by `simdb dedup`: without `db`, these texts are never all in memory.  `text`, `id`: the
+    fields with texts and ids; `id` can be a list.  Ids are else positions, of files "id" or
+    FILE:LINE.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given; texts without words are like nothing.  With verify="numbers" they must also have
@@ -221,7 +222,7 @@ def _texts_of(rows: Rows, text: object) -> Any:
 def _ids_of(rows: Rows, id: Any) -> Sequence[Any] | None:
     """Return the ids of all rows, by the argument `id`; None if they have none."""
     if id is None:
-        return None
+        return own_ids(rows)
     if isinstance(id, str):
         return rows.column(id)
     ids = as_list(id, "id")

@@ -48,13 +48,19 @@ Paths = Sequence[str]
 def paths_of(data: Any) -> list[str] | None:
     """Return the paths that `data` names: a path or a pattern, or a list of `os.PathLike`.
 
-    None for anything else: a list of str holds texts.
+    None for anything else: a list of str holds texts, and InputError says so if each is a file.
     """
     if isinstance(data, str | os.PathLike):
         return [os.fspath(data)]
     is_listed = isinstance(data, list | tuple) and len(data) > 0
     if is_listed and all(isinstance(each, os.PathLike) for each in data):
         return [os.fspath(each) for each in data]
+    if is_listed and all(isinstance(each, str) and os.path.isfile(each) for each in data):
+        raise InputError(
+            f"data is a list of texts, but each is the path of a file, such as {data[0]!r}; to read"
+            " the files give [pathlib.Path(path) for path in data], and to compare the paths give"
+            ' [{"text": path} for path in data]'
+        )
     return None
 
 
