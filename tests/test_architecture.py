@@ -141,9 +141,10 @@ FOLDERS = {
         "read_again", "names", "preference",
     ],
     "deduplication": [
-        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "columns", "rows",
-        "question", "evidence", "data_type", "result", "data", "alike", "by_database", "within",
-        "run", "files", "repeat", "arrivals", "against",
+        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "columns",
+        "question", "vectors", "cosines", "products", "planes", "rows", "evidence", "data_type",
+        "result", "data", "alike", "by_database", "by_cosine", "within", "run", "files",
+        "repeat", "arrivals", "against",
         "parts.units", "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping",
         "deduplicate",
     ],

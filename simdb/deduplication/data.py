@@ -12,6 +12,7 @@ from simdb.deduplication.question import Question
 from simdb.deduplication.result import Deduplicated, Found, InMemory
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
+from simdb.deduplication.vectors import Vectors
 from simdb.options import Options
 from simdb.values import object_array
 
@@ -25,7 +26,7 @@ class Data:
     """
 
     rows: Rows
-    texts: Texts
+    texts: Texts | Vectors
     text: str
     names: Sequence[Any]
     is_null: Bools

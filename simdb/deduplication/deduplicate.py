@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb import database, keeping
 from simdb.checks import instance, one_of
-from simdb.choices import ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
+from simdb.choices import KEEP, ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
 from simdb.deduplication import against, files, within
 from simdb.deduplication.data import Data
 from simdb.deduplication.data_type import Given
@@ -22,6 +22,7 @@ from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found
 from simdb.deduplication.rows import Rows, own_ids, rows_of
 from simdb.deduplication.texts import Texts
+from simdb.deduplication.vectors import FIELD, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
@@ -64,12 +65,11 @@ def deduplicate(
 ) -> Deduplicated[Given]:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
-    `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, a table
-    or array of Arrow, a relation of DuckDB, a `Dataset` or `DatasetDict`, an iterable of dicts; or
-    the path of a file or folder, a pattern such as "data/*.jsonl.gz", or a list of `os.PathLike`,
-    read as by `simdb dedup`: without `db`, these texts are never all in memory.  `text`, `id`: the
-    fields with texts and ids; `id` can be a list.  Ids are else positions, of files "id" or
-    FILE:LINE.
+    `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
+    of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
+    "data/*.jsonl.gz", or a list of `os.PathLike`, of which without `db` texts are never all in
+    memory; or vectors, float[n, d], which are alike from the cosine .95 on.  `text`, `id`: the
+    fields with texts and ids; `id` can be a list.  Without it ids are "id", FILE:LINE or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given; texts without words are like nothing.  With verify="numbers" they must also have
@@ -154,12 +154,33 @@ def _of_rows(
     if (paths := files.paths_of(data)) is not None:
         data, id = files.records_of(paths, text, id, question.errors)
     rows = rows_of(data)
+    if isinstance(rows, Vectors):
+        if db is not None:
+            raise OptionError("db= takes texts; Database.add_many_if_new stores vectors")
+        return _of_vectors(rows, _ids_of(rows, id), keep, rule, given, question)
     texts = Texts(_texts_of(rows, text))
     is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
     names, found = _found(texts, order[~is_null[order]], ids, db, run, given, question)
     result = Data(rows, texts, text, names, is_null, on_null, question.silent, given).result(found)
     return result if paths is None else replace(result, survivors=files.AsTable(result.survivors))
+
+
+def _of_vectors(
+    rows: Vectors,
+    ids: Sequence[Any] | None,
+    keep: keeping.Keep,
+    rule: keeping.Rule,
+    given: Options | None,
+    question: Question,
+) -> Deduplicated[Any]:
+    """Return what becomes of vectors, which are compared by their cosine."""
+    asked = rows.asked(question, given)
+    names = range(len(rows)) if ids is None else ids
+    found = within.find_alike_vectors(rows, _order_of(rule, keep, rows, rows), given, asked)
+    none = np.zeros(len(rows), np.bool_)
+    data = Data(rows, rows, FIELD, names, none, KEEP, asked.silent, given)
+    return data.result(found.renamed(names))
 
 
 def _found(
@@ -199,7 +220,7 @@ def _checked_rule(
     return keeping.parse(keep)
 
 
-def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts) -> I64:
+def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts | Vectors) -> I64:
     """Return the positions of all rows, those to be preferred first: int64[n]."""
 
     def values() -> Sequence[Any]:

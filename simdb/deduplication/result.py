@@ -38,7 +38,7 @@ class Survivors(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """Survivors in memory; `records` yields them as dicts, or texts if they have no fields."""
+    """Survivors in memory; `records` yields them: dicts, or texts or vectors without fields."""
 
     data: Any
     records: Callable[[], Iterator[Any]]
@@ -53,7 +53,10 @@ class InMemory:
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for each in self.records():
-            yield dict(each) if isinstance(each, Mapping) else {self.text: each}
+            if isinstance(each, Mapping):
+                yield dict(each)
+            else:
+                yield {self.text: each.tolist() if isinstance(each, np.ndarray) else each}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,14 +206,14 @@ class Deduplicated(OfData[Given_co]):
             f" in {groups:,} {noun}"
         )
         done = "dropped" if self.on_null == DROP else "kept"
-        parts = [f"{self.null_count:,} without text {done}"]
+        parts = [f"{self.null_count:,} without text {done}"] if self.null_count else []
         if self.verification is not None:
             judged = self.verification.judged
             parts.append(
                 f"{self.verification.measure} similarity of at least {self.verification.least:g},"
-                f" {judged:,} {'pair' if judged == 1 else 'pairs'} decided by their texts"
+                f" {judged:,} {'pair' if judged == 1 else 'pairs'} compared exactly"
             )
-        return f"{first}\n {'; '.join(parts)}>"
+        return f"{first}\n {'; '.join(parts)}>" if parts else f"{first}>"
 
     def _repr_html_(self) -> str:
         """Return the counts, and a table of the least similar rows removed, for notebooks."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from simdb.arrow import STREAM, load_arrow
 from simdb.checks import shown
 from simdb.deduplication.columns import filtered, is_of, joined_texts, listed, text_values
+from simdb.deduplication.vectors import vectors_of
 from simdb.errors import InputError, OptionError
 from simdb.keeping import is_missing
 from simdb.text_column import TextColumn
@@ -78,6 +79,8 @@ def rows_of(data: Any) -> Rows:
         return HubDataset(data)
     if is_of(data, "datasets", "DatasetDict"):
         return HubSplits(data, {name: HubDataset(split) for name, split in data.items()})
+    if (vectors := vectors_of(data)) is not None:
+        return vectors
     is_series = is_of(data, "pandas", "Series") or is_of(data, "polars", "Series")
     is_array = is_of(data, "pyarrow", "Array") or is_of(data, "pyarrow", "ChunkedArray")
     if is_series or is_array or isinstance(data, np.ndarray):

@@ -153,13 +153,7 @@ class _Rounds:
 
     def _settle(self, left: U32, right: U32, similarities: F32) -> None:
         """Decide documents that match each other, in their order."""
-        gone: set[int] = set()
-        chosen = []
-        for at, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-            # All that could stand for `one` come before it, so it is decided by now.
-            if one not in gone and other not in gone:
-                gone.add(other)
-                chosen.append(at)
+        chosen = decided_in_order(left, right)
         self._claim(left[chosen], right[chosen], similarities[chosen])
 
     def _drop_decided(self) -> None:
@@ -170,6 +164,21 @@ class _Rounds:
         is_in &= np.repeat(sizes > 1, self._sizes)
         self.members, self._bands = self.members[is_in], self._bands[sizes > 1]
         self._sizes = sizes[sizes > 1]
+
+
+def decided_in_order(left: U32, right: U32) -> list[int]:
+    """Return which pairs decide: those whose `left` stays, each the first that names its `right`.
+
+    The pairs match, are in ascending order, and have the lesser document on the left.
+    """
+    gone: set[int] = set()
+    chosen = []
+    for at, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        # All that could stand for `one` come before it, so it is decided by now.
+        if one not in gone and other not in gone:
+            gone.add(other)
+            chosen.append(at)
+    return chosen
 
 
 def _pairs(left: U32, right: U32) -> U64:

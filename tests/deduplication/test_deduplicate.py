@@ -263,8 +263,8 @@ def test_the_repr_has_two_lines_with_counts():
 
     assert repr(found) == (
         "<simdb.Deduplicated: 2 of 4 rows kept, 1 removed in 1 group\n"
-        " 1 without text dropped; Jaccard similarity of at least 0.8, 1 pair decided by their"
-        " texts>"
+        " 1 without text dropped; Jaccard similarity of at least 0.8, 1 pair compared"
+        " exactly>"
     )
 
 
