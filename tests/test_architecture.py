@@ -59,8 +59,8 @@ FOLDERS = {
         "compaction",
     ],
     "storage": [
-        "codec", "layout", "translation", "files.memory",
-        "files.names", "files.plain", "files.pauses", "files.locks", "files.presence",
+        "codec", "layout", "translation", "files.memory", "files.names", "files.plain",
+        "files.sharing", "files.pauses", "files.locks", "files.presence",
         "files.location", "files.temporary", "files.meta_pages", "files.pages",
         "files.new_directory", "files.watch", "files.idf_file", "files.shards_file",
         "files.create", "files.open_files",
