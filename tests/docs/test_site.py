@@ -22,6 +22,9 @@ JOBS = {
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
     "decontaminate": doc_preparation.leaking,
     "from-text-dedup": lambda place: None,
+    "from-datasketch": lambda place: None,
+    "agents": lambda place: None,
+    "a-night-with-a-million-pages": doc_preparation.night,
 }
 # The recipes on their pages, with what defines the names that their reader has.
 TEXTS = f"""
@@ -71,7 +74,6 @@ RECIPES = {
     "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
     "arrow": STORED,
     "service": "",
-    "from-datasketch": "",
     "from-simhash": OLD,
     "a-page-for-people-what-is-in-a-database": "",
     "more-exact-similarities": "import simdb",
