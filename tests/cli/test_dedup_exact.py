@@ -112,7 +112,7 @@ def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named(simd
         "dedup", "second.jsonl", "--db", "e", "--texts", "first.jsonl", "--recall", "1"
     )
 
-    assert "give the earlier files as --texts" in unknown.notes
+    assert "--texts with the earlier files" in unknown.notes
     assert "--texts SOURCE gives their texts" not in known.notes
     with simdb.open("e", "r") as database:
         stored = kept_first(first)

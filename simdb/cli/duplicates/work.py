@@ -107,8 +107,8 @@ def verification_note(counts: simdb.Verification | None) -> str | None:
         notes.append(f"the estimate alone would have been wrong on {counts.overruled:,}")
     if counts.unknown:
         notes.append(
-            f"{quantity(counts.unknown, 'pair')} with earlier runs compared by estimate, because"
-            " the database keeps no texts: give the earlier files as --texts to check them"
+            f"{quantity(counts.unknown, 'pair')} with earlier runs only estimated: --texts with the"
+            " earlier files checks them"
         )
     return "; ".join(notes)
 
