@@ -9,12 +9,17 @@ numbers in decimal, bytes in hexadecimal digits.
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    Table = pyarrow.Table
 
 REMEDY = "needs pyarrow: pip install pyarrow"
 IDS = ("auto", "text")

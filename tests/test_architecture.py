@@ -60,7 +60,7 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "translation", "files.memory",
-        "files.names", "files.plain", "files.pauses", "files.waits", "files.locks",
+        "files.names", "files.plain", "files.sharing", "files.pauses", "files.waits", "files.locks",
         "files.presence",
         "files.location", "files.temporary", "files.meta_pages", "files.pages",
         "files.new_directory", "files.watch", "files.idf_file", "files.shards_file",
@@ -142,10 +142,10 @@ FOLDERS = {
         "reading", "read_again", "names", "preference",
     ],
     "deduplication": [
-        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "rows",
-        "question", "reference", "evidence", "result", "data", "alike", "by_database", "sifted",
-        "followers", "newcomers", "within", "run", "files", "references", "repeat", "arrivals",
-        "claims",
+        "blocks", "minima", "stars", "decided", "measures", "comparing", "texts", "columns",
+        "question", "vectors", "cosines", "products", "planes", "rows", "reference", "evidence",
+        "data_type", "result", "data", "alike", "by_database", "by_cosine", "sifted", "followers",
+        "newcomers", "within", "run", "files", "references", "repeat", "arrivals", "claims",
         "parts.units", "parts.seen", "parts.stored", "parts.sieve", "parts.run", "parts.dropping",
         "deduplicate",
     ],

@@ -179,9 +179,8 @@ def _run(job: Job) -> tuple[Outcome, int]:
         ) as against,
     ):
         reading = replace(job.reading, origins=origins)
-        intake = Intake(
-            read_sources(job.sources, reading, excluded=_own_files(job)), progress, reading.on_null
-        )
+        found = read_sources(job.sources, reading, excluded=_own_files(job))
+        intake = Intake(found, progress, reading.on_null, is_quiet=job.listing.quiet)
         names = list(map(valid_name, job.sources))
         shown: Iterable[Row] = rows
         if beginnings is not None and results.show is not None:

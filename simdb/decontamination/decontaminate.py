@@ -21,7 +21,7 @@ from simdb.decontamination.search import Search
 from simdb.deduplication.files import Files, Kept, check_id, paths_of, reading_of, records_of
 from simdb.deduplication.references import ids_in
 from simdb.deduplication.result import InMemory
-from simdb.deduplication.rows import Records, Rows, Values, rows_of
+from simdb.deduplication.rows import Records, Rows, Values, own_ids, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.errors import InputError, OptionError
 from simdb.memory import check_memory
@@ -63,8 +63,8 @@ def decontaminate(
     `data`, `against`: texts, rows or paths, as `simdb.deduplicate` takes them; `against` has to fit
     in memory, of `data` in files no text stays there.  `text`, `id`: the fields with texts and ids;
     without `id`, ids are positions, of files "id" or FILE:LINE.  Texts without fields have
-    positions in any case.  `fields`: the fields of an item to look for, each by itself
-    ("question", "answer"); `text` if not given.  A field can be a list of texts.
+    positions in any case, those of a dict its keys.  `fields`: the fields of an item to look for,
+    each by itself ("question", "answer"); `text` if not given.  A field can be a list of texts.
 
     An item and a document are compared if they share a run of `ngram` words, or all words of a
     shorter item; every such run is found.  From these runs, passages grow over up to three changed
@@ -164,7 +164,7 @@ def _of_rows(
     is_null = texts.checked_nulls(on_null)
     if action == MARK and isinstance(rows, Values):
         raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
-    ids = None if id is None or isinstance(rows, Values) else rows.column(id)
+    ids = own_ids(rows) if id is None or isinstance(rows, Values) else rows.column(id)
 
     for done in search.read(texts.batches()):
         if report is not None:

@@ -13,6 +13,7 @@ from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.result import Deduplicated, Found, InMemory
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
+from simdb.deduplication.vectors import Vectors
 from simdb.options import Options
 from simdb.values import object_array
 
@@ -27,7 +28,7 @@ class Data:
     """
 
     rows: Rows
-    texts: Texts
+    texts: Texts | Vectors
     text: str
     names: Sequence[Any]
     is_null: Bools

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 
 from simdb import database, keeping
 from simdb.checks import instance, one_of
-from simdb.choices import ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
+from simdb.choices import KEEP, ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
 from simdb.deduplication import claims, files, within
 from simdb.deduplication.data import Data
+from simdb.deduplication.data_type import Given
 from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.parts.units import DOCUMENT, checked_unit
 from simdb.deduplication.question import Question
@@ -20,8 +22,9 @@ from simdb.deduplication.reference import Named, Reference
 from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Found
-from simdb.deduplication.rows import Rows, rows_of
+from simdb.deduplication.rows import Rows, own_ids, rows_of
 from simdb.deduplication.texts import Texts
+from simdb.deduplication.vectors import FIELD, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
@@ -39,7 +42,7 @@ I64 = npt.NDArray[np.int64]
 
 @answering
 def deduplicate(
-    data: Any,
+    data: Given,
     *,
     text: str = "text",
     id: Any = None,
@@ -62,13 +65,14 @@ def deduplicate(
     errors: ErrorsName = "strict",
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Deduplicated:
+) -> Deduplicated[Given]:
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
-    `data`: a list of texts, a DataFrame or Series, a table or array of Arrow, a `Dataset` or
-    `DatasetDict`, or an iterable of dicts; or the path of a file or folder, a pattern such as
-    "data/*.jsonl.gz", or a list of `os.PathLike`: without `db`, never are all texts in memory.
-    `text`, `id`: fields; `id` can be a list; without it ids are positions, of files FILE:LINE.
+    `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
+    of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
+    "data/*.jsonl.gz", or a list of `os.PathLike`, of which without `db` texts are never all in
+    memory; or vectors, float[n, d], alike from the cosine .95 on.  `text`, `id`: fields; `id` can
+    be a list; without it ids are "id", FILE:LINE or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given; texts without words are like nothing.  With verify="numbers" they must also have
@@ -76,8 +80,8 @@ def deduplicate(
     `policy`, `recall`: see `Database.find_clusters`.  `keep`: which row of a group survives: the
     "first", "last", "longest", "shortest", or by a field ("max:FIELD", "min:FIELD") or a function.
 
-    `against`: like `data`, a dict of texts by id, a `Database` or its path: rows that match some of
-    it are removed; it stays as it is.  `db`: a `Database`, or its path, created if missing.  A row
+    `against`: like `data`, or a `Database` or its path: rows that match some of it are removed; it
+    stays as it is.  `db`: a `Database`, or its path, created if missing.  A row
     is removed if it matches a document stored in it or a row kept before, or has the id and sketch
     of a stored one; others are stored, or, after an error, none.  Estimates decide about stored
     documents not among the rows.  Without `id`, texts make the ids.  `run` names the call: a later
@@ -160,13 +164,37 @@ def _whole(
             )
         data, id = files.records_of(paths, text, id, question.errors)
     rows = rows_of(data)
+    if isinstance(rows, Vectors):
+        if db is not None:
+            raise OptionError("db= takes texts; Database.add_many_if_new stores vectors")
+        if reference is not None:
+            raise OptionError("against= takes texts; Database.query_many compares vectors")
+        return _of_vectors(rows, _ids_of(rows, id), keep, rule, given, question)
     texts = Texts(_texts_of(rows, text))
     is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
     known = order[~is_null[order]]
     names, found = _found(texts, known, ids, db, run, given, question, reference)
     asked = question.silent, given, reference
-    return Data(rows, texts, text, names, is_null, on_null, *asked).result(found)
+    result = Data(rows, texts, text, names, is_null, on_null, *asked).result(found)
+    return result if paths is None else replace(result, survivors=files.AsTable(result.survivors))
+
+
+def _of_vectors(
+    rows: Vectors,
+    ids: Sequence[Any] | None,
+    keep: keeping.Keep,
+    rule: keeping.Rule,
+    given: Options | None,
+    question: Question,
+) -> Deduplicated[Any]:
+    """Return what becomes of vectors, which are compared by their cosine."""
+    asked = rows.asked(question, given)
+    names = range(len(rows)) if ids is None else ids
+    found = within.find_alike_vectors(rows, _order_of(rule, keep, rows, rows), given, asked)
+    none = np.zeros(len(rows), np.bool_)
+    data = Data(rows, rows, FIELD, names, none, KEEP, asked.silent, given)
+    return data.result(found.renamed(names))
 
 
 def _found(
@@ -219,7 +247,7 @@ def _checked_rule(
     return keeping.parse(keep)
 
 
-def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts) -> I64:
+def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts | Vectors) -> I64:
     """Return the positions of all rows, those to be preferred first: int64[n]."""
 
     def values() -> Sequence[Any]:
@@ -242,7 +270,7 @@ def _texts_of(rows: Rows, text: object) -> Any:
 def _ids_of(rows: Rows, id: Any) -> Sequence[Any] | None:
     """Return the ids of all rows, by the argument `id`; None if they have none."""
     if id is None:
-        return None
+        return own_ids(rows)
     if isinstance(id, str):
         return rows.column(id)
     ids = as_list(id, "id")

@@ -5,6 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,12 +20,13 @@ from simdb.deduplication.decided import Decided
 from simdb.deduplication.evidence import Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Reference
-from simdb.deduplication.result import Deduplicated
+from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import Run
 from simdb.errors import InputError, OptionError
 from simdb.options import Options
 from simdb.outputs.formats import FOLDER, PATHS
-from simdb.outputs.survivors import Survivors, keep_format
+from simdb.outputs.survivors import Survivors as Filling
+from simdb.outputs.survivors import keep_format
 from simdb.outputs.target import written
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
@@ -47,13 +49,19 @@ Paths = Sequence[str]
 def paths_of(data: Any) -> list[str] | None:
     """Return the paths that `data` names: a path or a pattern, or a list of `os.PathLike`.
 
-    None for anything else: a list of str holds texts.
+    None for anything else: a list of str holds texts, and InputError says so if each is a file.
     """
     if isinstance(data, str | os.PathLike):
         return [os.fspath(data)]
     is_listed = isinstance(data, list | tuple) and len(data) > 0
     if is_listed and all(isinstance(each, os.PathLike) for each in data):
         return [os.fspath(each) for each in data]
+    if is_listed and all(isinstance(each, str) and os.path.isfile(each) for each in data):
+        raise InputError(
+            f"data is a list of texts, but each is the path of a file, such as {data[0]!r}; to read"
+            " the files give [pathlib.Path(path) for path in data], and to compare the paths give"
+            ' [{"text": path} for path in data]'
+        )
     return None
 
 
@@ -188,10 +196,10 @@ class Files:
         except InputError as error:
             raise InputError(_in_python(str(error))) from error
 
-    def survivors(self, target: Any) -> Survivors:
+    def survivors(self, target: Any) -> Filling:
         """Return what fills a target with documents."""
         names = list(map(valid_name, self.sources))
-        return Survivors(target, self.sources, names, columns=partial(columns_of, self.reading))
+        return Filling(target, self.sources, names, columns=partial(columns_of, self.reading))
 
 
 def _in_python(message: str) -> str:
@@ -204,7 +212,7 @@ def _in_python(message: str) -> str:
 class Writing(Protocol):
     """Whatever writes the documents of files that stay."""
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Filling) -> None:
         """Write them; InputError if a file was changed since."""
 
 
@@ -239,11 +247,31 @@ class Kept:
     @property
     def data(self) -> Any:
         """They as a pyarrow.Table, with the fields of their records."""
-        parquet = load_arrow("the survivors of files", "pyarrow.parquet")
-        with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
-            path = os.path.join(folder, "kept.parquet")
-            self.write(path)
-            return parquet.read_table(path)
+        return _table(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AsTable:
+    """Records in memory that came from files, so that their data is a table too."""
+
+    records: Survivors
+
+    def write(self, path: str) -> None:
+        """Write them to a file, see `Deduplicated.write`."""
+        self.records.write(path)
+
+    @property
+    def data(self) -> Any:
+        """They as a pyarrow.Table, with their fields."""
+        return _table(self)
+
+
+def _table(survivors: Survivors) -> Any:
+    parquet = load_arrow("the survivors of files", "pyarrow.parquet")
+    with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+        path = os.path.join(folder, "kept.parquet")
+        survivors.write(path)
+        return parquet.read_table(path)
 
 
 def _result(

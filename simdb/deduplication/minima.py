@@ -174,19 +174,22 @@ class Minima:
             takes_part &= is_chosen
 
         def shared(band: int) -> tuple[I64, U32]:
-            return _shared(self._keys.row(band), places, takes_part)
+            return shared_keys(self._keys.row(band)[takes_part], places[takes_part])
 
-        found = list(mapped(shared, range(self.banding.bands), threads))
-        sizes = [np.diff(offsets) for offsets, _ in found]
-        offsets = np.concatenate([[0], *sizes]).cumsum(dtype=np.int64)
-        members = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
-        bands = np.cumsum([0, *map(len, sizes)], dtype=np.int64)
-        return Buckets(offsets, members, bands)
+        return joined(list(mapped(shared, range(self.banding.bands), threads)))
 
 
-def _shared(keys: U32, places: U32, takes_part: npt.NDArray[np.bool_]) -> tuple[I64, U32]:
-    """Return the offsets and the members of the buckets of one band."""
-    whole = (keys.astype(np.uint64) << np.uint64(32) | places)[takes_part]
+def joined(found: Sequence[tuple[I64, U32]]) -> Buckets:
+    """Return the buckets of several bands, see `shared_keys`."""
+    sizes = [np.diff(offsets) for offsets, _ in found]
+    offsets = np.concatenate([[0], *sizes]).cumsum(dtype=np.int64)
+    members = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
+    return Buckets(offsets, members, np.cumsum([0, *map(len, sizes)], dtype=np.int64))
+
+
+def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
+    """Return the offsets and the members of the buckets of one band, by the key of each place."""
+    whole = keys.astype(np.uint64) << np.uint64(32) | places
     whole.sort()
     sorted_keys = (whole >> np.uint64(32)).astype(np.uint32)
     is_same = np.zeros(len(whole) + 1, np.bool_)

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import most_removed, one_of, share
 from simdb.choices import ErrorsName, PolicyName, VerifyName
-from simdb.deduplication.texts import Texts
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search import question as searching
 from simdb.engine.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
@@ -21,6 +20,16 @@ from simdb.sketch.kinds import AnySketcher
 from simdb.text_sketch import TextSketch
 
 I64 = npt.NDArray[np.int64]
+
+
+class Documents(Protocol):
+    """The documents of some rows: texts or vectors."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+
+    def at(self, rows: I64) -> Any:
+        """Return the documents of some rows, in that order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ class Question:
         self,
         error: InputError,
         sketcher: AnySketcher,
-        texts: Texts,
+        texts: Documents,
         rows: I64,
         *,
         of: str = "data",

@@ -1,7 +1,7 @@
 """References: what `against=` says, as the texts that data are compared with."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from simdb.choices import KEEP
 from simdb.deduplication.files import Files, paths_of, reading_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Listed, Read, Reference, Stored
-from simdb.deduplication.rows import Rows, Values, rows_of
+from simdb.deduplication.rows import Rows, Values, own_ids, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.errors import InputError, OptionError
 from simdb.options import Options
@@ -23,9 +23,6 @@ from simdb.sources.records import valid_name
 from simdb.sources.source_names import expanded
 from simdb.storage.files.location import is_database
 from simdb.values import class_of
-
-# A dict that is a table of texts, and no text by id.
-SPLITS = "datasets.DatasetDict"
 
 
 @contextmanager
@@ -88,7 +85,10 @@ def check_sketch(held: database.Database, given: Options | None) -> None:
 
 
 def ids_in(rows: Rows, id: object) -> Sequence[Any]:
-    """Return the ids of rows that a field `id` has, or else their positions."""
+    """Return the ids of rows: the keys of a dict, what a field `id` has, or else positions."""
+    own = own_ids(rows)
+    if own is not None:
+        return own
     if isinstance(id, str) and not isinstance(rows, Values):
         try:
             return rows.column(id)
@@ -99,8 +99,6 @@ def ids_in(rows: Rows, id: object) -> Sequence[Any]:
 
 def _listed(against: Any, text: str, id: Any) -> Listed:
     """Return a reference in memory."""
-    if isinstance(against, Mapping) and class_of(against) != SPLITS:
-        return Listed(_texts(Values(list(against.values())), text), list(against))
     try:
         rows = rows_of(against)
     except InputError as error:

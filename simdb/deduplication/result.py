@@ -13,6 +13,7 @@ from simdb.arrow import checked_arrow, read_batches
 from simdb.checks import share
 from simdb.choices import DROP
 from simdb.clusters import Clusters
+from simdb.deduplication.data_type import Given_co, OfData, data_property
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import Bools, Evidence
 from simdb.errors import OptionError
@@ -37,7 +38,7 @@ class Survivors(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """Survivors in memory; `records` yields them as dicts, or texts if they have no fields."""
+    """Survivors in memory; `records` yields them: dicts, or texts or vectors without fields."""
 
     data: Any
     records: Callable[[], Iterator[Any]]
@@ -52,7 +53,10 @@ class InMemory:
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for each in self.records():
-            yield dict(each) if isinstance(each, Mapping) else {self.text: each}
+            if isinstance(each, Mapping):
+                yield dict(each)
+            else:
+                yield {self.text: each.tolist() if isinstance(each, np.ndarray) else each}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +74,10 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Deduplicated:
+class Deduplicated(OfData[Given_co]):
     """The survivors of some data, and what became of the other rows.
+
+    `Deduplicated[list[str]]`, for type checkers, is the result for data of this type.
 
     `kept`: bool[n], whether each row survived; `data` has the survivors.  `groups`: the rows that
     are alike, the survivor of each group first, by their ids, or by their positions if no ids were
@@ -104,7 +110,7 @@ class Deduplicated:
     parts: Parts | None = None
     is_reference: Bools | None = None
 
-    @property
+    @data_property
     def data(self) -> Any:
         """The survivors, in their order and of the kind that was given.
 
@@ -170,7 +176,7 @@ class Deduplicated:
         )  # fmt: skip
         report.template.write_page(report.removed.render(facts), place)
 
-    def at(self, similarity: float) -> "Deduplicated":
+    def at(self, similarity: float) -> "Deduplicated[Given_co]":
         """Return the result at a higher similarity, without a new search.
 
         A row that was removed comes back if it is less similar than that to the row that stays for
@@ -184,7 +190,9 @@ class Deduplicated:
         """
         share("similarity", similarity)
         self.evidence.check_stricter(similarity)
-        found: Deduplicated = self.evidence.again(self.similarities >= np.float32(similarity))
+        found: Deduplicated[Given_co] = self.evidence.again(
+            self.similarities >= np.float32(similarity)
+        )
         counts = self.verification
         return replace(
             found, evidence=replace(found.evidence, least=similarity),
@@ -208,14 +216,14 @@ class Deduplicated:
         if self.is_reference is not None:
             first += f", {np.count_nonzero(self.is_reference):,} for the reference"
         done = "dropped" if self.on_null == DROP else "kept"
-        parts = [f"{self.null_count:,} without text {done}"]
+        parts = [f"{self.null_count:,} without text {done}"] if self.null_count else []
         if self.verification is not None:
             judged = self.verification.judged
             parts.append(
                 f"{self.verification.measure} similarity of at least {self.verification.least:g},"
-                f" {judged:,} {'pair' if judged == 1 else 'pairs'} decided by their texts"
+                f" {judged:,} {'pair' if judged == 1 else 'pairs'} compared exactly"
             )
-        return f"{first}\n {'; '.join(parts)}>"
+        return f"{first}\n {'; '.join(parts)}>" if parts else f"{first}>"
 
     def _repr_html_(self) -> str:
         """Return the counts, and a table of the least similar rows removed, for notebooks."""

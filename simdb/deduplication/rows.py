@@ -8,30 +8,30 @@ the chosen rows as data of the same kind.
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import load_arrow
-from simdb.arrow_texts import text_column
+from simdb.arrow import STREAM, load_arrow
 from simdb.checks import shown
+from simdb.deduplication.columns import filtered, is_of, joined_texts, listed, text_values
+from simdb.deduplication.vectors import vectors_of
 from simdb.errors import InputError, OptionError
-from simdb.text_column import TextColumn, joined
-from simdb.threads import mapped, thread_count
+from simdb.keeping import is_missing
+from simdb.text_column import TextColumn
 from simdb.values import class_of, is_table
 
 Bools = npt.NDArray[np.bool_]
 
 REMEDY = (
-    "data must be texts or rows: a list of str, a DataFrame or Series of pandas or polars, an Arrow"
-    " table or array, a Dataset or DatasetDict of datasets, or an iterable of dicts"
+    "data must be texts or rows: a list of str, a dict of texts by their ids, a DataFrame or Series"
+    " of pandas or polars, an Arrow table or array, a relation of DuckDB, a Dataset or DatasetDict"
+    " of datasets, or an iterable of dicts"
 )
 # What is no table yet, and how it becomes one.
 NOT_READ = {
-    ("polars", "LazyFrame"): "call .collect() first",
-    ("pyarrow", "RecordBatchReader"): "call .read_all() first",
     ("datasets", "IterableDataset"): "give iter(data), whose survivors are a list of dicts",
     ("datasets", "IterableDatasetDict"): "give iter() of one of its splits",
 }
@@ -65,23 +65,32 @@ class Rows(Protocol):
 def rows_of(data: Any) -> Rows:
     """Return the rows of `data`; InputError if it is of no kind that has rows."""
     for (module, name), remedy in NOT_READ.items():
-        if _is_of(data, module, name):
+        if is_of(data, module, name):
             raise InputError(f"data is a {module}.{name}; {remedy}")
-    if _is_of(data, "pandas", "DataFrame"):
+    if is_of(data, "pandas", "DataFrame"):
         return PandasFrame(data)
-    if _is_of(data, "polars", "DataFrame"):
+    if is_of(data, "polars", "DataFrame"):
         return PolarsFrame(data)
-    if _is_of(data, "pyarrow", "Table") or _is_of(data, "pyarrow", "RecordBatch"):
+    if is_of(data, "polars", "LazyFrame"):
+        return PolarsFrame(data.collect(), is_lazy=True)
+    if is_of(data, "pyarrow", "Table") or is_of(data, "pyarrow", "RecordBatch"):
         return ArrowTable(data)
-    if _is_of(data, "datasets", "Dataset"):
+    if is_of(data, "datasets", "Dataset"):
         return HubDataset(data)
-    if _is_of(data, "datasets", "DatasetDict"):
+    if is_of(data, "datasets", "DatasetDict"):
         return HubSplits(data, {name: HubDataset(split) for name, split in data.items()})
-    is_series = _is_of(data, "pandas", "Series") or _is_of(data, "polars", "Series")
-    is_array = _is_of(data, "pyarrow", "Array") or _is_of(data, "pyarrow", "ChunkedArray")
+    if (vectors := vectors_of(data)) is not None:
+        return vectors
+    is_series = is_of(data, "pandas", "Series") or is_of(data, "polars", "Series")
+    is_array = is_of(data, "pyarrow", "Array") or is_of(data, "pyarrow", "ChunkedArray")
     if is_series or is_array or isinstance(data, np.ndarray):
         return Values(data)
-    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+    if isinstance(data, Mapping):
+        return ById(checked_texts(data))
+    if hasattr(data, STREAM):
+        # A relation of DuckDB, a reader of batches, and tables that are not known here.
+        return ArrowTable(load_arrow(f"data as {class_of(data)}").table(data))
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
         raise InputError(f"{REMEDY}; got {type(data).__name__} {shown(data)}")
     if is_table(data):
         raise InputError(f"{REMEDY}; convert the {class_of(data)} to one of these")
@@ -107,7 +116,7 @@ class Values:
             return self.data
         if isinstance(self.data, np.ndarray) and self.data.ndim != 1:
             raise InputError(f"{REMEDY}; got an array of the shape {self.data.shape}")
-        return _text_values(self.data)
+        return text_values(self.data)
 
     def column(self, name: str) -> list[Any]:
         """Raise OptionError, unless there are no texts: then these can be rows without fields."""
@@ -120,14 +129,14 @@ class Values:
 
     def records(self) -> Iterator[Any]:
         """Yield each text."""
-        return iter(_listed(self.data))
+        return iter(listed(self.data))
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some texts."""
         if isinstance(self.data, list | tuple):
             places = np.flatnonzero(is_chosen).tolist()
             return type(self.data)([self.data[place] for place in places])
-        return _filtered(self.data, is_chosen)
+        return filtered(self.data, is_chosen)
 
     def with_field(self, name: str, values: Sequence[Any]) -> Any:
         """Return the values."""
@@ -135,15 +144,59 @@ class Values:
             return type(self.data)(values)
         if isinstance(self.data, np.ndarray):
             return np.array(values, self.data.dtype if self.data.dtype == object else None)
-        if _is_of(self.data, "pandas", "Series"):
+        if is_of(self.data, "pandas", "Series"):
             made = self.data.astype(object)
             made[:] = values
             return made
-        if _is_of(self.data, "polars", "Series"):
+        if is_of(self.data, "polars", "Series"):
             return type(self.data)(self.data.name, values)
         arrow = load_arrow("an Arrow array")
         made = arrow.array(values, self.data.type)
-        return made if _is_of(self.data, "pyarrow", "Array") else arrow.chunked_array([made])
+        return made if is_of(self.data, "pyarrow", "Array") else arrow.chunked_array([made])
+
+
+@dataclass(frozen=True, slots=True)
+class ById(Values):
+    """Texts without fields, by their ids: a dict."""
+
+    def texts(self, name: str) -> list[Any]:
+        """Return the texts; `name` does not matter."""
+        return list(self.data.values())
+
+    def column(self, name: str) -> list[Any]:
+        """Return the ids or the texts; OptionError for another field."""
+        if name not in ("id", "text"):
+            _refuse(name, ("id", "text"))
+        return list(self.data) if name == "id" else self.texts(name)
+
+    def records(self) -> Iterator[Any]:
+        """Yield each id with its text."""
+        return ({"id": id, "text": text} for id, text in self.data.items())
+
+    def chosen(self, is_chosen: Bools) -> dict[Any, Any]:
+        """Return some texts with their ids."""
+        return dict(compress(self.data.items(), is_chosen.tolist()))
+
+    def with_field(self, name: str, values: Sequence[Any]) -> dict[Any, Any]:
+        """Return the values, by the ids."""
+        return dict(zip(self.data, values, strict=True))
+
+
+def own_ids(rows: Rows) -> list[Any] | None:
+    """Return the ids that rows have without a field for them: the keys of a dict; or None."""
+    return list(rows.data) if isinstance(rows, ById) else None
+
+
+def checked_texts(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a dict of texts; InputError for a dict of columns, or of rows."""
+    for id, value in data.items():
+        if not isinstance(value, str | bytes) and not is_missing(value):
+            raise InputError(
+                f"a dict has texts by their ids, but {shown(id)} has {shown(value)}"
+                f" ({type(value).__name__}); give columns as a DataFrame or pyarrow.table(data),"
+                " and rows as list(data.values())"
+            )
+    return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +247,7 @@ class PandasFrame:
 
     def texts(self, name: str) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name`."""
-        return _text_values(self._series(name))
+        return text_values(self._series(name))
 
     def column(self, name: str) -> list[Any]:
         """Return the column `name`."""
@@ -225,9 +278,10 @@ class PandasFrame:
 
 @dataclass(frozen=True, slots=True)
 class PolarsFrame:
-    """A DataFrame of polars."""
+    """A DataFrame of polars; `is_lazy`: it was read from a LazyFrame, and gives such frames."""
 
     data: Any
+    is_lazy: bool = False
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -235,7 +289,7 @@ class PolarsFrame:
 
     def texts(self, name: str) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name`."""
-        return _text_values(self._series(name))
+        return text_values(self._series(name))
 
     def column(self, name: str) -> list[Any]:
         """Return the column `name`."""
@@ -247,12 +301,15 @@ class PolarsFrame:
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows."""
-        return self.data[np.flatnonzero(is_chosen)]
+        return self._given(self.data[np.flatnonzero(is_chosen)])
 
     def with_field(self, name: str, values: Sequence[Any]) -> Any:
         """Return a frame with a new column."""
         series = sys.modules["polars"].Series(name, values)
-        return self.data.with_columns(series)
+        return self._given(self.data.with_columns(series))
+
+    def _given(self, frame: Any) -> Any:
+        return frame.lazy() if self.is_lazy else frame
 
     def _series(self, name: str) -> Any:
         if name not in self.data.columns:
@@ -272,7 +329,7 @@ class ArrowTable:
 
     def texts(self, name: str) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name`."""
-        return _text_values(self._column(name))
+        return text_values(self._column(name))
 
     def column(self, name: str) -> list[Any]:
         """Return the column `name`."""
@@ -286,7 +343,7 @@ class ArrowTable:
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows."""
-        return _filtered(self.data, is_chosen)
+        return filtered(self.data, is_chosen)
 
     def with_field(self, name: str, values: Sequence[Any]) -> Any:
         """Return a table with a new column."""
@@ -318,7 +375,7 @@ class HubDataset:
 
     def texts(self, name: str) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name`."""
-        return _text_values(self._column(name))
+        return text_values(self._column(name))
 
     def column(self, name: str) -> list[Any]:
         """Return the column `name`."""
@@ -358,7 +415,7 @@ class HubSplits:
 
     def texts(self, name: str) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name` of all splits."""
-        return _joined([split.texts(name) for split in self.splits.values()])
+        return joined_texts([split.texts(name) for split in self.splits.values()])
 
     def column(self, name: str) -> list[Any]:
         """Return the column `name` of all splits."""
@@ -382,64 +439,6 @@ class HubSplits:
             made[split] = rows.with_field(name, values[start : start + len(rows)])
             start += len(rows)
         return type(self.data)(made)
-
-
-def _is_of(data: Any, module: str, name: str) -> bool:
-    """Tell whether `data` is of a class of a package that the program has loaded."""
-    return isinstance(data, getattr(sys.modules.get(module), name, ()))
-
-
-def _text_values(values: Any) -> TextColumn | Sequence[Any]:
-    """Return a column of any library as texts: without a Python object for each, if that can be."""
-    # Python objects in a Series are texts already; Arrow would copy them.
-    column = None if str(getattr(values, "dtype", "")) == "object" else text_column(values)
-    return _listed(values) if column is None else column
-
-
-def _joined(parts: list[TextColumn | Sequence[Any]]) -> TextColumn | Sequence[Any]:
-    """Return the texts of several columns as one."""
-    columns = [part for part in parts if isinstance(part, TextColumn)]
-    if columns and len(columns) == len(parts) and len({each.is_binary for each in columns}) == 1:
-        return joined(columns)
-    return [text for part in parts for text in part]
-
-
-def _listed(values: Any) -> Sequence[Any]:
-    if isinstance(values, list | tuple):
-        return values
-    for method in ("to_pylist", "to_list", "tolist"):
-        if hasattr(values, method):
-            return list(getattr(values, method)())
-    return list(values)
-
-
-def _filtered(values: Any, is_chosen: Bools) -> Any:
-    """Return some values of a Series or an array, or some rows of an Arrow table."""
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        return _arrow_filtered(values, load_arrow("an Arrow table").array(is_chosen))
-    is_polars = _is_of(values, "polars", "Series")
-    return values[np.flatnonzero(is_chosen) if is_polars else is_chosen]
-
-
-def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
-    """Return some values of an Arrow array, or some rows of a table or batch."""
-    if hasattr(values, "schema"):
-        columns = [_arrow_filtered(column, is_chosen) for column in values.columns]
-        return type(values).from_arrays(columns, schema=values.schema)
-    if hasattr(values, "chunks"):
-        starts = np.cumsum([0, *map(len, values.chunks)]).tolist()
-        parts = zip(values.chunks, starts, strict=False)
-        chosen = mapped(
-            lambda part: _arrow_filtered(part[0], is_chosen[part[1] : part[1] + len(part[0])]),
-            parts, thread_count(),
-        )  # fmt: skip
-        return load_arrow("an Arrow table").chunked_array(list(chosen), values.type)
-    kind = str(values.type)
-    if kind in ("string_view", "binary_view"):
-        # pyarrow cannot filter views.
-        copied = values.cast(f"large_{kind.removesuffix('_view')}")
-        return copied.filter(is_chosen).cast(values.type)
-    return values.filter(is_chosen)
 
 
 def _refuse(name: Any, names: Iterable[Any]) -> None:

@@ -195,13 +195,7 @@ class _Rounds:
 
     def _settle(self, left: U32, right: U32, similarities: F32) -> None:
         """Decide documents that match each other, in their order."""
-        gone: set[int] = set()
-        chosen = []
-        for at, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-            # All that could stand for `one` come before it, so it is decided by now.
-            if one not in gone and other not in gone:
-                gone.add(other)
-                chosen.append(at)
+        chosen = decided_in_order(left, right)
         self._claim(left[chosen], right[chosen], similarities[chosen])
 
     def _drop_decided(self) -> None:
@@ -217,6 +211,21 @@ class _Rounds:
 def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
     """Return the first of the documents `waiting`, at least one, in pairs of a bounded number."""
     return waiting[: max(1, int(np.searchsorted(weights[waiting].cumsum(), WINDOW_PAIRS)))]
+
+
+def decided_in_order(left: U32, right: U32) -> list[int]:
+    """Return which pairs decide: those whose `left` stays, each the first that names its `right`.
+
+    The pairs match, are in ascending order, and have the lesser document on the left.
+    """
+    gone: set[int] = set()
+    chosen = []
+    for at, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        # All that could stand for `one` come before it, so it is decided by now.
+        if one not in gone and other not in gone:
+            gone.add(other)
+            chosen.append(at)
+    return chosen
 
 
 def _pairs(left: U32, right: U32) -> U64:

@@ -10,16 +10,18 @@ from typing import TypeAlias
 import numpy as np
 
 from simdb.deduplication.alike import Alike
+from simdb.deduplication.by_cosine import ByCosine
 from simdb.deduplication.by_database import ByDatabase
 from simdb.deduplication.decided import I64, by_table
 from simdb.deduplication.followers import Followers
 from simdb.deduplication.newcomers import Gathered, Newcomers
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import Documents, Question
 from simdb.deduplication.reference import Reference, Stored
 from simdb.deduplication.result import Found, found_of
 from simdb.deduplication.texts import Texts
+from simdb.deduplication.vectors import Vectors
 from simdb.errors import InputError
-from simdb.options import Options
+from simdb.options import Options, Simhash
 
 # So many rows are taken at a time.
 TAKEN_ROWS = 1 << 12
@@ -74,7 +76,23 @@ def find_alike(
 
     `order`: the rows to compare, those to be preferred first.  `reference`: see `within`.
     """
-    with within(options, question, reference) as documents:
+    return found_by(within(options, question, reference), texts, order, question)
+
+
+def find_alike_vectors(
+    vectors: Vectors, order: I64, options: Options | None, question: Question
+) -> Found:
+    """Return which rows are alike, see `find_alike`, of vectors; `question` is one of vectors."""
+    if question.is_exact:
+        return found_by(ByCosine(question), vectors.documents, order, question)
+    length = vectors.values.shape[1]
+    fitting = Options(sketch=Simhash(vector_length=length)) if options is None else options
+    return found_by(ByDatabase(fitting, question), vectors.documents, order, question)
+
+
+def found_by(search: Within | ByCosine, texts: Documents, order: I64, question: Question) -> Found:
+    """Return which rows are alike by a search that has none yet, and close it."""
+    with search as documents:
         parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]
         done = 0
         try:
@@ -83,6 +101,7 @@ def find_alike(
             ):
                 question.report(done)
         except InputError as error:
+            assert not isinstance(documents, ByCosine), "these vectors are checked"
             question.refuse(error, documents.sketcher, texts, order[done:])
         # They are added in the order of preference.
         decided = documents.decide(None, lambda places: texts.at(order[places]))

@@ -192,6 +192,8 @@ def explained(error: BaseException) -> str:
         return f"damaged gzip data ({error}); create or download the file again"
     if isinstance(error, PermissionError):
         return "no permission to read it; change its permissions, or leave it out"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file; check the name, or leave it out"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror}); leave it out"
     return f"cannot be read ({error}); leave it out"

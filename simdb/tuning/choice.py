@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simdb.options import Simhash
-from simdb.tuning.candidates import plain_sketches, visible, weighted_sketches
+from simdb.tuning.candidates import CHARACTERS, plain_sketches, visible, weighted_sketches
 from simdb.tuning.editing import edited
 from simdb.tuning.judged import (
     Flags,
@@ -20,10 +20,12 @@ from simdb.tuning.judged import (
 from simdb.tuning.measuring import directions, similarities
 from simdb.tuning.pairs import Pairs
 from simdb.tuning.sample import Sample
-from simdb.tuning.unjudged import LEAST, Outlook, outlook, preferred
+from simdb.tuning.unjudged import LEAST, Outlook, outlook, preferred, threshold_of
 
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
+# A wrong letter changes five of its shingles, but fifteen of three words.
+MISREAD = Simhash(unit=CHARACTERS, shingle=5)
 # With more judged pairs, choosing the sketch by them hardly flatters it.
 FEW_PAIRS = 400
 
@@ -62,6 +64,13 @@ class Choice:
     verdict: Verdict | None
 
     @property
+    def is_misread(self) -> bool:
+        """Whether the choice is one for texts with wrong letters."""
+        return (
+            self.verdict is None and self.sample.writing.is_noisy and self.outlook.sketch == MISREAD
+        )
+
+    @property
     def is_at_chance(self) -> bool:
         """Whether the threshold is as low as unrelated documents allow."""
         return self.threshold <= round(self.outlook.chance, 2)
@@ -76,6 +85,10 @@ def choose(sample: Sample, pairs: Pairs | None, fitted: Sequence[str], seed: int
     outlooks = [outlook(each, shown, copies, sample.total) for each in plain]
     liked = preferred(outlooks, sample)
     if pairs is None:
+        misread = next((each for each in outlooks if each.sketch == MISREAD), None)
+        if sample.writing.is_noisy and misread is not None:
+            # Copies with wrong letters are much less alike than edited ones.
+            return Choice(sample, misread, threshold_of(0, misread.chance), changed, None)
         return Choice(sample, liked, liked.threshold, changed, None)
     weighted = weighted_sketches(plain, visible(fitted, sample))
     outlooks += [outlook(each, shown, copies, sample.total) for each in weighted]

@@ -64,16 +64,14 @@ def _on_writing(writing: Writing) -> Iterator[str]:
     if writing.is_noisy:
         yield (
             f"{writing.noise:.0%} of the words are one letter off a frequent word, as if a machine"
-            " had read them from paper. A wrong letter changes three shingles of 3 words: of copies"
-            " with 2% of their letters wrong, these find few and shingles of 5 characters all,"
-            " with unit='characters', shingle=5, similarity=0.6 (--unit characters --shingle 5"
-            " --similarity 0.6)."
+            " had read them from paper. A wrong letter changes all shingles of its word, but only 5"
+            " shingles of 5 characters, so copies with wrong letters still share many of these."
         )
 
 
 def _on_sketch(choice: Choice) -> Iterator[str]:
     seen = choice.outlook
-    if choice.verdict is not None:
+    if choice.verdict is not None or choice.is_misread:
         return
     if is_short(choice.sample):
         yield (
@@ -86,28 +84,26 @@ def _on_sketch(choice: Choice) -> Iterator[str]:
 
 def _on_threshold(choice: Choice) -> Iterator[str]:
     seen = choice.outlook
-    if choice.verdict is None:
-        verb = "is" if round(choice.changed) == 1 else "are"
+    if choice.verdict is None and not choice.is_misread:
         yield (
-            f"A copy in which {_words(choice.changed)} {verb} changed keeps a similarity of"
-            f" {seen.edited:.2f}: that is as much editing, for texts of this length, as the default"
-            " threshold allows on a page of 300 words."
+            f"A copy may differ in about {_words(choice.changed)}: then it keeps a similarity of"
+            f" {seen.edited:.2f}. On a page of 300 words, the default threshold allows as much."
         )
     if choice.is_at_chance:
         yield (
-            f"The threshold is not lower because unrelated documents reach {seen.chance:.2f} by"
-            f" chance: below it, more than {CHANCE_MATCHES:.0%} of {choice.sample.total:,}"
-            " documents would match one of them."
+            "A lower threshold would also match unrelated documents, which reach"
+            f" {seen.chance:.2f} by chance: more than {CHANCE_MATCHES:.0%} of"
+            f" {choice.sample.total:,} documents would match one."
         )
     else:
         yield (
             f"Unrelated documents seldom reach {seen.chance:.2f} in a collection of"
             f" {choice.sample.total:,}."
         )
-    if choice.verdict is None and choice.is_at_chance:
+    if choice.verdict is None and choice.is_at_chance and not choice.is_misread:
         yield (
-            f"Only {seen.found:.0%} of such copies reach the threshold: the texts say too little to"
-            " tell near-duplicates from chance."
+            f"Only {seen.found:.0%} of such copies reach the threshold: these texts are too alike"
+            " to tell copies from unrelated documents."
         )
 
 

@@ -125,7 +125,7 @@ def test_a_database_is_a_reference_that_nothing_is_stored_in(run, simdb_run):
     assert [(row["representative"], row["reference"], row["text"]) for row in ran.rows] == [
         ("o1", True, None), ("n1", False, "w59 w…"),
     ]  # fmt: skip
-    assert "compared by estimate" in ran.notes
+    assert "with stored documents only estimated" in ran.notes
 
 
 def test_texts_of_the_database_decide_if_they_are_named(run, simdb_run):

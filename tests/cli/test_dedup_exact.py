@@ -80,9 +80,9 @@ def test_groups_are_the_components_of_the_true_pairs(simdb_run, write_lines):
         for each in row["duplicates"]:
             exact = jaccard(TEXTS[row["representative"]], TEXTS[each["id"]])
             assert each["similarity"] == pytest.approx(exact, abs=1e-6)
-    assert " compared by the texts: a match has a Jaccard similarity of at least 0.8\n" in ran.notes
-    assert "compared by the texts" not in estimated.notes
-    assert "compared by the texts" not in estimated.notes
+    assert " against the texts (a match: Jaccard similarity 0.8 or more)\n" in ran.notes
+    assert "against the texts" not in estimated.notes
+    assert "against the texts" not in estimated.notes
 
 
 def test_new_documents_are_decided_by_the_texts_of_the_run(simdb_run, write_lines, monkeypatch):
@@ -112,7 +112,7 @@ def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named(simd
         "dedup", "second.jsonl", "--db", "e", "--texts", "first.jsonl", "--recall", "1"
     )
 
-    assert "--texts SOURCE gives their texts" in unknown.notes
+    assert "--texts with their files" in unknown.notes
     assert "--texts SOURCE gives their texts" not in known.notes
     with simdb.open("e", "r") as database:
         stored = kept_first(first)

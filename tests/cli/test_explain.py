@@ -92,7 +92,7 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
         (["db", "fox.txt", "cat.txt", "fox.txt"], 2, "got 3 ids"),
         (["db", "fox.txt", "cat.txt", "--document", "cat.txt"], 2, "got 2 ids"),
         (["fox.txt", "--db", "db"], 2, "No such option"),
-        (["fox.txt", "none.txt"], 2, "none.txt: cannot be read (No such file or directory)"),
+        (["fox.txt", "none.txt"], 2, "none.txt: there is no such file"),
         (["db", "fox.txt", "none"], 3, "no document has the id 'none'"),
         (["db", "fox.txt", "cat.txt", "--seed", "1"], 2, "created with --seed 0, not 1"),
         (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "--errors must be strict or replace"),

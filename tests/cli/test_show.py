@@ -177,7 +177,5 @@ def test_texts_decide_what_matches(simdb_run, write_lines, verb):
     ]  # fmt: skip
     # 57 of 59 shingles are shared; by 49 of 67, and 1 - 9/60 of the words, the third is no match.
     assert ids == [("0", "1")]
-    assert (
-        "compared by the texts: a match has a Jaccard similarity of at least 0.9" in decided.notes
-    )
-    assert "compared by the texts" not in estimated.notes
+    assert "against the texts (a match: Jaccard similarity 0.9 or more)" in decided.notes
+    assert "against the texts" not in estimated.notes

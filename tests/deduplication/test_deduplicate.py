@@ -263,8 +263,8 @@ def test_the_repr_has_two_lines_with_counts():
 
     assert repr(found) == (
         "<simdb.Deduplicated: 2 of 4 rows kept, 1 removed in 1 group\n"
-        " 1 without text dropped; Jaccard similarity of at least 0.8, 1 pair decided by their"
-        " texts>"
+        " 1 without text dropped; Jaccard similarity of at least 0.8, 1 pair compared"
+        " exactly>"
     )
 
 
@@ -312,7 +312,8 @@ def test_arguments_that_do_not_fit_are_refused(settings, message):
     ("data", "settings", "message"),
     [
         ("a text", {}, "there is no file or folder a text; a text goes into a list"),
-        ({"a": "a text"}, {}, "data must be texts or rows"),
+        ({"a": ["a text"]}, {}, r"texts by their ids, but 'a' has \['a text'\] \(list\); give col"),
+        ({"a": {"text": "b"}}, {}, r"and rows as list\(data.values\(\)\)"),
         (3, {}, "data must be texts or rows"),
         (None, {}, "data must be texts or rows"),
         ([["a"], ["b"]], {}, r"row 0 has \['a'\] \(list\)"),

@@ -1,5 +1,6 @@
 """Every kind of data gives survivors of its kind, the same rows for all kinds."""
 
+import json
 import random
 import re
 import subprocess
@@ -218,12 +219,88 @@ def test_the_recipe_gives_what_it_says(tmp_path, monkeypatch):
 
 
 def test_what_is_not_read_yet_is_refused_with_the_remedy():
-    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    datasets = pytest.importorskip("datasets")
+    data = datasets.Dataset.from_dict(COLUMNS).to_iterable_dataset()
 
-    with pytest.raises(simdb.InputError, match=r"polars.LazyFrame; call .collect\(\) first"):
-        simdb.deduplicate(polars.DataFrame(COLUMNS).lazy())
-    with pytest.raises(simdb.InputError, match=r"RecordBatchReader; call .read_all\(\) first"):
-        simdb.deduplicate(arrow.table(COLUMNS).to_reader())
+    with pytest.raises(simdb.InputError, match=r"datasets.IterableDataset; give iter\(data\)"):
+        simdb.deduplicate(data)
+
+
+def test_a_lazy_frame_gives_a_lazy_frame():
+    data = polars_frame().lazy()
+    wanted = simdb.deduplicate(RECORDS, id="name", keep="max:number")
+
+    found = simdb.deduplicate(data, id="name", keep="max:number")
+
+    assert type(found.data) is type(data)
+    assert named(found.data.collect()) == [row["name"] for row in wanted.data]
+    cut = simdb.deduplicate(data, unit="line", on_null="drop")
+    assert type(cut.data) is type(data)
+
+
+@pytest.mark.parametrize("kind", ["relation", "reader"])
+def test_a_stream_of_arrow_gives_a_table(kind):
+    arrow = pytest.importorskip("pyarrow")
+    data = arrow.table(COLUMNS)
+    wanted = simdb.deduplicate(data, id="name", keep="max:number")
+
+    if kind == "relation":
+        stream = pytest.importorskip("duckdb").sql("from data")
+    else:
+        stream = data.to_reader(max_chunksize=7)
+    found = simdb.deduplicate(stream, id="name", keep="max:number")
+
+    assert found.data == wanted.data
+    assert found.kept.tolist() == wanted.kept.tolist()
+
+
+def test_a_dict_gives_a_dict_and_its_keys_are_ids(tmp_path):
+    data = dict(zip(NAMES, TEXTS, strict=True))
+    wanted = simdb.deduplicate(RECORDS, id="name", keep="longest")
+
+    found = simdb.deduplicate(data, keep="longest")
+
+    assert found.data == {row["name"]: row["text"] for row in wanted.data}
+    assert found.removed_ids.tolist() == wanted.removed_ids.tolist()
+    by_id = simdb.deduplicate(RECORDS, id="name", keep="max:name")
+    assert list(simdb.deduplicate(data, keep="max:id").data) == [row["name"] for row in by_id.data]
+    with pytest.raises(simdb.OptionError, match="no field 'date' in data; its fields are 'id', 't"):
+        simdb.deduplicate(data, keep="max:date")
+
+
+def test_a_dict_is_stored_by_its_keys_and_written_with_them(tmp_path):
+    data = {"a": f"{BASES[0]} x", "b": BASES[1], "c": f"{BASES[0]} y"}
+
+    found = simdb.deduplicate(data, db=tmp_path / "db")
+    found.write(tmp_path / "kept.jsonl")
+
+    with simdb.open(tmp_path / "db", "r") as database:
+        assert sorted(database) == ["a", "b"]
+    lines = (tmp_path / "kept.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"id": id, "text": data[id]} for id in ("a", "b")
+    ]
+
+
+def test_parts_leave_the_texts_of_a_dict():
+    data = {"a": f"{BASES[0]}\n{BASES[1]}", "b": f"{BASES[1]}\n{BASES[2]}"}
+
+    found = simdb.deduplicate(data, unit="line")
+
+    assert found.data == {"a": data["a"], "b": BASES[2]}
+
+
+def test_a_list_of_texts_that_are_all_paths_of_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(BASES[0], encoding="utf-8")
+
+    with pytest.raises(simdb.InputError, match=r"the path of a file, such as 'a.txt'; to r"):
+        simdb.deduplicate(["a.txt", "b.txt"])
+
+    assert simdb.deduplicate(["a.txt", "no file"]).data == ["a.txt", "no file"]
+    assert len(simdb.deduplicate([{"text": "a.txt"}, {"text": "b.txt"}]).data) == 2
+    assert len(simdb.deduplicate([Path("a.txt"), Path("b.txt")])) == 1
 
 
 class OtherFrame:

@@ -23,6 +23,9 @@ JOBS = {
     "decontaminate": doc_preparation.leaking,
     "against": doc_preparation.led,
     "from-text-dedup": lambda place: None,
+    "from-datasketch": lambda place: None,
+    "agents": lambda place: None,
+    "a-night-with-a-million-pages": doc_preparation.night,
 }
 # The recipes on their pages, with what defines the names that their reader has.
 TEXTS = f"""
@@ -72,7 +75,6 @@ RECIPES = {
     "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
     "arrow": STORED,
     "service": "",
-    "from-datasketch": "",
     "from-simhash": OLD,
     "a-page-for-people-what-is-in-a-database": "",
     "more-exact-similarities": "import simdb",

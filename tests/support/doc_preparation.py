@@ -55,6 +55,14 @@ def days(place):
     write_lines(place / "thursday.jsonl", rows)
 
 
+def night(place):
+    """Make two compressed parts of a crawl, in which one page of four repeats another."""
+    (place / "night").mkdir()
+    for number, texts in ((1, (HARBOUR, BREAD)), (2, (HARBOUR + " today", NEST))):
+        rows = [{"url": f"a.org/{number}{at}", "text": text} for at, text in enumerate(texts)]
+        write_lines(place / "night" / f"part-{number}.jsonl.gz", rows, gzip.open)
+
+
 def parts(place):
     """Make pages that share lines, and one more."""
     harbour, letter = "the harbour master of Ostrand counts the ships", "to our weekly letter"

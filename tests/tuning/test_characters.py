@@ -57,8 +57,26 @@ def test_advice_has_the_options_and_says_why():
     assert "--normalisation nfkc --marks drop" in advice.flags
     assert "forms of characters" in advice.reason
     assert "points or a tatweel" in advice.reason
-    assert "--unit characters --shingle 5 --similarity 0.6" in advice.reason
+    assert "--unit characters --shingle 5" in advice.flags
+    assert "shingles of 5 characters, so copies with wrong letters" in advice.reason
     assert simdb.fingerprint(written[0], sketch).bits
+
+
+def test_advice_finds_copies_with_wrong_letters():
+    originals = texts(100, 3, wrong=0.0)
+    chance = random.Random(7)
+
+    def misread(text):
+        return "".join("x" if chance.random() < 0.05 else letter for letter in text)
+
+    read = [misread(text) for text in originals for _ in range(2)]
+    advice = simdb.tune(read)
+    found = simdb.deduplicate(read, options=advice.options)
+
+    pairs = list(zip(found.removed_ids.tolist(), found.representatives.tolist(), strict=True))
+    assert len(simdb.deduplicate(read)) == 200
+    assert len(pairs) >= 95
+    assert [row - 1 for row, _ in pairs] == [kept for _, kept in pairs]
 
 
 def test_advice_for_turkic_texts_folds_their_capitals():

@@ -94,7 +94,7 @@ def test_threshold_stands_above_chance():
     advice = simdb.tune(records(600, 2, seed=3), documents=10_000_000)
 
     assert any("by chance" in reason for reason in advice.reasons)
-    assert any("too little to tell near-duplicates" in reason for reason in advice.reasons)
+    assert any("too alike to tell copies" in reason for reason in advice.reasons)
 
 
 def test_without_pairs_nothing_is_said_about_precision(advised):

@@ -233,7 +233,7 @@ def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
     """Make the signature as code, and the docstring."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     decorators = [ast.unparse(each) for each in node.decorator_list]
-    if "property" in decorators:
+    if any(each.endswith("property") for each in decorators):
         yield f"```python\n{name}{returns.replace(' ->', ':', 1)}\n```\n"
     else:
         arguments = [each for each in split(node.args) if each != "self"]

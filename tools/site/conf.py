@@ -1,5 +1,7 @@
 """Settings of Sphinx for the documentation site; tools/site/build.py copies this file."""
 
+from pathlib import Path
+
 project = "simdb"
 author = "the authors of simdb"
 extensions = ["myst_parser"]
@@ -13,6 +15,7 @@ smartquotes = False
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("_static") / "scorer.js")
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False

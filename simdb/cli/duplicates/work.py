@@ -103,15 +103,15 @@ def verification_note(counts: simdb.Verification | None) -> str | None:
     notes = []
     if counts.judged:
         notes.append(
-            f"{quantity(counts.judged, 'pair')} compared by the texts: a match has a"
-            f" {counts.measure} similarity of at least {counts.least:g}"
+            f"checked {quantity(counts.judged, 'pair')} against the texts (a match:"
+            f" {counts.measure} similarity {counts.least:g} or more)"
         )
     if counts.overruled:
-        notes.append(f"the estimate would have decided {counts.overruled:,} otherwise")
+        notes.append(f"the estimate alone would have been wrong on {counts.overruled:,}")
     if counts.unknown:
         notes.append(
-            f"{quantity(counts.unknown, 'pair')} with earlier documents compared by estimate:"
-            " --texts SOURCE gives their texts"
+            f"{quantity(counts.unknown, 'pair')} with stored documents only estimated: --texts with"
+            " their files checks them"
         )
     return "; ".join(notes)
 

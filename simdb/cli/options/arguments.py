@@ -54,8 +54,8 @@ Similarity = Annotated[
 DecidedSimilarity = Annotated[
     float | None,
     Option(
-        help="Least similarity of a match, above 0 to 1: exact, Jaccard's by default, or estimated"
-        " with --verify estimate; 0.8 and 0.889 if not given."
+        help="Least similarity of a match, above 0 to 1. Exact Jaccard similarity, 0.8 if not"
+        " given; with --verify estimate, estimated cosine, 0.889 if not given."
     ),
 ]
 Distance = Annotated[
@@ -113,7 +113,7 @@ Where = Annotated[
     list[str] | None,
     Option(
         metavar="FIELD=VALUE",
-        help="Documents whose metadata have this value; given again, both must hold.",
+        help="Only documents whose metadata have this value. May be repeated: all must hold.",
     ),
 ]
 Output = Annotated[
@@ -159,7 +159,7 @@ Show = Annotated[
     Option(
         metavar="N",
         min=1,
-        help="Show the first N characters of texts beside their ids, of earlier ones with --texts.",
+        help="Show the first N characters of each text. Texts of earlier runs need --texts.",
     ),
 ]
 Keep = Annotated[

@@ -44,17 +44,19 @@ class Intake:
     `dropped` counts records without a text that were left out because that was asked for.
     """
 
-    def __init__(self, found: Found, progress: Progress, on_null: str = "") -> None:
+    def __init__(
+        self, found: Found, progress: Progress, on_null: str = "", *, is_quiet: bool = False
+    ) -> None:
         """Take what the sources gave; `progress` shows the counts and reports the problems.
 
-        `on_null`: that of the `Reading` of the sources.
+        `on_null`: that of the `Reading` of the sources.  `is_quiet`: give no hint about HTML.
         """
         AMOUNT.begin()
         GUESSED.clear()
         self._found = found
         self._progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
-        self._has_hinted = False
+        self._has_hinted = is_quiet
         self._short_hint: ShortHint | None = None
         self.documents = 0
         self.size_bytes = 0

@@ -33,8 +33,8 @@ def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
     if sketch.markup != "none" or not _begins(text):
         return None
     return (
-        f"{where}: this looks like HTML, and its tags count as text; to use only the visible text,"
-        " give --markup html (with a database, when it is created)"
+        f"{where}: this looks like HTML, and its tags are compared as words; --markup html compares"
+        " the visible text only (of a database: when it is created)"
     )
 
 

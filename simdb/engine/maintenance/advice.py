@@ -20,6 +20,7 @@ from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
+from simdb.storage.files.sharing import file_mode, is_shared
 from simdb.storage.records.manifest import Manifest
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.
@@ -33,7 +34,7 @@ FREE_LEAST_BYTES = 1 << 24
 FREE_FACTOR = 2
 # A look-up reads all documents of a header; normally these few cost less than finding the header.
 HEADER_DOCUMENTS = 4096
-FILE_MODE, FOREIGN_WRITE = 0o600, 0o022
+FOREIGN_WRITE, OTHERS_WRITE = 0o022, 0o002
 CLOCK_SECONDS = 86_400  # clocks of machines that share a database may differ
 VOLATILE_TYPES = {"tmpfs", "ramfs"}
 
@@ -84,7 +85,7 @@ def _on_modes(path: str) -> Iterator[Advice]:
             mode = stat.S_IMODE(os.stat(os.path.join(path, name)).st_mode)
         except FileNotFoundError:
             continue
-        if mode & ~FILE_MODE:
+        if mode & ~file_mode(path, name):
             wide.append(f"{name} {mode:04o}")
     why = "other users may read the ids and metadata, or change the database"
     if wide:
@@ -95,7 +96,7 @@ def _on_modes(path: str) -> Iterator[Advice]:
             f"chmod 600 {path}/*",
         )
     mode = stat.S_IMODE(os.stat(path).st_mode)
-    if mode & FOREIGN_WRITE:
+    if mode & (OTHERS_WRITE if is_shared(path) else FOREIGN_WRITE):
         what = f"other users may put files into the directory, whose mode is {mode:04o}"
         yield Advice("permissions", what, why, f"chmod 700 {path}")
 

@@ -29,6 +29,7 @@ from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.storage import codec
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY
+from simdb.storage.files.sharing import OWN_MODE, share_files
 from simdb.storage.translation import translate
 from simdb.stored_options import decode_settings
 
@@ -85,7 +86,9 @@ def write_own_idf(directory: str, table: IdfTable) -> int:
     """Write the table of the database in `directory`; return its checksum."""
     path = os.path.join(directory, IDF_FILE)
     temporary = os.path.join(directory, IDF_TEMPORARY)
-    return write_idf(path, table, temporary=temporary, mode=0o600)
+    checksum = write_idf(path, table, temporary=temporary, mode=OWN_MODE)
+    share_files(directory)
+    return checksum
 
 
 def read_own_idf(directory: str, checksum: int, *, is_verified: bool = False) -> IdfTable:

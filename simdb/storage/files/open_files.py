@@ -7,6 +7,7 @@ from simdb.storage.files.location import sync_directory
 from simdb.storage.files.locks import open_lock
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 from simdb.storage.files.presence import Presence
+from simdb.storage.files.sharing import share_files
 from simdb.storage.files.watch import Watch
 
 
@@ -34,12 +35,14 @@ class OpenFiles:
         return self.writer_lock is not None and self.presence.can_be_alone
 
     def note_opened(self) -> None:
-        """Remember the files after LMDB has opened its own; ReplacedError."""
+        """Share and remember the files after LMDB has opened its own; ReplacedError."""
+        share_files(self._path)
         self.presence.note_files()
         self.watch.follow(self._data_path)
 
     def put_in_place(self, replacement: str) -> None:
         """Move the file `replacement` to the place of the data file, and to the disk."""
+        share_files(self._path)
         os.replace(replacement, self._data_path)
         self.presence.follow()
         sync_directory(self._path)

@@ -63,7 +63,7 @@ def test_a_missing_file_of_stop_words_is_wrong_use(simdb_run):
     ran = simdb_run("create", "db", "--stop-words", "@words")
 
     assert ran.code == 2
-    assert "words: cannot be read (No such file or directory)" in ran.notes
+    assert "words: there is no such file" in ran.notes
 
 
 def test_dedup_uses_the_sketch_options(simdb_run, write_lines):

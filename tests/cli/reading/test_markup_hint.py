@@ -38,3 +38,4 @@ def test_a_run_gives_the_hint_once(simdb_run, tmp_path):
 
     assert ran.notes.count("looks like HTML") == 1
     assert "f/a: this looks like HTML" in ran.notes
+    assert "HTML" not in simdb_run("dedup", "f", "--quiet").notes

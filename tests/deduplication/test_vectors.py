@@ -1,0 +1,271 @@
+"""Vectors stay as a double loop over their exact cosines says, in the order of preference."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simdb
+from simdb.deduplication import by_cosine, cosines, planes, products
+
+
+def made(count, length, seed, copies=0.4):
+    """Return vectors of which a share are noisy copies of others, some of them scaled."""
+    chance = np.random.default_rng(seed)
+    vectors = chance.standard_normal((count, length))
+    for at in range(count - int(count * copies), count):
+        noise = chance.standard_normal(length) * chance.uniform(0.05, 0.5)
+        vectors[at] = (vectors[chance.integers(0, at)] + noise) * chance.uniform(0.1, 9)
+    return vectors[chance.permutation(count)].astype(np.float32)
+
+
+def stays(vectors, least, order):
+    """Return which vectors stay, and what stands for each of the others, by a double loop."""
+    wide = vectors.astype(np.float64)
+    wide /= np.linalg.norm(wide, axis=1)[:, None]
+    kept, leaders = [], {}
+    for row in order:
+        similar = [each for each in kept if np.float32(wide[row] @ wide[each]) >= least]
+        if similar:
+            leaders[row] = similar[0]
+        else:
+            kept.append(row)
+    return sorted(kept), leaders
+
+
+def by_planes(monkeypatch):
+    """Let planes find the candidates, however few vectors there are."""
+    monkeypatch.setattr(planes, "PRODUCT_COST", 1e9)
+
+
+@pytest.mark.parametrize("way", ["products", "planes"])
+@pytest.mark.parametrize("least", [0.7, 0.95])
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_what_stays_is_what_a_double_loop_over_exact_cosines_says(monkeypatch, way, least, keep):
+    vectors = made(500, 24, seed=3)
+    if way == "planes":
+        by_planes(monkeypatch)
+    order = range(500) if keep == "first" else range(499, -1, -1)
+
+    found = simdb.deduplicate(vectors, similarity=least, keep=keep)
+
+    kept, leaders = stays(vectors, np.float32(least), order)
+    assert np.flatnonzero(found.kept).tolist() == kept
+    assert dict(zip(found.removed_ids, found.representatives, strict=True)) == leaders
+    assert found.data.tolist() == vectors[kept].tolist()
+    assert found.similarities.min() >= np.float32(least)
+
+
+@given(
+    seed=st.integers(0, 1 << 20),
+    count=st.integers(1, 40),
+    length=st.integers(1, 5),
+    least=st.sampled_from([0.3, 0.8, 0.999]),
+)
+def test_blocks_of_any_size_decide_the_same(seed, count, length, least):
+    vectors = made(count, length, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "BLOCK_ROWS", 1 + seed % 7)
+        patch.setattr(products, "BLOCK_LEADERS", 1 + seed % 3)
+        patch.setattr(cosines, "COMPARED_PAIRS", 1 + seed % 5)
+        found = simdb.deduplicate(vectors, similarity=least)
+
+    kept, leaders = stays(vectors, np.float32(least), range(count))
+    assert np.flatnonzero(found.kept).tolist() == kept
+    assert dict(zip(found.removed_ids, found.representatives, strict=True)) == leaders
+
+
+def test_keys_are_the_same_in_blocks_of_any_size(monkeypatch):
+    by_planes(monkeypatch)
+    vectors = made(300, 8, seed=5)
+    whole = simdb.deduplicate(vectors, similarity=0.9)
+
+    monkeypatch.setattr(planes, "BLOCK_ROWS", 7)
+
+    assert simdb.deduplicate(vectors, similarity=0.9).kept.tolist() == whole.kept.tolist()
+
+
+def test_many_equal_vectors_are_one(monkeypatch):
+    by_planes(monkeypatch)
+
+    found = simdb.deduplicate(np.tile(made(3, 6, seed=1, copies=0), (400, 1)), similarity=1.0)
+
+    assert found.removed_ids.tolist() == list(range(3, 1200))
+
+
+@pytest.mark.parametrize("least", [0.5, 0.8, 0.95, 1.0])
+def test_bands_find_the_share_of_pairs_that_was_asked(least):
+    units = np.zeros((1 << 20, 1), np.float32)  # so many that products would cost more
+    units[:, 0] = 1
+
+    bands = planes.bands_for(units, least, 0.99)
+
+    if bands is not None:
+        agreeing = 1 - np.arccos(least) / np.pi
+        assert 1 - (1 - agreeing**bands.planes) ** bands.number >= 0.99
+    assert planes.bands_for(units, least, 1.0) is None
+    assert least < 0.9 or bands is not None
+
+
+def test_a_million_unlike_vectors_are_not_all_compared():
+    chance = np.random.default_rng(2)
+    units = np.repeat(chance.standard_normal((512, 64), np.float32), 2048, axis=0)
+    units /= np.linalg.norm(units, axis=1)[:, None]
+
+    bands = planes.bands_for(units, 0.95, by_cosine.EXACT_RECALL)
+
+    assert bands is not None
+    assert bands.number <= planes.BANDS_MOST
+
+
+def test_bands_are_no_more_than_can_be_sorted(monkeypatch):
+    units = np.zeros((1 << 20, 1), np.float32)
+    units[:, 0] = 1
+    monkeypatch.setattr(planes, "BANDS_MOST", 1)
+
+    assert planes.bands_for(units, 0.9, 0.9999) is None
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_arrays_in_a_list_stay_the_same_objects(kind):
+    rows = kind(made(9, 5, seed=4, copies=0)[[0, 1, 0, 2]])
+
+    found = simdb.deduplicate(rows)
+
+    assert type(found.data) is kind
+    assert [id(row) for row in found.data] == [id(rows[at]) for at in (0, 1, 3)]
+
+
+def test_lists_of_floats_are_vectors_too():
+    rows = [[0.5, 0.25], [1.0, 0.5], [0.5, -0.25]]
+
+    assert simdb.deduplicate(rows).data == [rows[0], rows[2]]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_of_every_width_give_the_same(dtype):
+    vectors = made(200, 16, seed=6).astype(np.float16)
+
+    found = simdb.deduplicate(vectors.astype(dtype))
+
+    assert found.data.dtype == dtype
+    assert found.kept.tolist() == simdb.deduplicate(vectors).kept.tolist()
+
+
+def test_the_largest_and_the_smallest_numbers_have_directions():
+    vectors = made(20, 4, seed=7, copies=0).astype(np.float64)
+
+    found = simdb.deduplicate(
+        np.concatenate([vectors, vectors * 1e300, vectors * 1e-300]), similarity=0.9999
+    )
+
+    assert found.removed_ids.tolist() == list(range(20, 60))
+
+
+def test_ids_a_function_and_a_stricter_similarity():
+    vectors = made(60, 8, seed=8)
+    names = [f"v{row}" for row in range(60)]
+
+    found = simdb.deduplicate(vectors, id=names, keep=lambda vector: vector[0], similarity=0.9)
+
+    order = sorted(range(60), key=lambda row: -vectors[row, 0])
+    kept, leaders = stays(vectors, np.float32(0.9), order)
+    assert np.flatnonzero(found.kept).tolist() == kept
+    assert set(found.removed_ids) == {names[row] for row in leaders}
+    assert found.at(0.97).similarities.min() >= 0.97
+    assert "cosine similarity of at least 0.9, " in repr(found)
+
+
+def test_sketches_estimate_and_take_distances_and_chains():
+    vectors = np.repeat(made(10, 32, seed=9, copies=0), 2, axis=0)
+
+    for asked in ({}, {"distance": 3}, {"policy": "connected"}, {"similarity": 0.9}):
+        found = simdb.deduplicate(vectors, verify="estimate", **asked)
+        assert found.removed_ids.tolist() == list(range(1, 20, 2))
+
+
+def test_survivors_are_written_as_records(tmp_path):
+    vectors = np.array([[0.5, 0.25], [1.0, 0.5], [0.5, -0.25]], np.float32)
+
+    simdb.deduplicate(vectors).write(tmp_path / "kept.jsonl")
+
+    lines = (tmp_path / "kept.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"vector": [0.5, 0.25]}, {"vector": [0.5, -0.25]}
+    ]  # fmt: skip
+
+
+def test_no_vectors_are_no_error():
+    assert simdb.deduplicate(np.empty((0, 8), np.float32)).data.shape == (0, 8)
+
+
+ROWS = np.eye(4, dtype=np.float32)
+
+
+def changed(row, column, value):
+    vectors = ROWS.copy()
+    vectors[row, column] = value
+    return vectors
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            changed(2, 1, np.nan),
+            r"row 2 of data has nan at coordinate 1 \(1 such row\); leave them",
+        ),
+        (
+            changed(1, 3, -np.inf),
+            r"row 1 of data has -inf at coordinate 3 .*numpy.isfinite\(data\)",
+        ),
+        (changed(3, 3, 0), r"row 3 of data is all zeros.*data\[data.any\(axis=1\)\]"),
+        (ROWS[0], r"of float32 with the shape \(4,\); vectors are an array float\[n, d\]"),
+        (ROWS[None], r"of float32 with the shape \(1, 4, 4\)"),
+        (ROWS.astype(int), r"whole numbers need .astype\(numpy.float32\)"),
+        (ROWS[:, :0], "vectors without coordinates"),
+        ([ROWS[0], ROWS[1][:2]], "row 1 of data has 2 coordinates, but row 0 has 4"),
+        ([ROWS[0], "a text"], "row 1 of data is 'a text'; vectors are"),
+        ([ROWS[0], ROWS], r"row 1 of data is float32 of the shape \(4, 4\)"),
+        ([[0.5], ["a"]], r"row 1 of data is \['a'\]; vectors are"),
+    ],
+)
+def test_what_is_no_vector_is_named_with_the_remedy(data, message):
+    with pytest.raises(simdb.InputError, match=message):
+        simdb.deduplicate(data)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"verify": "numbers"}, "compares texts"),
+        ({"policy": "connected"}, "policy='connected' needs verify='estimate'"),
+        ({"distance": 3}, "distance= needs verify='estimate'"),
+        ({"sketch": simdb.Simhash()}, "sketch= and options= needs verify='estimate'"),
+        ({"similarity": 1.5}, "similarity must be"),
+        ({"recall": 0}, "recall must be"),
+        ({"keep": "longest"}, "vectors have one length"),
+        ({"keep": "max:date"}, "no field 'date', because data are vectors"),
+        ({"db": "place"}, "Database.add_many_if_new stores vectors"),
+        ({"max_share": 0.1}, "larger share"),
+    ],
+)
+def test_what_cannot_be_asked_of_vectors_is_refused(tmp_path, monkeypatch, asked, message):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(simdb.OptionError, match=message):
+        simdb.deduplicate(np.concatenate([ROWS, ROWS]), **asked)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_vectors_have_no_parts_and_no_page(tmp_path):
+    with pytest.raises(simdb.InputError, match="data are vectors, but this needs texts"):
+        simdb.deduplicate(ROWS, unit="line")
+    with pytest.raises(simdb.InputError, match="data are vectors, but this needs texts"):
+        simdb.decontaminate(ROWS, against=["one two three four five six"])
+    with pytest.raises(simdb.OptionError, match=r"shows texts, and these rows are vectors"):
+        simdb.deduplicate(np.concatenate([ROWS, ROWS])).report(tmp_path / "page.html")
