@@ -1,0 +1,87 @@
+"""Passages: all grains that a state sees, in stored runs and staged by a write transaction."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.storage.passages.passage_run import (
+    NO_ENTRIES,
+    PassageRun,
+    grains_of_entries,
+    sorted_entries,
+)
+from simdb.storage.records.manifest import PassageInfo
+from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import Table
+from simdb.values import Grains
+
+# So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
+WINDOW_ENTRIES = 1 << 21
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+class Passages:
+    """The entries of the documents of a state; those of deleted documents may be among them."""
+
+    def __init__(self, runs: Sequence[PassageRun], staged: Table = NO_ENTRIES) -> None:
+        """`runs` in the order of ordinals; `staged`: of later documents, sorted."""
+        self.runs = runs
+        self._staged = staged
+
+    @property
+    def entry_count(self) -> int:
+        """Number of entries."""
+        return sum(run.info.entry_count for run in self.runs) + len(self._staged.keys)
+
+    def with_staged(self, staged: Table) -> "Passages":
+        """Return these passages and those of staged documents."""
+        return Passages(self.runs, staged)
+
+    def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
+        """Return places in `keys`, which ascend strictly, and ordinals of all entries with them."""
+        staged = self._staged
+        found = [run.find(keys, source) for run in self.runs]
+        if len(staged.keys) and len(keys):
+            places = np.searchsorted(keys, staged.keys)
+            places[places == len(keys)] = 0
+            at = np.flatnonzero(keys[places] == staged.keys)
+            found.append((places[at], staged.ordinals[at]))
+        if len(found) == 1:
+            return found[0]
+        places = np.concatenate([np.empty(0, np.int64), *(each for each, _ in found)])
+        ordinals = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
+        return places, ordinals
+
+    def windows(self, source: Source) -> Iterator[Table]:
+        """Yield all entries, sorted, in windows that end between two keys."""
+        bits = bits_for(self.entry_count)
+        starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits) if bits else [0]
+        bounds = [*np.searchsorted(self._staged.keys, starts), len(self._staged.keys)]
+        for number in range(1 << bits):
+            inside = slice(bounds[number], bounds[number + 1])
+            staged = sorted_entries(self._staged.keys[inside], self._staged.ordinals[inside])
+            tables = [*(run.window(number, bits, source) for run in self.runs), staged]
+            yield merge_tables([each for each in tables if len(each.keys)] or [NO_ENTRIES])
+
+    def grains(self, start: int, stop: int, source: Source) -> Grains:
+        """Return the grains of the documents start .. stop, deleted or not; reads all entries."""
+        chosen = [run for run in self.runs if run.info.start < stop and start < run.info.stop]
+        parts = (
+            run.part(number, source) for run in chosen for number in range(len(run.info.counts))
+        )
+        return grains_of_entries([*parts, self._staged], start, stop)
+
+
+def stored_passages(rows: Sequence[PassageInfo]) -> Passages:
+    """Return what is stored, without staged documents."""
+    return Passages([PassageRun(row) for row in rows])
+
+
+def bits_for(entry_count: int) -> int:
+    """Return by how many bits of the key entries are cut, so that a part is no large value."""
+    return max(((entry_count - 1) // WINDOW_ENTRIES).bit_length(), 0) if entry_count else 0
