@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import Any, ClassVar, Generic, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,10 @@ class Match(Record, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
     `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
+    `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
     """
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
 
     id: IdT_co
     distance: int
@@ -35,10 +38,54 @@ class Match(Record, Generic[IdT_co]):
         _set_distance(self, distance)
         _set_similarity(self, similarity)
 
+    @property
+    def containment(self) -> float | None:
+        """The share of the query that the document has; None unless `contained=` was asked."""
+        return None
+
+    @property
+    def spans(self) -> tuple["SharedSpan", ...] | None:
+        """The shared passages; None unless `contained=` was asked with `texts=`."""
+        return None
+
 
 _set_id, _set_distance, _set_similarity = (
     vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
 )
+
+
+class SharedSpan(NamedTuple):
+    """A passage that a query and a document share, in characters of both: stops are not in it."""
+
+    start: int
+    stop: int
+    document_start: int
+    document_stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedMatch(Match[IdT_co]):
+    """A match of a query with `contained=`: how much of the query the document has, and where.
+
+    `containment`: the share of the query's n-grams in shared passages.  `spans`: the passages, if
+    texts have measured it; otherwise None.
+    """
+
+    containment: float | None = None
+    spans: tuple[SharedSpan, ...] | None = None
+
+    def __init__(
+        self,
+        id: IdT_co,
+        distance: int,
+        similarity: float | None,
+        containment: float,
+        spans: tuple[SharedSpan, ...] | None,
+    ) -> None:
+        """Hold the values."""
+        Match.__init__(self, id, distance, similarity)
+        object.__setattr__(self, "containment", containment)
+        object.__setattr__(self, "spans", spans)
 
 
 class Matches(Generic[IdT]):
@@ -47,10 +94,12 @@ class Matches(Generic[IdT]):
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
     (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
     `verification`: what texts have decided, with verify="exact"; otherwise None.
+    `containments` float64[k], of queries with `contained=`; otherwise None.
     """
 
     __slots__ = (
-        "_ids", "_resolve", "distances", "offsets", "ordinals", "similarities", "verification",
+        "_ids", "_resolve", "containments", "distances", "offsets", "ordinals", "similarities",
+        "spans", "verification",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +119,8 @@ class Matches(Generic[IdT]):
         self.similarities = similarities
         self._resolve = resolve
         self._ids: npt.NDArray[np.object_] | None = None
+        self.containments: npt.NDArray[np.float64] | None = None
+        self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
 
     @property
     def ids(self) -> npt.NDArray[np.object_]:
@@ -81,6 +132,7 @@ class Matches(Generic[IdT]):
     def to_arrow(self, *, ids: str = "auto") -> Any:
         """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
 
+        With `contained=` also containment float64.
         All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
         OptionError if pyarrow is not installed, and InputError for an id of another type.
         """
@@ -90,6 +142,8 @@ class Matches(Generic[IdT]):
             "distance": self.distances,
             "similarity": self.similarities,
         }
+        if self.containments is not None:
+            columns["containment"] = self.containments
         return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -150,6 +204,14 @@ class Matches(Generic[IdT]):
 
     def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
         ids = self.ids
+        if self.containments is not None:
+            return [
+                ContainedMatch(
+                    ids[at], int(self.distances[at]), known(self.similarities[at]),
+                    float(self.containments[at]), self.spans[at],
+                )
+                for at in range(start, stop)
+            ]  # fmt: skip
         return [
             Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
             for at in range(start, stop)

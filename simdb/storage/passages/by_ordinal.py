@@ -15,7 +15,7 @@ BLOCK_ENTRIES = 1 << 23
 
 
 class ByOrdinal:
-    """The grains of the documents below an ordinal, for a caller that goes through them in order."""
+    """The grains of the documents below an ordinal, for who goes through them in order."""
 
     def __init__(self, passages: Passages, stop: int, source: Source) -> None:
         """Read nothing yet."""

@@ -160,6 +160,15 @@ def following(tables: Sequence[Table]) -> Table:
     )
 
 
+def only(table: Table, kept: U32) -> Table:
+    """Return the entries of the documents `kept`, which ascend, numbered from 0."""
+    places = np.searchsorted(kept, table.ordinals)
+    is_kept = places < len(kept)
+    is_kept[is_kept] = kept[places[is_kept]] == table.ordinals[is_kept]
+    chosen = np.flatnonzero(is_kept)
+    return sorted_entries(table.keys[chosen], places[chosen].astype(np.uint32))
+
+
 def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
     """Return the grains of the documents start .. stop; keys ascend within each of the tables.
 

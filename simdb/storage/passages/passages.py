@@ -9,13 +9,14 @@ from simdb.storage.passages.passage_run import (
     NO_ENTRIES,
     PassageRun,
     grains_of_entries,
+    only,
     sorted_entries,
 )
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
-from simdb.values import Grains
+from simdb.values import ORDINALS_MAX, Grains
 
 # So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
 WINDOW_ENTRIES = 1 << 21
@@ -68,13 +69,22 @@ class Passages:
             tables = [*(run.window(number, bits, source) for run in self.runs), staged]
             yield merge_tables([each for each in tables if len(each.keys)] or [NO_ENTRIES])
 
+    def grains_of(self, ordinals: U32, source: Source) -> Grains:
+        """Return the grains of some documents, whose ordinals ascend; reads all entries."""
+        chosen = (only(table, ordinals) for table in self._parts(0, ORDINALS_MAX, source))
+        return grains_of_entries(chosen, 0, len(ordinals))
+
     def grains(self, start: int, stop: int, source: Source) -> Grains:
         """Return the grains of the documents start .. stop, deleted or not; reads all entries."""
-        chosen = [run for run in self.runs if run.info.start < stop and start < run.info.stop]
-        parts = (
-            run.part(number, source) for run in chosen for number in range(len(run.info.counts))
-        )
-        return grains_of_entries([*parts, self._staged], start, stop)
+        return grains_of_entries(self._parts(start, stop, source), start, stop)
+
+    def _parts(self, start: int, stop: int, source: Source) -> Iterator[Table]:
+        """Yield the entries of all runs that have some of the documents start .. stop."""
+        for run in self.runs:
+            if run.info.start < stop and start < run.info.stop:
+                for number in range(len(run.info.counts)):
+                    yield run.part(number, source)
+        yield self._staged
 
 
 def stored_passages(rows: Sequence[PassageInfo]) -> Passages:

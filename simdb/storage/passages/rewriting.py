@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
-from simdb.storage.passages.passage_run import PassageRun, sorted_entries
+from simdb.storage.passages.passage_run import PassageRun, only
 from simdb.storage.passages.passages import Passages
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.records.tombstones import Bitmap, with_room
@@ -53,15 +53,7 @@ def living(dead: Bitmap | None, next_ordinal: int) -> Change:
 
 def renumbering(kept: U32) -> Change:
     """Return what leaves only the documents `kept`, which ascend, and numbers them from 0."""
-
-    def change(table: Table) -> Table:
-        places = np.searchsorted(kept, table.ordinals)
-        is_kept = places < len(kept)
-        is_kept[is_kept] = kept[places[is_kept]] == table.ordinals[is_kept]
-        chosen = np.flatnonzero(is_kept)
-        return sorted_entries(table.keys[chosen], places[chosen].astype(np.uint32))
-
-    return change
+    return lambda table: only(table, kept)
 
 
 def passage_differences(row: PassageInfo, source: Source) -> Iterator[tuple[bytes, str]]:
