@@ -227,18 +227,37 @@ class Pair(Record, Generic[IdT_co]):
     distance: int
     similarity: float | None = None
 
+    FIELDS: ClassVar[tuple[str, ...]] = ("left", "right", "distance", "similarity")
+
+    @property
+    def containment(self) -> float | None:
+        """The share of `left` that `right` has; None unless `contained=` was asked."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedPair(Pair[IdT_co]):
+    """A pair of which `left` is contained in `right`, whichever was inserted first.
+
+    `containment`: the share of the n-grams of `left` in passages that `right` has, too.
+    """
+
+    containment: float | None = None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairArrays(Generic[IdT]):
     """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
 
-    `similarity` is NaN if either document has no weights.
+    `similarity` is NaN if either document has no weights.  `containment` float64[k]: the share of
+    `left` that `right` has; None unless `contained=` was asked.
     """
 
     left: npt.NDArray[np.object_]
     right: npt.NDArray[np.object_]
     distance: npt.NDArray[np.uint8]
     similarity: npt.NDArray[np.float32]
+    containment: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -246,18 +265,19 @@ class PairArrays(Generic[IdT]):
 
     def __iter__(self) -> Iterator[Pair[IdT]]:
         """Give one `Pair` after the other."""
-        for left, right, distance, similarity in zip(
-            self.left, self.right, self.distance, self.similarity, strict=True
-        ):
-            yield Pair(left, right, int(distance), known(similarity))
+        for position in range(len(self)):
+            yield self[position]
 
     def __getitem__(self, position: Any) -> Any:
         """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
         left, right = self.left[position], self.right[position]
         distance, similarity = self.distance[position], self.similarity[position]
+        value = None if self.containment is None else self.containment[position]
         if isinstance(position, slice):
-            return PairArrays(left, right, distance, similarity)
-        return Pair(left, right, int(distance), known(similarity))
+            return PairArrays(left, right, distance, similarity, value)
+        if value is None:
+            return Pair(left, right, int(distance), known(similarity))
+        return ContainedPair(left, right, int(distance), known(similarity), float(value))
 
     def __repr__(self) -> str:
         """Return the number of pairs, and the ids of the first."""

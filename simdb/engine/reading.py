@@ -120,10 +120,9 @@ class Reading(Protocol[IdT]):
         `contained`, in a database with passages: find the documents that have at least this share
         of the query instead: of its runs of 8 words, those that lie in passages, which are runs of
         15 or more words that both have (of a shorter query, all its words).  It says how much of
-        the query is in the document, not how much of the document is in the query.  `texts`, a
-        mapping or a function as in `find_all`, measures it exactly: then every such document with
-        a passage of 15 words is found, and `Match.spans` has the passages.  Without `texts`,
-        `Match.containment` is estimated from stored n-grams.
+        the query is in the document, not the reverse.  `texts`, as in `find_all`, measure it
+        exactly: then every such document with a passage of 15 words is found, and `Match.spans` has
+        the passages.  Without them `Match.containment` is estimated from stored n-grams.
 
         Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
@@ -427,6 +426,7 @@ class Reading(Protocol[IdT]):
         verify: VerifyName | None = None,
         texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
+        contained: float | None = None,
     ) -> "Pairs[IdT]":
         """Find every pair of stored documents that match; see `query` for the criterion.
 
@@ -446,7 +446,13 @@ class Reading(Protocol[IdT]):
         without it, 0.8, or what the default of the database means.  With verify="numbers" texts
         match only if they also have the same numbers, in any order; others have the similarity 0.
         `Pairs.verification` counts how many pairs the estimate would have decided otherwise.
+
+        `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
+        documents that contain each other are two pairs.  With `texts` all texts are read.
         """
+        if contained is not None:
+            given = similarity, distance, recall, search
+            return self._contained(self._asked(contained, texts, given, None, where), verify)
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         check_optional(where)
@@ -460,9 +466,8 @@ class Reading(Protocol[IdT]):
             if where is not None:
                 state = only_where(state, where)
             plan = state.plan(criterion, is_swept=True)
-            stream = searches.pairs.PairStream(
-                state, criterion, hold=owner._hold, end=end, judge=judge
-            )
+            chunks = searches.pairs.chunks_of_pairs(state, criterion, judge)
+            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
 
     @answering
@@ -747,6 +752,15 @@ class Reading(Protocol[IdT]):
         """Return the question of a query by containment; `how`: limit, where and accept."""
         question_of = passages.question.question_of
         return question_of(self._store, contained, texts, given, *how, is_of_many=is_of_many)
+
+    def _contained(self, asked: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
+        """Return the pairs of which the left document is contained in the right one."""
+        passages.question.check_verify(verify)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            chunks = passages.pairs.find_pairs(self._store, state, asked)
+            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
+        return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
 
     def _containing(
         self, document: Any, id: IdT | None, asked: "Containment", errors: ErrorsName

@@ -5,43 +5,25 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from passage_oracle import containment, expected, has_passage
+from passage_oracle import (
+    OPTIONS,
+    WORDS,
+    containment,
+    drawn,
+    expected,
+    has_passage,
+    mixed,
+    texts_of,
+)
 
 import simdb
-
-PASSAGES = simdb.Options(passages=True)
-WORDS = [f"w{number}" for number in range(3000)]
-
-
-def drawn(random, count):
-    """Different words, so that no run is there twice by chance."""
-    return [random.choice(WORDS) for _ in range(count)]
-
-
-def mixed(seed, documents=30):
-    """Documents that have pieces of each other, of all lengths around that of a passage."""
-    chance = random.Random(seed)
-    pool = drawn(chance, 400)
-    made = {}
-    for number in range(documents):
-        words = []
-        while len(words) < chance.randrange(1, 120):
-            start, length = chance.randrange(400), chance.choice([1, 5, 8, 14, 15, 16, 30, 60])
-            words += pool[start : start + length]
-            words += drawn(chance, chance.choice([0, 1, 3, 20]))
-        made[f"d{number}"] = words
-    return made
-
-
-def texts_of(stored):
-    return {id: " ".join(words) for id, words in stored.items()}
 
 
 @pytest.mark.parametrize("least", [1e-9, 0.3, 0.8, 1.0])
 def test_texts_find_exactly_what_a_double_loop_finds(least):
     stored = mixed(1)
     texts = texts_of(stored)
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)
         for query in [*mixed(2, 12).values(), *list(stored.values())[:8]]:
             if len(query) < 15:
@@ -64,7 +46,7 @@ def test_texts_find_exactly_what_a_double_loop_finds(least):
 def test_every_shared_run_of_15_words_is_found(before, after, other_before, other_after, run):
     text = " ".join([*before, *run, *after])
     other = " ".join([*other_before, *run, *other_after])
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert("stored", text)
 
         estimated = database.query(other, contained=1e-9)
@@ -82,7 +64,7 @@ def test_every_shared_run_of_15_words_is_found(before, after, other_before, othe
 )
 def test_texts_that_repeat_themselves_are_measured_exactly(query, document):
     text = " ".join(document)
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert("stored", text)
 
         found = database.query(" ".join(query), contained=1e-9, texts={"stored": text})
@@ -96,7 +78,7 @@ def test_the_direction_is_that_of_the_query():
     part = drawn(chance, 40)
     whole = [*drawn(chance, 300), *part, *drawn(chance, 300)]
     texts = {"part": " ".join(part), "whole": " ".join(whole)}
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)
 
         assert [match.id for match in database.query(texts["part"], contained=0.9)] == [
@@ -107,7 +89,7 @@ def test_the_direction_is_that_of_the_query():
 
 def test_a_text_inside_another_is_certain_to_be_estimated_as_whole():
     chance = random.Random(4)
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         for number in range(50):
             part = drawn(chance, chance.randrange(15, 100))
             whole = [*drawn(chance, 50), *part, *drawn(chance, 50)]
@@ -125,7 +107,7 @@ def test_spans_are_the_same_words_in_both_texts():
     shared, also = " ".join(drawn(chance, 20)), " ".join(drawn(chance, 30))
     query = f"begin {shared}, then {' '.join(drawn(chance, 10))} {also} end"
     text = f"{' '.join(drawn(chance, 12))} {also.upper()}. In between. {shared} and more"
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert("a", text)
 
         match = database.first(query, contained=0.5, texts={"a": text})
@@ -142,7 +124,7 @@ def test_spans_are_the_same_words_in_both_texts():
 
 def test_scripts_without_spaces_have_words_of_characters():
     text = "".join(chr(0x4E00 + number) for number in range(0, 600, 7))
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert("a", f"x{text}y")
 
         match = database.first(text[10:40], contained=1.0, texts={"a": f"x{text}y"})
@@ -153,7 +135,7 @@ def test_scripts_without_spaces_have_words_of_characters():
 
 def test_a_short_text_is_found_in_its_equals():
     stored = {"same": "Three short words", "other": "three short words more"}
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(stored)
 
         assert [m.id for m in database.query("three, short words!", contained=1.0)] == ["same"]
@@ -165,7 +147,7 @@ def test_a_short_text_is_found_in_its_equals():
 @pytest.mark.parametrize("text", ["", " \n", "..., !"])
 def test_a_query_without_words_matches_nothing(text):
     stored = {"a": "one two three", "b": "", "c": "..."}
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(stored)
 
         assert database.query(text, contained=1e-9) == []
@@ -177,7 +159,7 @@ def test_limit_where_and_accept_choose_among_the_matches():
     stored = mixed(6, 100)
     texts = texts_of(stored)
     query = max(stored.values(), key=len)
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(
             list(texts), list(texts.values()), [{"even": int(id[1:]) % 2 == 0} for id in texts]
         )
@@ -202,7 +184,7 @@ def test_limit_where_and_accept_choose_among_the_matches():
 def test_a_stored_document_is_asked_about_by_its_id():
     stored = mixed(7)
     texts = texts_of(stored)
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)
         for id, words in stored.items():
             if len(words) < 15:
@@ -222,7 +204,7 @@ def test_many_queries_have_the_matches_of_each():
     stored = mixed(8)
     texts = texts_of(stored)
     queries = [" ".join(words) for words in mixed(9, 10).values()]
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)
 
         for known in (None, texts):
@@ -242,7 +224,7 @@ def test_a_missing_text_leaves_the_decision_to_the_estimate():
     stored = mixed(10)
     texts = texts_of(stored)
     query = " ".join(max(stored.values(), key=len))
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)
 
         unknown = database.query(query, contained=0.1, texts=lambda ids: [None] * len(ids))
@@ -261,7 +243,7 @@ def test_texts_are_read_only_of_documents_that_can_have_enough():
         read.extend(ids)
         return [texts[id] for id in ids]
 
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts)
 
         found = database.query(texts[7], contained=0.8, texts=give)
@@ -272,7 +254,7 @@ def test_texts_are_read_only_of_documents_that_can_have_enough():
 
 def test_staged_and_deleted_documents_count_as_in_other_queries():
     text = " ".join(drawn(random.Random(12), 30))
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         database.insert("a", text)
         with database.write() as transaction:
             transaction.insert("b", text)
@@ -287,7 +269,7 @@ def test_staged_and_deleted_documents_count_as_in_other_queries():
 
 def test_what_is_undone_in_a_transaction_leaves_no_passages():
     text = " ".join(drawn(random.Random(13), 30))
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         with database.write() as transaction:
             transaction.insert("a", "something else")
             with pytest.raises(simdb.ExistsError):
@@ -311,7 +293,7 @@ def test_what_is_undone_in_a_transaction_leaves_no_passages():
     ],
 )
 def test_arguments_without_meaning_are_refused(how, word):
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         for ask in (database.query, database.first, lambda text, **how: database.query_many(
             [text], **how
         )):  # fmt: skip
@@ -326,7 +308,7 @@ def test_a_database_without_passages_says_what_to_do():
 
 @pytest.mark.parametrize("document", [7, ["some", "tokens"], simdb.Fingerprint(5)])
 def test_only_texts_are_stored_with_passages(document):
-    with simdb.open(None, options=PASSAGES) as database:
+    with simdb.open(None, options=OPTIONS) as database:
         with pytest.raises(simdb.InputError, match="no text"):
             database.insert("a", document)
         with pytest.raises(simdb.InputError, match="no text"):

@@ -216,9 +216,9 @@ def put(database, key, change):
 @pytest.mark.parametrize("column", [layout.KEYS, layout.ORDINALS])
 @pytest.mark.parametrize(
     "change",
-    [lambda value: None, lambda value: value[:-4], lambda value: value[:-1] + bytes([value[-1] ^ 1])],
+    [lambda _: None, lambda value: value[:-4], lambda value: value[:-1] + bytes([value[-1] ^ 1])],
     ids=["lost", "short", "flipped"],
-)  # fmt: skip
+)
 def test_check_finds_lost_and_damaged_passages_and_rebuild_can_drop_them(database, column, change):
     first, second = rows_of(database)
     put(database, layout.segment_key(first.number, column, 0), change)
@@ -303,7 +303,8 @@ def put_or_die(self, name, key, value):
 
 commit.Writer.put = put_or_die
 if verb == "insert_many":
-    database.insert_many({f"n{at}": " ".join(f"v{w}" for w in range(at, at + 60)) for at in range(30)})
+    texts = [" ".join(f"v{word}" for word in range(at, at + 60)) for at in range(30)]
+    database.insert_many([f"n{at}" for at in range(30)], texts)
 else:
     getattr(database, verb)()
 print("survived")

@@ -1,5 +1,11 @@
-"""The definition of containment, as plain loops over words."""
+"""The definition of containment, as plain loops over words, and documents that share passages."""
 
+import random
+
+import simdb
+
+OPTIONS = simdb.Options(passages=True)
+WORDS = [f"w{number}" for number in range(3000)]
 GRAM_WORDS = 8
 PASSAGE_WORDS = 15
 
@@ -7,9 +13,7 @@ PASSAGE_WORDS = 15
 def shared_runs(query, document, length):
     """Where in the query a run of `length` words begins that the document has."""
     runs = {tuple(document[j : j + length]) for j in range(len(document) - length + 1)}
-    return [
-        i for i in range(len(query) - length + 1) if tuple(query[i : i + length]) in runs
-    ]
+    return [i for i in range(len(query) - length + 1) if tuple(query[i : i + length]) in runs]
 
 
 def containment(query, document):
@@ -37,3 +41,27 @@ def expected(query, stored, least):
         [(id, value) for id, value in every if value >= least and value > 0],
         key=lambda each: -each[1],
     )
+
+
+def drawn(random, count):
+    """Different words, so that no run is there twice by chance."""
+    return [random.choice(WORDS) for _ in range(count)]
+
+
+def mixed(seed, documents=30):
+    """Documents that have pieces of each other, of all lengths around that of a passage."""
+    chance = random.Random(seed)
+    pool = drawn(chance, 400)
+    made = {}
+    for number in range(documents):
+        words = []
+        while len(words) < chance.randrange(1, 120):
+            start, length = chance.randrange(400), chance.choice([1, 5, 8, 14, 15, 16, 30, 60])
+            words += pool[start : start + length]
+            words += drawn(chance, chance.choice([0, 1, 3, 20]))
+        made[f"d{number}"] = words
+    return made
+
+
+def texts_of(stored):
+    return {id: " ".join(words) for id, words in stored.items()}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["queries", "question"]
+__all__ = ["pairs", "queries", "question"]
 
 if TYPE_CHECKING:
-    from simdb.engine.passages import queries, question
+    from simdb.engine.passages import pairs, queries, question
 else:
     __getattr__ = cold.modules(__name__, __all__)

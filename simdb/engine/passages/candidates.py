@@ -14,15 +14,19 @@ from simdb.engine.passages.question import Question
 from simdb.engine.state.state import State
 from simdb.errors import InputError
 from simdb.sketch.containment import Asked, containments, most_covered
-from simdb.sketch.winnowing import Winnower
-from simdb.storage.records.tombstones import is_deleted
+from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
+from simdb.storage.records.tombstones import Bitmap, is_deleted
 
 # The texts of so many candidates are read at once.
 READ_TOGETHER = 256
+# An n-gram that fewer documents have is looked up anyway.
+COMMON_LEAST = 64
 
 F64 = npt.NDArray[np.float64]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Found(NamedTuple):
@@ -54,26 +58,26 @@ def estimated(state: State, grains: U64, least: float) -> Found:
 
 
 def measured(
-    state: State, asked: Asked, question: Question, winnower: Winnower, left_out: int | None
+    state: State,
+    asked: Asked,
+    question: Question,
+    winnower: Winnower,
+    left_out: int | None,
+    dead: Bitmap | None = None,
 ) -> Found:
     """Return the documents that contain enough of a query, measured by their texts.
 
     Of a document whose text is not known, the estimate decides.  No text is read of a document that
-    cannot have enough.  `left_out`: the ordinal of the query itself.
+    cannot have enough.  `left_out`: the ordinal of the query itself.  `dead`: tombstones to use in
+    place of those of the state.
     """
     assert question.texts is not None
-    keys, ordinals = state.passages().find(asked.keys, state.source)
-    is_live = ~is_deleted(state.dead, ordinals)
+    distinct, most = _possible(state, asked, question.least)
+    is_meant = ~is_deleted(state.dead if dead is None else dead, distinct)
     if left_out is not None:
-        is_live &= ordinals != left_out
-    state.check_known(ordinals)
-    distinct, rows = np.unique(ordinals[is_live], return_inverse=True)
-    keys = keys[is_live]
-    shared = np.bincount(rows[asked.is_grain[keys]], minlength=len(distinct))
-    estimates = shared / max(int(np.count_nonzero(asked.is_grain)), 1)
-    most = _most(asked, keys, rows, len(distinct)) / max(asked.gram_count, 1)
+        is_meant &= distinct != left_out
+    distinct, most = distinct[is_meant], most[is_meant]
     order = np.argsort(-most, kind="stable")
-    order = order[most[order] >= question.least]
     enough = question.limit if question.where is None and question.accept is None else None
     values = np.zeros(len(distinct))
     texts: dict[int, Any] = {}
@@ -82,18 +86,40 @@ def measured(
         if enough and enough <= len(values) and _rank(values, enough) > most[part[0]]:
             break
         part = np.sort(part)
-        read = _texts_of(state, distinct[part], question.texts)
+        read = texts_of(state, distinct[part], question.texts)
         known = [at for at, text in zip(part.tolist(), read, strict=True) if text is not None]
         kept = [text for text in read if text is not None]
-        values[part] = estimates[part]
+        if len(kept) < len(read):
+            values[part] = _estimates_of(state, asked, distinct[part])
         values[known] = containments(asked, *winnower.words(kept, errors="replace"))
         texts.update(zip(distinct[known].tolist(), kept, strict=True))
     found = Found(distinct, values, texts)
     return found.chosen((values >= question.least) & (values > 0)).best()
 
 
-def _most(asked: Asked, keys: npt.NDArray[np.int64], rows: Any, count: int) -> Any:
-    """Return how many n-grams of the query each document can have, by their common grains."""
+def _possible(state: State, asked: Asked, least: float) -> tuple[U32, F64]:
+    """Return the documents, deleted or not, that can contain enough, and how much at most.
+
+    N-grams of the query that most documents have are left out, as many as are not enough together.
+    """
+    passages, source = state.passages(), state.source
+    counts = passages.counts(asked.keys, source)
+    is_common = _common(asked, counts, least)
+    rare = np.flatnonzero(~is_common & (counts > 0))
+    keys, ordinals = passages.find(asked.keys[rare], source)
+    state.check_known(ordinals)
+    distinct, rows = np.unique(ordinals, return_inverse=True)
+    common = np.flatnonzero(is_common & (counts > 0))
+    # Each document may also have all that is common.
+    keys = np.concatenate([rare[keys], np.tile(common, len(distinct))])
+    rows = np.concatenate([rows, np.repeat(np.arange(len(distinct)), len(common))])
+    most = _most(asked, keys, rows, len(distinct)) / max(asked.gram_count, 1)
+    is_possible = most >= least
+    return distinct[is_possible], most[is_possible]
+
+
+def _most(asked: Asked, keys: I64, rows: I64, count: int) -> I64:
+    """Return how many n-grams of the query each document can have, by those of its grains."""
     order = np.argsort(asked.places, kind="stable")
     firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
     sizes = np.diff(firsts)[keys]
@@ -103,6 +129,31 @@ def _most(asked: Asked, keys: npt.NDArray[np.int64], rows: Any, count: int) -> A
     owners = np.repeat(rows, sizes)
     by_row = np.lexsort((positions, owners))
     return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)
+
+
+def _common(asked: Asked, counts: I64, least: float) -> Bools:
+    """Return which of the query's n-grams are left out: those that most documents have.
+
+    A document that has no others has less than `least` of the query.
+    """
+    is_common = np.zeros(len(counts), np.bool_)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= COMMON_LEAST]
+    reached = np.zeros(asked.gram_count, np.bool_)
+    for key in order.tolist():
+        for place in np.flatnonzero(asked.places == key).tolist():
+            reached[max(place - WINDOW_GRAMS + 1, 0) : place + WINDOW_GRAMS] = True
+        if np.count_nonzero(reached) >= least * asked.gram_count:
+            break
+        is_common[key] = True
+    return is_common
+
+
+def _estimates_of(state: State, asked: Asked, ordinals: U32) -> F64:
+    """Return the estimated containments of a query in some documents, whose ordinals ascend."""
+    found = estimated(state, asked.keys[asked.is_grain], 0.0)
+    values = dict(zip(found.ordinals.tolist(), found.containments.tolist(), strict=True))
+    return np.array([values.get(ordinal, 0.0) for ordinal in ordinals.tolist()])
 
 
 def _rank(values: F64, rank: int) -> float:
@@ -115,7 +166,7 @@ def _living(state: State, ordinals: U32) -> U32:
     return ordinals[~is_deleted(state.dead, ordinals)]
 
 
-def _texts_of(
+def texts_of(
     state: State, ordinals: U32, texts: Callable[[list[Any]], Sequence[Any]]
 ) -> Sequence[Any]:
     """Return the texts of documents, None for one that is not known."""

@@ -29,6 +29,15 @@ class Question(NamedTuple):
     accept: Any = None
 
 
+def check_verify(verify: Any) -> None:
+    """Raise OptionError for `verify`: if there are texts, they measure the containment."""
+    if verify is not None:
+        raise OptionError(
+            "verify= has no meaning beside contained=: texts= measures it, without texts= it is"
+            " estimated; leave out verify="
+        )
+
+
 def question_of(
     store: Store,
     contained: Any,

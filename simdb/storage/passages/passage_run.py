@@ -80,19 +80,19 @@ class PassageRun:
     def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
         """Return the places in `keys`, which ascend, and the ordinals of all equal entries."""
         places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
-        for number, first, last in self._parts_of(keys):
-            table = self.part(number, source)
-            starts = np.searchsorted(table.keys, keys[first:last])
-            is_in = starts < len(table.keys)
-            is_in[is_in] = table.keys[starts[is_in]] == keys[first:last][is_in]
-            known = np.flatnonzero(is_in)
-            starts = starts[known]
-            stops = np.searchsorted(table.keys, keys[first:last][known], side="right")
-            own = offsets_of(stops - starts)
-            at = np.arange(own[-1]) + np.repeat(starts - own[:-1], stops - starts)
-            places.append(np.repeat(known + first, stops - starts))
+        for table, known, starts, sizes in self._found(keys, source):
+            own = offsets_of(sizes)
+            at = np.arange(own[-1]) + np.repeat(starts - own[:-1], sizes)
+            places.append(np.repeat(known, sizes))
             ordinals.append(table.ordinals[at])
         return np.concatenate(places), np.concatenate(ordinals)
+
+    def counts(self, keys: U64, source: Source) -> I64:
+        """Return how many entries have each of `keys`, which ascend."""
+        counts = np.zeros(len(keys), np.int64)
+        for _, known, _, sizes in self._found(keys, source):
+            counts[known] = sizes
+        return counts
 
     def verify(self, source: Source) -> Iterator[Table]:
         """Yield each part; CorruptError unless it is stored and its checksums are right."""
@@ -103,6 +103,17 @@ class PassageRun:
                     kind = layout.TABLE_KINDS[column]
                     codec.verify_value(key, source.value(layout.PASSAGES, kind, key))
                 yield PassageRun(self.info).part(number, source)
+
+    def _found(self, keys: U64, source: Source) -> Iterator[tuple[Table, I64, I64, I64]]:
+        """Yield parts with some of `keys`: their places, starts and numbers of their entries."""
+        for number, first, last in self._parts_of(keys):
+            table, asked = self.part(number, source), keys[first:last]
+            starts = np.searchsorted(table.keys, asked)
+            is_in = starts < len(table.keys)
+            is_in[is_in] = table.keys[starts[is_in]] == asked[is_in]
+            known = np.flatnonzero(is_in)
+            stops = np.searchsorted(table.keys, asked[known], side="right")
+            yield table, known + first, starts[known], stops - starts[known]
 
     def _parts_of(self, keys: U64) -> Iterator[tuple[int, int, int]]:
         """Yield each part that some of the ascending keys can be in, and first and last of them."""

@@ -58,6 +58,14 @@ class Passages:
         ordinals = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
         return places, ordinals
 
+    def counts(self, keys: U64, source: Source) -> I64:
+        """Return how many entries have each of `keys`, which ascend strictly."""
+        staged = self._staged.keys
+        found = np.searchsorted(staged, keys, side="right") - np.searchsorted(staged, keys)
+        for run in self.runs:
+            found += run.counts(keys, source)
+        return np.asarray(found, np.int64)
+
     def windows(self, source: Source) -> Iterator[Table]:
         """Yield all entries, sorted, in windows that end between two keys."""
         bits = bits_for(self.entry_count)
