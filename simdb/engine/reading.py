@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from simdb.arrow import Columns
     from simdb.clusters import Clusters
     from simdb.document_like import DocumentLike
-    from simdb.engine.passages.question import Question as Containment
+    from simdb.engine.passages.question import Containment
     from simdb.engine.search.accepting import Accept, AcceptMany
     from simdb.engine.search.judge import Judge, Texts
     from simdb.engine.search.nearest import Wanted
@@ -117,12 +117,9 @@ class Reading(Protocol[IdT]):
         `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
         replaces the estimate; below `similarity` the match is dropped.
 
-        `contained`, in a database with passages: find the documents that have at least this share
-        of the query instead: of its runs of 8 words, those that lie in passages, which are runs of
-        15 or more words that both have (of a shorter query, all its words).  It says how much of
-        the query is in the document, not the reverse.  `texts`, as in `find_all`, measure it
-        exactly: then every such document with a passage of 15 words is found, and `Match.spans` has
-        the passages.  Without them `Match.containment` is estimated from stored n-grams.
+        `contained`: find the documents that have at least this share of the query (not of the
+        document) in passages, runs of 15 or more words of both; see `ContainedMatch`.  `texts`, as
+        in `find_all`, measure it exactly and give `Match.spans`; otherwise it is an estimate.
 
         Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
@@ -130,8 +127,8 @@ class Reading(Protocol[IdT]):
         """
         given = similarity, distance, recall, search
         if contained is not None or texts is not None:
-            asked = self._asked(contained, texts, given, limit, where, accept)
-            return self._containing(document, id, asked, errors)
+            how = contained, texts, given, limit, where, accept
+            return self._containing(document, id, how, errors)[0]
         if where is None and accept is None:
             return self._found(document, id, given, limit, errors, first=False)
         check_limit(limit)
@@ -169,8 +166,8 @@ class Reading(Protocol[IdT]):
         """
         given = similarity, distance, recall, search
         if contained is not None or texts is not None:
-            asked = self._asked(contained, texts, given, 1, where, accept)
-            return next(iter(self._containing(document, id, asked, errors)), None)
+            how = contained, texts, given, 1, where, accept
+            return next(iter(self._containing(document, id, how, errors)[0]), None)
         if where is not None:
             most = 1 if accept is None else None
             found = self.query(
@@ -222,9 +219,8 @@ class Reading(Protocol[IdT]):
         first = match == "first"
         if contained is not None or texts is not None:
             given, most = (similarity, distance, recall, search), 1 if first else limit
-            asked = self._asked(contained, texts, given, most, where, accept, is_of_many=True)
-            with self._state() as state:
-                return passages.queries.find(self._store, state, documents, ids, asked, errors)
+            how = contained, texts, given, most, where, accept
+            return self._containing(documents, ids, how, errors, is_of_many=True)
         check_limit(question.limit)
         check_optional(where)
         searches.accepting.check_accept(accept)
@@ -451,8 +447,8 @@ class Reading(Protocol[IdT]):
         documents that contain each other are two pairs.  With `texts` all texts are read.
         """
         if contained is not None:
-            given = similarity, distance, recall, search
-            return self._contained(self._asked(contained, texts, given, None, where), verify)
+            how = contained, texts, (similarity, distance, recall, search), None, where, None
+            return self._contained(how, verify)
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         check_optional(where)
@@ -746,29 +742,29 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             return one.find(state, document, id, given, limit, errors, first=first)
 
-    def _asked(
-        self, contained: Any, texts: Any, given: one.Given, *how: Any, is_of_many: bool = False
-    ) -> "Containment":
-        """Return the question of a query by containment; `how`: limit, where and accept."""
-        question_of = passages.question.question_of
-        return question_of(self._store, contained, texts, given, *how, is_of_many=is_of_many)
+    def _containing(
+        self,
+        documents: Any,
+        ids: Any,
+        how: "Containment",
+        errors: ErrorsName,
+        *,
+        is_of_many: bool = False,
+    ) -> Matches[IdT]:
+        """Return the documents that contain a text, or the stored document `ids`, or many."""
+        asked = passages.question.question_of(self._store, *how, is_of_many=is_of_many)
+        with self._state() as state:
+            return passages.queries.find(self._store, state, documents, ids, asked, errors)
 
-    def _contained(self, asked: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
+    def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
         """Return the pairs of which the left document is contained in the right one."""
         passages.question.check_verify(verify)
+        asked = passages.question.question_of(self._store, *how, is_of_many=True)
         owner, end = self._lasting()
         with owner._state() as state:
             chunks = passages.pairs.find_pairs(self._store, state, asked)
             stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
-
-    def _containing(
-        self, document: Any, id: IdT | None, asked: "Containment", errors: ErrorsName
-    ) -> list[Match[IdT]]:
-        """Return the documents that contain one text, or the stored document `id`, best first."""
-        documents, ids = None if document is None else [document], None if id is None else [id]
-        with self._state() as state:
-            return passages.queries.find(self._store, state, documents, ids, asked, errors)[0]
 
     def _judge(self, question: Question, texts: "Texts[IdT] | None") -> "Judge":
         """Return the judge with the exact threshold asked for, or that of the database."""

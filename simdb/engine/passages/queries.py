@@ -37,9 +37,14 @@ def find(
     question: Question,
     errors: str,
 ) -> Matches[Any]:
-    """Return the documents that contain each of some texts, or of the stored documents `ids`."""
+    """Return the documents that contain each of some texts, or of the stored documents `ids`.
+
+    Unless the question is of many, `documents` and `ids` are one of each.
+    """
     if (documents is None) == (ids is None):
         raise InputError("a query needs either a document or the id= of a stored document")
+    if not question.is_of_many:
+        documents, ids = (None, [ids]) if documents is None else ([documents], None)
     winnower = store.winnower
     assert winnower is not None, "the question has asked for it"
     every: list[tuple[Found, list[Spans]]] = []
@@ -124,7 +129,8 @@ def _kept(state: State, found: Found, question: Question, query: int) -> Found:
             if not question.where(unpacked(packed, ordinal)):
                 continue
         if question.accept is not None:
-            verdict = question.accept(query, ids[at])
+            of_query = (query,) if question.is_of_many else ()
+            verdict = question.accept(*of_query, ids[at])
             if not isinstance(verdict, bool | np.bool_):
                 values[at] = _as_containment(verdict, ids[at])
                 verdict = values[at] >= question.least

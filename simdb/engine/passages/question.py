@@ -15,18 +15,25 @@ from simdb.errors import OptionError
 OTHERS = ("similarity", "distance", "recall", "search")
 
 
+# The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and
+# `accept`.
+Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
+
+
 class Question(NamedTuple):
     """The arguments of a query by containment.
 
     `least`: the least containment of a match.  `texts`: what gives the texts of documents by their
-    ids; None if the grains estimate.
+    ids; None if the grains estimate.  `is_of_many`: there is a list of queries, whose positions
+    `accept` takes, too.
     """
 
     least: float
     texts: Callable[[list[Any]], Sequence[Any]] | None
-    limit: int | None = None
-    where: Any = None
-    accept: Any = None
+    limit: int | None
+    where: Any
+    accept: Any
+    is_of_many: bool
 
 
 def check_verify(verify: Any) -> None:
@@ -43,16 +50,16 @@ def question_of(
     contained: Any,
     texts: Any,
     others: tuple[Any, Any, Any, Any],
-    limit: int | None = None,
-    where: Any = None,
-    accept: Any = None,
+    limit: int | None,
+    where: Any,
+    accept: Any,
     *,
-    is_of_many: bool = False,
+    is_of_many: bool,
 ) -> Question:
     """Return the question; OptionError if arguments contradict it, or without passages.
 
     `others`: `similarity`, `distance`, `recall` and `search`, which have no meaning beside
-    `contained`; None if not given.  `is_of_many`: `accept` takes the position of the query, too.
+    `contained`; None if not given.
     """
     if contained is None:
         raise OptionError("texts= measures how much of a query documents have: give contained=")
@@ -78,6 +85,4 @@ def question_of(
     check_optional(where)
     check_accept(accept)
     read = None if texts is None else by_ids("texts", texts)
-    if accept is not None and not is_of_many:
-        of_one, accept = accept, lambda _, id: of_one(id)
-    return Question(float(contained), read, limit, where, accept)
+    return Question(float(contained), read, limit, where, accept, is_of_many)
