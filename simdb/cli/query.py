@@ -1,10 +1,12 @@
 """Command query: shows the stored documents that match one document."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import simdb
-from simdb.cli.duplicates.stored_texts import stored_texts
+from simdb.cli import duplicates
 from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Argument, Option
@@ -15,7 +17,6 @@ from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.cli.reading.markup_hint import note_markup
 from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
-from simdb.sources.reading import check_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +120,29 @@ def query(
     document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
     inputs = ReadingOptions(int_ids=int_ids, encoding=encoding, errors=errors)
-    check_sources(asked.texts or [], inputs.text_field)
     with (
         open_either(db, allow or []) as database,
-        stored_texts(asked.texts, inputs, database.options.sketch) as stored,
+        _texts(asked.texts, inputs, database.options.sketch) as texts,
     ):
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
-        found = asked.found(database, document, wanted, errors, stored.texts)
+        found = asked.found(database, document, wanted, errors, texts)
     count = print_rows(map(match_row, found), asked.columns, as_json=json)
     if not count and is_table(json):
         print_note("no match")
+
+
+@contextmanager
+def _texts(
+    sources: list[str] | None, inputs: ReadingOptions, sketch: simdb.TextSketch
+) -> Iterator[Any]:
+    """Yield the function from ids to the texts of sources; None without sources."""
+    if sources is None:
+        yield None
+        return
+    duplicates.stored_texts.check_shown(None, sources, None, None, inputs)
+    with duplicates.stored_texts.stored_texts(sources, inputs, sketch) as stored:
+        yield stored.texts
 
 
 def _document(

@@ -23,9 +23,8 @@ PASSAGE_WORDS = GRAM_WORDS + WINDOW_GRAMS - 1
 
 # The order in which a window chooses is that of the products, so that hashes that are chosen are as
 # evenly distributed as all others.
-_ODD = 0x9E3779B97F4A7C15
-_MULTIPLIER = np.uint64(_ODD)
-_INVERSE = np.uint64(pow(_ODD, -1, 1 << 64))
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_INVERSE = np.uint64(pow(int(_MULTIPLIER), -1, 1 << 64))
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

@@ -17,6 +17,7 @@ from passage_oracle import (
 )
 
 import simdb
+from simdb.sketch import containment as containment_of_texts
 
 
 @pytest.mark.parametrize("least", [1e-9, 0.3, 0.8, 1.0])
@@ -120,6 +121,22 @@ def test_spans_are_the_same_words_in_both_texts():
         assert match.containment == containment(
             query.replace(",", "").split(), text.replace(".", "").lower().split()
         )
+
+
+@pytest.mark.parametrize("most", [1, 8])
+def test_spans_of_a_text_that_repeats_a_run_cover_its_first_places(most, monkeypatch):
+    """So a run that both texts repeat a thousand times makes no million pairs of places."""
+    monkeypatch.setattr(containment_of_texts, "PLACES_MOST", most)
+    run = drawn(random.Random(14), 15)
+    query = " x ".join([" ".join(run)] * 9)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert("a", " ".join(run))
+
+        match = database.first(query, contained=0.1, texts={"a": " ".join(run)})
+
+        places = [query.index(run[0], at) for at in (0, *(s.start + 1 for s in match.spans))]
+        assert [span.start for span in match.spans] == places[:most]
+        assert match.containment == containment(query.split(), run)
 
 
 def test_scripts_without_spaces_have_words_of_characters():

@@ -10,6 +10,7 @@ from passage_oracle import OPTIONS, containment, drawn, mixed, texts_of
 
 import simdb
 from simdb.engine.passages import candidates, pairs
+from simdb.sketch import containment as sketch_containment
 from simdb.storage.passages import by_ordinal
 
 
@@ -22,6 +23,8 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(pairs, "COMPARED_TOGETHER", 3)
         monkeypatch.setattr(pairs, "MEASURED_TOGETHER", 5)
         monkeypatch.setattr(candidates, "COMMON_LEAST", 2)
+        monkeypatch.setattr(candidates, "READ_TOGETHER", 3)
+        monkeypatch.setattr(sketch_containment, "MARKED", 50)
 
 
 def found_in(database, **how):
