@@ -5,6 +5,7 @@ are iterated by position: they have no `__iter__`, which only type checkers need
 """
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 
@@ -26,4 +27,5 @@ class Record:
 
     def _asdict(self) -> dict[str, Any]:
         """Give the values by name, as a named tuple does."""
-        return {name: getattr(self, name) for name in self.FIELDS or self.__slots__}
+        names = (each.name for each in fields(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}

@@ -82,16 +82,26 @@ def winnow(bounds: I64, grams: U64) -> Grains:
     least, step = order, 1
     while step < WINDOW_GRAMS:
         least, step = np.minimum(least[:-step], least[step:]), 2 * step
-    texts = np.repeat(np.arange(len(counts)), counts)
+    texts = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     starts = np.flatnonzero(np.arange(len(least)) + WINDOW_GRAMS <= bounds[1:][texts[: len(least)]])
     few = np.flatnonzero((counts > 0) & (counts < WINDOW_GRAMS))
     rest = Grains(bounds, order).taken(few)
     lowest = np.minimum.reduceat(rest.hashes, rest.offsets[:-1]) if len(few) else rest.hashes
-    chosen = np.concatenate([least[starts], lowest]) * _INVERSE
-    owners = np.concatenate([texts[starts], few])
-    ascending = np.lexsort((chosen, owners))
+    chosen, owners = least[starts], texts[starts]
+    is_new = _differs(chosen, owners)  # neighbours have mostly the same least n-gram
+    chosen = np.concatenate([chosen[is_new], lowest]) * _INVERSE
+    owners = np.concatenate([owners[is_new], few.astype(np.uint32)])
+    ascending = np.arange(len(chosen), dtype=np.uint32)
+    kernel.sort(chosen.copy(), ascending)
+    kernel.sort(owners[ascending].astype(np.uint64), ascending)  # stable
     chosen, owners = chosen[ascending], owners[ascending]
-    is_new = np.ones(len(chosen), np.bool_)
-    is_new[1:] = (chosen[1:] != chosen[:-1]) | (owners[1:] != owners[:-1])
+    is_new = _differs(chosen, owners)
     sizes = np.bincount(owners[is_new], minlength=len(counts))
     return Grains(offsets_of(sizes), chosen[is_new])
+
+
+def _differs(hashes: U64, owners: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Return whether each hash, or its owner, is another one than before it."""
+    is_new = np.ones(len(hashes), np.bool_)
+    is_new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
+    return is_new

@@ -21,6 +21,7 @@ JOBS = {
     "thresholds": doc_preparation.thresholds,
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
     "decontaminate": doc_preparation.leaking,
+    "contained": doc_preparation.library,
     "from-text-dedup": lambda place: None,
 }
 # The recipes on their pages, with what defines the names that their reader has.

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.passages.passage_run import (
+    KEY_BITS,
     NO_ENTRIES,
     PassageRun,
     grains_of_entries,
@@ -69,7 +70,9 @@ class Passages:
     def windows(self, source: Source) -> Iterator[Table]:
         """Yield all entries, sorted, in windows that end between two keys."""
         bits = bits_for(self.entry_count)
-        starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits) if bits else [0]
+        starts = np.zeros(1, np.uint64)
+        if bits:
+            starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(KEY_BITS - bits)
         bounds = [*np.searchsorted(self._staged.keys, starts), len(self._staged.keys)]
         for number in range(1 << bits):
             inside = slice(bounds[number], bounds[number + 1])
