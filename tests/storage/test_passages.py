@@ -213,6 +213,17 @@ def put(database, key, change):
     environment.write(write)
 
 
+def put_ordinals(database, row):
+    """Store other ordinals of a passage run, with a right checksum."""
+    source = database._store.source()
+    key = layout.segment_key(row.number, layout.ORDINALS, 0)
+    kind = layout.TABLE_KINDS[layout.ORDINALS]
+    ordinals = source.fetch(layout.PASSAGES, kind, key, "<u4").copy()
+    source.end()
+    ordinals[0] = row.start if ordinals[0] != row.start else row.start + 1
+    put(database, key, lambda _: bytes(codec.encode_array(kind, key, ordinals)))
+
+
 @pytest.mark.parametrize("column", [layout.KEYS, layout.ORDINALS])
 @pytest.mark.parametrize(
     "change",
@@ -237,18 +248,24 @@ def test_check_finds_lost_and_damaged_passages_and_rebuild_can_drop_them(databas
 
 def test_check_compares_entries_with_the_sum_in_the_manifest(database):
     """Two values of another run, whose own checksums are right, are not those that were written."""
-    first = rows_of(database)[0]
-    source = database._store.source()
-    key = layout.segment_key(first.number, layout.ORDINALS, 0)
-    kind = layout.TABLE_KINDS[layout.ORDINALS]
-    ordinals = source.fetch(layout.PASSAGES, kind, key, "<u4").copy()
-    source.end()
-    ordinals[0] = 8 - ordinals[0] if ordinals[0] != 4 else 5
-    put(database, key, lambda _: bytes(codec.encode_array(kind, key, ordinals)))
+    put_ordinals(database, rows_of(database)[0])
 
     (finding,) = database.check()
 
     assert "not those written" in finding.message
+    database.rebuild(drop_damaged=True)
+
+
+@pytest.mark.parametrize("verb", ["compact", "insert"])
+def test_a_merge_does_not_pass_damage_on(database, verb):
+    for row in rows_of(database):
+        put_ordinals(database, row)
+    ids = list(database)
+
+    with pytest.raises(simdb.CorruptError, match="passages are not those that were written"):
+        database.compact() if verb == "compact" else database.insert("x", " ".join(WORDS * 2))
+
+    assert list(database) == ids
     database.rebuild(drop_damaged=True)
 
 

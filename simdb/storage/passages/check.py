@@ -9,14 +9,10 @@ from simdb.errors import CorruptError, FormatError
 from simdb.reports import Finding
 from simdb.storage import layout
 from simdb.storage.passages.passage_run import KEY_BITS, PassageRun, passage_keys
-from simdb.storage.passages.rewriting import passage_differences
+from simdb.storage.passages.rewriting import LOST, passage_differences
 from simdb.storage.records.manifest import Manifest, PassageInfo
 from simdb.storage.runs.source import Source
 
-LOST = (
-    "restore the database from a copy or a dump; or drop the passages that cannot be read,"
-    " rebuild(drop_damaged=True), simdb rebuild --drop-damaged, and insert their documents again"
-)
 STRAY = "move all passages into a run of their own: rebuild(), simdb rebuild"
 PASSAGES = layout.PASSAGES.decode()
 

@@ -16,7 +16,7 @@ from simdb.storage.passages.passage_run import (
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table
+from simdb.storage.runs.table import Entries, Table, entries_of, joint
 from simdb.values import ORDINALS_MAX, Grains
 
 # So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
@@ -39,6 +39,13 @@ class Passages:
     def entry_count(self) -> int:
         """Number of entries."""
         return sum(run.info.entry_count for run in self.runs) + len(self._staged.keys)
+
+    @property
+    def written(self) -> Entries:
+        """Number and sum of the entries as they were written."""
+        staged = entries_of(self._staged.keys, self._staged.ordinals)
+        rows = (run.info for run in self.runs)
+        return joint([staged, *(Entries(row.entry_count, row.checksum) for row in rows)])
 
     def with_staged(self, staged: Table) -> "Passages":
         """Return these passages and those of staged documents."""

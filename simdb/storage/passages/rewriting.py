@@ -22,6 +22,10 @@ from simdb.storage.runs.sums import check_written
 from simdb.storage.runs.table import NO_ENTRIES, Put, Table, entries_of, joint
 
 U32 = npt.NDArray[np.uint32]
+LOST = (
+    "restore the database from a copy or a dump; or drop the passages that cannot be read,"
+    " rebuild(drop_damaged=True), simdb rebuild --drop-damaged, and insert their documents again"
+)
 # What becomes of the entries of a window before they are written.
 Change = Callable[[Table], Table]
 
@@ -29,9 +33,14 @@ Change = Callable[[Table], Table]
 def write_passages(
     passages: Passages, number: int, span: tuple[int, int], source: Source, put: Put, change: Change
 ) -> PassageInfo:
-    """Write all entries as run `number`, which covers the ordinals of `span`; return its row."""
-    entries, counts = NO_ENTRIES, []
+    """Write all entries as run `number`, which covers the ordinals of `span`; return its row.
+
+    CorruptError if the entries of stored runs are not those that were written.
+    """
+    read = entries = NO_ENTRIES
+    counts = []
     for part, window in enumerate(passages.windows(source)):
+        read = joint([read, entries_of(window.keys, window.ordinals)])
         table = change(window)
         found = entries_of(table.keys, table.ordinals)
         entries = joint([entries, found])
@@ -42,6 +51,8 @@ def write_passages(
                 key = layout.segment_key(number, column, part)
                 stored = codec.encode_array(layout.TABLE_KINDS[column], key, array)
                 put(layout.PASSAGES, key, stored)
+    if read != passages.written:
+        raise CorruptError(f"stored passages are not those that were written; {LOST}")
     return PassageInfo(number, *span, tuple(counts), entries.checksum)
 
 

@@ -126,6 +126,7 @@ YOUNGER = (
     "cluster_count", "last_cluster", "unfinished", "options_version", "ahead", "passages",
     "next_passage", "passages_ahead",
 )  # fmt: skip
+SUM_BYTES = 8
 # Most parts of a passage run: 2^13 parts of 2^21 entries are four for each ordinal.
 PARTS_MAX = 1 << 13
 
@@ -231,7 +232,13 @@ def _encode_run(run: RunInfo) -> list[Any]:
 
 
 def _encode_passages(row: PassageInfo) -> list[Any]:
-    return [row.number, row.start, row.stop, list(row.counts), row.checksum.to_bytes(8, "little")]
+    return [
+        row.number,
+        row.start,
+        row.stop,
+        list(row.counts),
+        row.checksum.to_bytes(SUM_BYTES, "little"),
+    ]
 
 
 def _decode_run(row: Any) -> RunInfo:
@@ -246,6 +253,8 @@ def _decode_passages(row: Any) -> PassageInfo:
     kept = tuple(a_whole(count, COUNTER_STOP) for count in counts)
     if not 0 < len(kept) <= PARTS_MAX or len(kept) & (len(kept) - 1):
         raise CorruptError(f"a passage run has {len(kept)} parts, which is no power of two")
+    if not isinstance(checksum, bytes) or len(checksum) != SUM_BYTES:
+        raise CorruptError(f"passage run {number} has no checksum of {SUM_BYTES} bytes")
     return PassageInfo(number, start, stop, kept, int.from_bytes(checksum, "little"))
 
 
