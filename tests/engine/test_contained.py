@@ -249,6 +249,23 @@ def test_a_missing_text_leaves_the_decision_to_the_estimate():
         assert unknown == database.query(query, contained=0.1)
 
 
+def test_texts_can_come_from_a_column_of_arrow():
+    arrow = pytest.importorskip("pyarrow")
+    stored = texts_of(mixed(15))
+    query = max(stored.values(), key=len)
+    with simdb.open(None, options=OPTIONS) as database:
+        database.insert_many(arrow.array(list(stored)), arrow.array(list(stored.values())))
+
+        found = database.query(
+            query, contained=0.1, texts=lambda ids: arrow.array([stored[id] for id in ids])
+        )
+
+        assert found == database.query(query, contained=0.1, texts=stored)
+        assert database.query_many(arrow.array([query]), contained=0.1, texts=stored)[0] == found
+        with pytest.raises(simdb.InputError, match="no text of"):
+            database.query(query, contained=0.1, texts=lambda ids: [["tokens"]] * len(ids))
+
+
 def test_texts_are_read_only_of_documents_that_can_have_enough():
     chance = random.Random(11)
     footer = drawn(chance, 20)

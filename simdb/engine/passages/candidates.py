@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.arrow_texts import text_column
 from simdb.engine.passages.question import Question
 from simdb.engine.state.state import State
 from simdb.errors import InputError
@@ -170,8 +171,14 @@ def texts_of(
     state: State, ordinals: U32, texts: Callable[[list[Any]], Sequence[Any]]
 ) -> Sequence[Any]:
     """Return the texts of documents, None for one that is not known."""
-    ids = list(state.identifiers(ordinals).decode(ordinals))
-    read = list(texts(ids))
+    return read_texts(texts, list(state.identifiers(ordinals).decode(ordinals)))
+
+
+def read_texts(texts: Callable[[list[Any]], Sequence[Any]], ids: list[Any]) -> Sequence[Any]:
+    """Return what `texts` gives for some ids, None for one that is not known; InputError."""
+    given = texts(ids)
+    column = text_column(given)
+    read = list(given if column is None else column)
     for id, text in zip(ids, read, strict=True):
         if text is not None and not isinstance(text, str | bytes):
             raise InputError(f"texts= gave no text of {id!r} but {type(text).__name__}")

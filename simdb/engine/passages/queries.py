@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from simdb.arrow_texts import text_column
 from simdb.bits import FINGERPRINT_BITS, bit_counts
-from simdb.engine.passages.candidates import Found, estimated, measured
+from simdb.engine.passages.candidates import Found, estimated, measured, read_texts
 from simdb.engine.passages.question import Question
 from simdb.engine.search.lookup import as_matches
 from simdb.engine.search.measure import estimates
@@ -93,7 +93,7 @@ def _of_stored(
             found = estimated(state, own, question.least)
             yield found.chosen(found.ordinals != ordinal), None, None
         return
-    texts = question.texts(ids)
+    texts = read_texts(question.texts, ids)
     for id, text in zip(ids, texts, strict=True):
         if not isinstance(text, str | bytes):
             raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")
