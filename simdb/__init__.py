@@ -55,7 +55,15 @@ if TYPE_CHECKING:
     )
     from simdb.idf import IdfTable
     from simdb.index.vosh import vosh
-    from simdb.matches import Match, Matches, Pair, PairArrays
+    from simdb.matches import (
+        ContainedMatch,
+        ContainedPair,
+        Match,
+        Matches,
+        Pair,
+        PairArrays,
+        SharedSpan,
+    )
     from simdb.minhash import Minhash
     from simdb.options import Options, Simhash
     from simdb.plans import Plan, Probe
@@ -145,7 +153,15 @@ else:
             "simdb.tuning.advice": ["SketchAdvice"],
             "simdb.tuning.tune": ["tune"],
             "simdb.values": ["Fingerprint", "Fingerprints"],
-            "simdb.matches": ["Match", "Matches", "Pair", "PairArrays"],
+            "simdb.matches": [
+                "ContainedMatch",
+                "ContainedPair",
+                "Match",
+                "Matches",
+                "Pair",
+                "PairArrays",
+                "SharedSpan",
+            ],
         },
         moved={
             "explain": "simdb.open(None).explain(document=left, other_document=right)",
@@ -164,6 +180,8 @@ __all__ = [
     "Cluster",
     "Clusters",
     "Compaction",
+    "ContainedMatch",
+    "ContainedPair",
     "CorruptError",
     "Database",
     "Decontaminated",
@@ -207,6 +225,7 @@ __all__ = [
     "Shard",
     "ShardedDatabase",
     "ShardedStatistics",
+    "SharedSpan",
     "Signature",
     "Signatures",
     "Simhash",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import Any, ClassVar, Generic, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,10 @@ class Match(Record, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
     `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
+    `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
     """
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
 
     id: IdT_co
     distance: int
@@ -35,10 +38,62 @@ class Match(Record, Generic[IdT_co]):
         _set_distance(self, distance)
         _set_similarity(self, similarity)
 
+    @property
+    def containment(self) -> float | None:
+        """The share of the query that the document has; None unless `contained=` was asked."""
+        return None
+
+    @property
+    def spans(self) -> tuple["SharedSpan", ...] | None:
+        """The shared passages; None unless `contained=` was asked with `texts=`."""
+        return None
+
 
 _set_id, _set_distance, _set_similarity = (
     vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
 )
+
+
+class SharedSpan(NamedTuple):
+    """A passage that a query and a document share, in characters of both: stops are not in it."""
+
+    start: int
+    stop: int
+    document_start: int
+    document_stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedMatch(Match[IdT_co]):
+    """A match of a query with `contained=`: how much of the query the document has, and where.
+
+    `containment` is a share of the query, not of the document: of the runs of 8 words of the query,
+    those that lie in passages.  A passage is a run of 15 or more words that both texts have, or all
+    words of a shorter query; case and punctuation do not count.  A query of fewer than 8 words is
+    one run by itself.
+
+    With `texts=` it is exact, every document with enough is found if the query has 15 words or
+    more, and `spans` has the passages, grown over up to three changed words in a row.  Without, it
+    is estimated: the share of the winnowed runs of the query that are stored for the document,
+    which also counts runs of 8 to 14 words; a query of 15 words or more that is in a document as a
+    whole is certain to have 1.0.  `spans` is then None.
+    """
+
+    containment: float | None = None
+    spans: tuple[SharedSpan, ...] | None = None
+
+    def __init__(
+        self,
+        id: IdT_co,
+        distance: int,
+        similarity: float | None,
+        containment: float,
+        spans: tuple[SharedSpan, ...] | None,
+    ) -> None:
+        """Hold the values."""
+        Match.__init__(self, id, distance, similarity)
+        object.__setattr__(self, "containment", containment)
+        object.__setattr__(self, "spans", spans)
 
 
 class Matches(Generic[IdT]):
@@ -47,10 +102,12 @@ class Matches(Generic[IdT]):
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
     (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
     `verification`: what texts have decided, with verify="exact"; otherwise None.
+    `containments` float64[k], of queries with `contained=`; otherwise None.
     """
 
     __slots__ = (
-        "_ids", "_resolve", "distances", "offsets", "ordinals", "similarities", "verification",
+        "_ids", "_resolve", "containments", "distances", "offsets", "ordinals", "similarities",
+        "spans", "verification",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +127,8 @@ class Matches(Generic[IdT]):
         self.similarities = similarities
         self._resolve = resolve
         self._ids: npt.NDArray[np.object_] | None = None
+        self.containments: npt.NDArray[np.float64] | None = None
+        self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
 
     @property
     def ids(self) -> npt.NDArray[np.object_]:
@@ -81,6 +140,7 @@ class Matches(Generic[IdT]):
     def to_arrow(self, *, ids: str = "auto") -> Any:
         """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
 
+        With `contained=` also containment float64.
         All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
         OptionError if pyarrow is not installed, and InputError for an id of another type.
         """
@@ -90,6 +150,8 @@ class Matches(Generic[IdT]):
             "distance": self.distances,
             "similarity": self.similarities,
         }
+        if self.containments is not None:
+            columns["containment"] = self.containments
         return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -150,6 +212,14 @@ class Matches(Generic[IdT]):
 
     def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
         ids = self.ids
+        if self.containments is not None:
+            return [
+                ContainedMatch(
+                    ids[at], int(self.distances[at]), known(self.similarities[at]),
+                    float(self.containments[at]), self.spans[at],
+                )
+                for at in range(start, stop)
+            ]  # fmt: skip
         return [
             Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
             for at in range(start, stop)
@@ -165,18 +235,37 @@ class Pair(Record, Generic[IdT_co]):
     distance: int
     similarity: float | None = None
 
+    FIELDS: ClassVar[tuple[str, ...]] = ("left", "right", "distance", "similarity")
+
+    @property
+    def containment(self) -> float | None:
+        """The share of `left` that `right` has; None unless `contained=` was asked."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedPair(Pair[IdT_co]):
+    """A pair of which `left` is contained in `right`, whichever was inserted first.
+
+    `containment`: the share of the n-grams of `left` in passages that `right` has, too.
+    """
+
+    containment: float | None = None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairArrays(Generic[IdT]):
     """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
 
-    `similarity` is NaN if either document has no weights.
+    `similarity` is NaN if either document has no weights.  `containment` float64[k]: the share of
+    `left` that `right` has; None unless `contained=` was asked.
     """
 
     left: npt.NDArray[np.object_]
     right: npt.NDArray[np.object_]
     distance: npt.NDArray[np.uint8]
     similarity: npt.NDArray[np.float32]
+    containment: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -184,18 +273,19 @@ class PairArrays(Generic[IdT]):
 
     def __iter__(self) -> Iterator[Pair[IdT]]:
         """Give one `Pair` after the other."""
-        for left, right, distance, similarity in zip(
-            self.left, self.right, self.distance, self.similarity, strict=True
-        ):
-            yield Pair(left, right, int(distance), known(similarity))
+        for position in range(len(self)):
+            yield self[position]
 
     def __getitem__(self, position: Any) -> Any:
         """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
         left, right = self.left[position], self.right[position]
         distance, similarity = self.distance[position], self.similarity[position]
+        value = None if self.containment is None else self.containment[position]
         if isinstance(position, slice):
-            return PairArrays(left, right, distance, similarity)
-        return Pair(left, right, int(distance), known(similarity))
+            return PairArrays(left, right, distance, similarity, value)
+        if value is None:
+            return Pair(left, right, int(distance), known(similarity))
+        return ContainedPair(left, right, int(distance), known(similarity), float(value))
 
     def __repr__(self) -> str:
         """Return the number of pairs, and the ids of the first."""

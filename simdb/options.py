@@ -163,6 +163,8 @@ class Options:
     `keep_times`: "inserted" stores the time at which each document was inserted; "seen" also renews
     it whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.  `expire`
     needs one of them.  With "seen", a claim that stores nothing has a commit of its own, too.
+    `passages`: stores winnowed n-grams of each text, some 3 bytes a word, for `contained=`.  All
+    documents must then be texts, and the sketch must cut words.
     """
 
     sketch: Simhash | Minhash = field(default_factory=Simhash)
@@ -179,6 +181,7 @@ class Options:
     header_offset: int = -1
     keep_clusters: ClustersName = "none"
     keep_times: TimesName = "none"
+    passages: bool = False
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""
@@ -199,6 +202,9 @@ class Options:
         whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
         one_of("keep_clusters", self.keep_clusters, KEPT)
         one_of("keep_times", self.keep_times, TIMES_KEPT)
+        flag("passages", self.passages)
+        if self.passages:
+            self._check_passages()
         if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
             raise OptionError(
                 "keep_clusters='similarity' needs stored vectors: use"
@@ -240,6 +246,19 @@ class Options:
     def keeps_times(self) -> bool:
         """Whether the time of each document is stored."""
         return self.keep_times != NO_TIMES
+
+    def _check_passages(self) -> None:
+        """Check that the sketch takes texts whose words have places."""
+        sketch = self.sketch
+        if (
+            sketch.unit not in ("words", "whitespace")
+            or sketch.tokeniser
+            or sketch.markup != "none"
+        ):
+            raise OptionError(
+                "passages=True needs texts that are cut into words: use unit='words', no tokeniser="
+                " and no markup=, and give texts without markup"
+            )
 
     def _set_default(self, name: str, value: Any) -> None:
         if getattr(self, name) is _OF_SKETCH:

@@ -37,6 +37,8 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
         del encoded["keep_clusters"]
     if not options.keeps_times:
         del encoded["keep_times"]
+    if not options.passages:
+        del encoded["passages"]
     if options.polytopes is None:
         del encoded["polytopes"]
     if options.is_minhash:

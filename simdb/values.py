@@ -182,19 +182,44 @@ class Fingerprints:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Grains:
+    """The grains of n documents: n-grams of their words, chosen by winnowing.
+
+    Texts with the same run of words have the same grains in it, see `simdb/sketch/winnowing.py`.
+    Those of document i are hashes[offsets[i] : offsets[i + 1]], uint64, which ascend strictly
+    within a document; `offsets` int64[n + 1].
+    """
+
+    offsets: npt.NDArray[np.int64]
+    hashes: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.offsets) - 1
+
+    def taken(self, chosen: Any) -> "Grains":
+        """Return the grains of some documents: `chosen` is a slice or positions."""
+        sizes = np.diff(self.offsets)[chosen]
+        own = offsets_of(sizes)
+        places = np.arange(own[-1]) + np.repeat(self.offsets[:-1][chosen] - own[:-1], sizes)
+        return Grains(own, self.hashes[places])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sketches:
     """Documents ready to be stored or searched.
 
     `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
     without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
     queries that need it: how far each bit is from flipping, in finer steps than the vector has
-    (`kernel.levels`).
+    (`kernel.levels`).  `grains`, only to be stored with passages: those of each text.
     """
 
     bits: npt.NDArray[np.uint64]
     vectors: npt.NDArray[np.uint8]
     states: npt.NDArray[np.uint8]
     levels: npt.NDArray[np.uint8] | None = None
+    grains: Grains | None = None
 
     def __len__(self) -> int:
         """Count the documents."""
@@ -202,8 +227,13 @@ class Sketches:
 
     def taken(self, chosen: Any) -> "Sketches":
         """Give some of the documents: `chosen` is a slice or positions."""
-        levels = None if self.levels is None else self.levels[chosen]
-        return Sketches(self.bits[chosen], self.vectors[chosen], self.states[chosen], levels)
+        return Sketches(
+            self.bits[chosen],
+            self.vectors[chosen],
+            self.states[chosen],
+            None if self.levels is None else self.levels[chosen],
+            None if self.grains is None else self.grains.taken(chosen),
+        )
 
 
 def column_of(batch: Any, name: str) -> Any:
@@ -326,3 +356,18 @@ def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Compute where consecutive pieces of these lengths start, and the last ends: int64[n + 1]."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def joined_grains(parts: Sequence[Grains]) -> Grains:
+    """Return the grains of consecutive documents as one object."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [np.empty(0, np.int64), *(np.diff(part.offsets) for part in parts)]
+    hashes = [np.empty(0, np.uint64), *(part.hashes for part in parts)]
+    return Grains(offsets_of(np.concatenate(sizes)), np.concatenate(hashes))
+
+
+def joined_if_any(parts: Sequence[Grains | None]) -> Grains | None:
+    """Return the same of documents that all have grains; None if the first ones have none."""
+    known = [part for part in parts if part is not None]
+    return joined_grains(known) if known else None

@@ -7,12 +7,14 @@ Spark with this table, and names an argument that is missing or not used somewhe
 
 CRITERION = ("similarity", "distance", "recall", "search")
 TEXTS = ("verify", "texts")
+CONTAINMENT = ("contained", "texts")
 
 READING: dict[str, tuple[str, ...]] = {
-    "query": ("document", "id", *CRITERION, "limit", "where", "accept", "errors"),
-    "first": ("document", "id", *CRITERION, "where", "accept", "errors"),
+    "query": ("document", "id", *CRITERION, "limit", "where", "accept", "errors", *CONTAINMENT),
+    "first": ("document", "id", *CRITERION, "where", "accept", "errors", *CONTAINMENT),
     "query_many": (
         "documents", "ids", *CRITERION, "limit", "match", "where", "accept", "errors", "threads",
+        *CONTAINMENT,
     ),
     "nearest": ("document", "k", "id", "recall", "where", "vectors", "texts", "errors"),
     "nearest_many": (
@@ -21,7 +23,7 @@ READING: dict[str, tuple[str, ...]] = {
     "draw_ids": ("count", "seed", "weighted"),
     "explain": ("id", "other_id", "document", "other_document", *CRITERION, "errors"),
     "plan": ("n", *CRITERION, "pairs"),
-    "find_all": (*CRITERION, "where", *TEXTS, "threads"),
+    "find_all": (*CRITERION, "where", *TEXTS, "threads", "contained"),
     "find_clusters": (*CRITERION, "policy", "keep", "where", *TEXTS, "threads"),
     "cluster": ("id",),
     "compare": ("left", "right", *TEXTS, "threads"),
@@ -97,6 +99,15 @@ NOUNS: dict[str, tuple[str, ...]] = {
     "WriteTransaction": (*READING, *WRITING, *OF_TRANSACTIONS),
     "ShardedDatabase": OF_SHARDS,
 }
+# The arguments that a verb leaves out in one class, and why.
+NO_PASSAGES = "shards have no passages, and pairs of all shards are found by sketches alone"
+LEFT_OUT: dict[tuple[str, str], dict[str, str]] = {
+    ("ShardedDatabase", verb): dict.fromkeys(arguments, NO_PASSAGES)
+    for verb, arguments in (
+        ("query", CONTAINMENT), ("first", CONTAINMENT), ("query_many", CONTAINMENT),
+        ("find_all", ("contained",)),
+    )
+}  # fmt: skip
 # The arguments that a verb has in one class only: threads ask several shards at a time.
 BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
     ("ShardedDatabase", "query"): ("threads",),
@@ -105,7 +116,8 @@ BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
 
 # What gives an argument on the command line, and why no command has some of them.
 OPTIONS: dict[str, str] = {
-    "against": "--against", "data": "SOURCE...", "db": "--db", "deep": "--deep",
+    "against": "--against", "contained": "--contained", "data": "SOURCE...", "db": "--db",
+    "deep": "--deep",
     "distance": "--distance",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
@@ -134,6 +146,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "lookup": ("query_many", {
         "ids": "documents of sources are looked up, not stored ones",
         "match": "all of them with --all, otherwise the best",
+        "contained": "query and pairs have it", "texts": "shown, not measured",
     }),
     "pairs": ("find_all", {}),
     "clusters": ("find_clusters", {}),
@@ -158,9 +171,10 @@ COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
 # The verb of each function of `simdb.spark`, the arguments that it leaves out, and why.
 BY_PLAN = "a plan chooses how pairs are found in parts"
 BY_ROWS = "filter the rows"
+NO_DATABASE = "passages are stored in a database"
 OF_SPARK = {"threads": "a task has one", "progress": "Spark shows its own"}
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
-    "pairs": ("find_all", {"search": BY_PLAN, "where": BY_ROWS}),
+    "pairs": ("find_all", {"search": BY_PLAN, "where": BY_ROWS, "contained": NO_DATABASE}),
     "clusters": ("find_clusters", {"search": BY_PLAN, "where": BY_ROWS}),
     "drop_duplicates": ("deduplicate", {
         "data": "df", "against": "a reference need not be spread over a cluster",
@@ -172,6 +186,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "query": ("query_many", {
         "documents": "df", "ids": "the ids of df are a column", "match": "limit=1",
         "accept": "filter the result", "errors": "Spark has only valid text",
+        "contained": NO_DATABASE, "texts": NO_DATABASE,
     }),
     "plan": ("plan", {"n": "documents", "search": BY_PLAN, "pairs": "only pairs are planned"}),
 }  # fmt: skip

@@ -1,23 +1,97 @@
 """Command query: shows the stored documents that match one document."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import simdb
+from simdb.cli import duplicates
 from simdb.cli.options import arguments
 from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.door import open_either
-from simdb.cli.options.match_options import given_search
+from simdb.cli.options.door import one_database, open_either
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.match_options import MatchOptions, given_search
+from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.cli.reading.markup_hint import note_markup
 from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOptions:
+    """What `simdb query` looks for."""
+
+    similarity: arguments.Similarity = None
+    distance: arguments.Distance = None
+    recall: arguments.Recall = None
+    search: arguments.Search = None
+    limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None
+    nearest: Annotated[
+        int | None,
+        Option(metavar="K", help="Show the K nearest documents, however similar they are."),
+    ] = None
+    contained: arguments.Contained = None
+    texts: Annotated[
+        list[str] | None,
+        Option(
+            metavar="SOURCE",
+            help="Where the texts of stored documents are, by id: they measure --contained.",
+        ),
+    ] = None
+    where: arguments.Where = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table of matches."""
+        return ("id", "distance", "similarity", *["containment"] * (self.contained is not None))
+
+    def check(self) -> None:
+        """Raise OptionError if an option is given that --nearest does not have."""
+        for name in ("similarity", "distance", "search", "limit", "contained", "texts"):
+            if self.nearest is not None and getattr(self, name) is not None:
+                raise simdb.OptionError(
+                    f"--{name} does not apply to --nearest, which shows K documents whatever their"
+                    " similarity; leave out one of the two"
+                )
+        if self.texts is not None and self.contained is None:
+            raise simdb.OptionError("--texts measures --contained SHARE, which is not given")
+
+    def found(
+        self,
+        database: "simdb.Database | simdb.ShardedDatabase",
+        document: Any,
+        id: Any,
+        errors: Any,
+        texts: Any,
+    ) -> list[simdb.Match]:
+        """Return what a database has for a document, or for a stored one."""
+        where = None if self.where is None else given_condition(self.where)
+        if self.nearest is not None:
+            return database.nearest(
+                document, self.nearest, id=id, recall=self.recall, errors=errors, where=where
+            )
+        criterion = MatchOptions(
+            self.similarity, self.distance, self.recall, given_search(self.search)
+        ).arguments
+        if self.contained is None:
+            return database.query(
+                document, id=id, limit=self.limit, errors=errors, where=where, **criterion
+            )
+        return one_database(database, "--contained").query(
+            document, id=id, limit=self.limit, errors=errors, where=where,
+            contained=self.contained, texts=texts, **criterion,
+        )  # fmt: skip
+
+
+@grouped
 def query(
     db: arguments.Database,
     text: Annotated[
         str | None, Argument(metavar="TEXT", help="The text; - reads standard input.")
     ] = None,
+    *,
     file: Annotated[
         str | None, Option(metavar="FILE", help="A file with the text; - is standard input.")
     ] = None,
@@ -25,16 +99,7 @@ def query(
     fingerprint: Annotated[
         str | None, Option(metavar="N", help="A fingerprint, decimal or 0x...")
     ] = None,
-    similarity: arguments.Similarity = None,
-    distance: arguments.Distance = None,
-    recall: arguments.Recall = None,
-    search: arguments.Search = None,
-    limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None,
-    nearest: Annotated[
-        int | None,
-        Option(metavar="K", help="Show the K nearest documents, however similar they are."),
-    ] = None,
-    where: arguments.Where = None,
+    asked: QueryOptions,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
@@ -44,33 +109,40 @@ def query(
     """Show the stored documents that match a text, a file, a stored document or a fingerprint.
 
     The best match comes first.  --nearest shows the most similar documents even if they do not
-    match, --where only documents whose metadata have a value.  Exit code 0 whether there are
-    matches or not.
+    match, --where only documents whose metadata have a value, and --contained documents that have a
+    share of the text in them.  Exit code 0 whether there are matches or not.
     """
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError(
             "query needs exactly one of TEXT, -, --file, --id and --fingerprint"
         )
-    if nearest is not None:
-        _check_alone(similarity=similarity, distance=distance, search=search, limit=limit)
+    asked.check()
     document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
-    filters: dict[str, Any] = {} if where is None else {"where": given_condition(where)}
-    with open_either(db, allow or []) as database:
+    inputs = ReadingOptions(int_ids=int_ids, encoding=encoding, errors=errors)
+    with (
+        open_either(db, allow or []) as database,
+        _texts(asked.texts, inputs, database.options.sketch) as texts,
+    ):
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
-        if nearest is not None:
-            found = database.nearest(
-                document, nearest, id=wanted, recall=recall, errors=errors, **filters
-            )
-        else:
-            found = database.query(
-                document, id=wanted, similarity=similarity, distance=distance, recall=recall,
-                search=given_search(search), limit=limit, errors=errors, **filters,
-            )  # fmt: skip
-    count = print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)
+        found = asked.found(database, document, wanted, errors, texts)
+    count = print_rows(map(match_row, found), asked.columns, as_json=json)
     if not count and is_table(json):
         print_note("no match")
+
+
+@contextmanager
+def _texts(
+    sources: list[str] | None, inputs: ReadingOptions, sketch: simdb.TextSketch
+) -> Iterator[Any]:
+    """Yield the function from ids to the texts of sources; None without sources."""
+    if sources is None:
+        yield None
+        return
+    duplicates.stored_texts.check_shown(None, sources, None, None, inputs)
+    with duplicates.stored_texts.stored_texts(sources, inputs, sketch) as stored:
+        yield stored.texts
 
 
 def _document(
@@ -84,13 +156,3 @@ def _document(
     if text == STANDARD_INPUT or file is not None:
         return read_file(file or STANDARD_INPUT, decoded_as, errors)
     return text
-
-
-def _check_alone(**given: object) -> None:
-    """Raise OptionError if an option is given that --nearest does not have."""
-    for name, value in given.items():
-        if value is not None:
-            raise simdb.OptionError(
-                f"--{name} does not apply to --nearest, which shows K documents whatever their"
-                " similarity; leave out one of the two"
-            )

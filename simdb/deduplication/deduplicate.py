@@ -70,9 +70,9 @@ def deduplicate(
 
     `data`: a list of texts, a dict of texts by ids, a frame or Series of pandas or polars, tables
     of Arrow, DuckDB or datasets, an iterable of dicts; a file, a folder, a pattern such as
-    "data/*.jsonl.gz", or a list of `os.PathLike`, of which without `db` texts are never all in
-    memory; or vectors, float[n, d], alike from the cosine .95 on.  `text`, `id`: fields; `id` can
-    be a list; without it ids are "id", FILE:LINE or positions.
+    "data/*.jsonl.gz", or a list of `os.PathLike`, whose texts are not all in memory without `db`;
+    or vectors, float[n, d], alike from the cosine .95 on.  `text`, `id`: fields; `id` can be a
+    list; without it ids are "id", FILE:LINE or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given; texts without words are like nothing.  With verify="numbers" they must also have
@@ -81,11 +81,11 @@ def deduplicate(
     "first", "last", "longest", "shortest", or by a field ("max:FIELD", "min:FIELD") or a function.
 
     `against`: like `data`, or a `Database` or its path: rows that match some of it are removed; it
-    stays as it is.  `db`: a `Database`, or its path, created if missing.  A row
-    is removed if it matches a document stored in it or a row kept before, or has the id and sketch
-    of a stored one; others are stored, or, after an error, none.  Estimates decide about stored
-    documents not among the rows.  Without `id`, texts make the ids.  `run` names the call: a later
-    call with this name, or without names with the same ids in any order, removes the same.
+    stays as it is.  `db`: a `Database`, or its path, created if missing.  A row is removed if it
+    matches a document stored in it or a row kept before, or has the id and sketch of a stored one;
+    others are stored, or, after an error, none.  Estimates decide about stored documents not among
+    the rows.  Without `id`, texts make the ids.  `run` names the call: a later call with this name,
+    or without names with the same ids in any order, removes the same.
 
     `unit`: with "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave
     the texts if an earlier part has the same words.  `on_null`: rows without a text (None, NaN) are

@@ -16,7 +16,7 @@ from simdb import checks
 from simdb.arrow import checked_arrow, read_batches
 from simdb.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
 from simdb.documents import Document
-from simdb.engine import clusters, explain, exporting
+from simdb.engine import clusters, explain, exporting, passages
 from simdb.engine import search as searches
 from simdb.engine import state as states
 from simdb.engine.notes import note_key
@@ -29,13 +29,14 @@ from simdb.engine.search.question import (
     of_any,
     of_pairs,
 )
-from simdb.engine.search.rows import Rows
 from simdb.engine.search.where import check_optional, kept, kept_matches, only_where
 from simdb.engine.state.documents import (
+    documents_of,
     drawn,
     find_ids,
+    ids_of,
+    items_of,
     known_ordinals,
-    stored_sketches,
     with_features,
 )
 from simdb.engine.state.state import State
@@ -49,7 +50,6 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
-from simdb.storage.records.metadata import unpacked
 from simdb.threads import thread_count
 from simdb.values import ORDINALS_MAX
 
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from simdb.arrow import Columns
     from simdb.clusters import Clusters
     from simdb.document_like import DocumentLike
+    from simdb.engine.passages.question import Containment
     from simdb.engine.search.accepting import Accept, AcceptMany
     from simdb.engine.search.judge import Judge, Texts
-    from simdb.engine.search.many import Room
     from simdb.engine.search.nearest import Wanted
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
@@ -95,6 +95,8 @@ class Reading(Protocol[IdT]):
         where: "Where | None" = None,
         accept: "Accept[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        contained: float | None = None,
+        texts: "Texts[IdT] | None" = None,
     ) -> list[Match[IdT]]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
 
@@ -115,11 +117,18 @@ class Reading(Protocol[IdT]):
         `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
         replaces the estimate; below `similarity` the match is dropped.
 
+        `contained`: find the documents that have at least this share of the query (not of the
+        document) in passages, runs of 15 or more words of both; see `ContainedMatch`.  `texts`, as
+        in `find_all`, measure it exactly and give `Match.spans`; otherwise it is an estimate.
+
         Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
         NotFoundError for an unknown `id`.
         """
         given = similarity, distance, recall, search
+        if contained is not None or texts is not None:
+            how = contained, texts, given, limit, where, accept
+            return self._containing(document, id, how, errors)[0]
         if where is None and accept is None:
             return self._found(document, id, given, limit, errors, first=False)
         check_limit(limit)
@@ -147,13 +156,18 @@ class Reading(Protocol[IdT]):
         where: "Where | None" = None,
         accept: "Accept[IdT] | None" = None,
         errors: ErrorsName = "strict",
+        contained: float | None = None,
+        texts: "Texts[IdT] | None" = None,
     ) -> Match[IdT] | None:
         """Find any one match, as fast as possible; None if no document matches.  See `query`.
 
         With `where` or `accept`, all matches are found, and asked about up to the first that
-        satisfies both.
+        satisfies both.  With `contained` it is the best match.
         """
         given = similarity, distance, recall, search
+        if contained is not None or texts is not None:
+            how = contained, texts, given, 1, where, accept
+            return next(iter(self._containing(document, id, how, errors)[0]), None)
         if where is not None:
             most = 1 if accept is None else None
             found = self.query(
@@ -186,6 +200,8 @@ class Reading(Protocol[IdT]):
         accept: "AcceptMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
+        contained: float | None = None,
+        texts: "Texts[IdT] | None" = None,
     ) -> Matches[IdT]:
         """Find the matches of many documents at once, as arrays; see `query`.
 
@@ -201,6 +217,10 @@ class Reading(Protocol[IdT]):
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         first = match == "first"
+        if contained is not None or texts is not None:
+            given, most = (similarity, distance, recall, search), 1 if first else limit
+            how = contained, texts, given, most, where, accept
+            return self._containing(documents, ids, how, errors, is_of_many=True)
         check_limit(question.limit)
         check_optional(where)
         searches.accepting.check_accept(accept)
@@ -219,7 +239,9 @@ class Reading(Protocol[IdT]):
             question, first = replace(question, limit=None), False
         with self._state() as state:
             state.threads = count
-            rows = self._rows(state, documents, ids, question, first, room, errors)
+            rows = searches.many.rows_of(
+                self._store, state, documents, ids, question, first, room, errors
+            )
             if where is not None:
                 rows = kept(state, rows, where, most)
             return lookup.as_matches(state, rows)
@@ -400,6 +422,7 @@ class Reading(Protocol[IdT]):
         verify: VerifyName | None = None,
         texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
+        contained: float | None = None,
     ) -> "Pairs[IdT]":
         """Find every pair of stored documents that match; see `query` for the criterion.
 
@@ -419,7 +442,13 @@ class Reading(Protocol[IdT]):
         without it, 0.8, or what the default of the database means.  With verify="numbers" texts
         match only if they also have the same numbers, in any order; others have the similarity 0.
         `Pairs.verification` counts how many pairs the estimate would have decided otherwise.
+
+        `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
+        documents that contain each other are two pairs.  With `texts` all texts are read.
         """
+        if contained is not None:
+            how = contained, texts, (similarity, distance, recall, search), None, where, None
+            return self._contained(how, verify)
         is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         check_optional(where)
@@ -433,9 +462,8 @@ class Reading(Protocol[IdT]):
             if where is not None:
                 state = only_where(state, where)
             plan = state.plan(criterion, is_swept=True)
-            stream = searches.pairs.PairStream(
-                state, criterion, hold=owner._hold, end=end, judge=judge
-            )
+            chunks = searches.pairs.chunks_of_pairs(state, criterion, judge)
+            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
 
     @answering
@@ -562,24 +590,26 @@ class Reading(Protocol[IdT]):
         """
         with self._state() as state:
             found = find_ids(state, [id])
-            return default if found[0] < 0 else _documents(state, [id], found.astype(np.uint32))[0]
+            return (
+                default if found[0] < 0 else documents_of(state, [id], found.astype(np.uint32))[0]
+            )
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
         listed = states.incoming.as_list(ids, "ids")
         with self._state() as state:
-            return _documents(state, listed, known_ordinals(state, listed))
+            return documents_of(state, listed, known_ordinals(state, listed))
 
     def keys(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
-        return self._each_part(ITERATED_IDS, _ids)
+        return self._each_part(ITERATED_IDS, ids_of)
 
     def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
         """Yield the id and the document of each document stored now, in the order of insertion.
 
         A thousand documents are in memory at a time.  Later changes to the database are not seen.
         """
-        return self._each_part(ITERATED_DOCUMENTS, _items)
+        return self._each_part(ITERATED_DOCUMENTS, items_of)
 
     def sketches(self, *, ids: str = "auto") -> Any:
         """Return the sketches of all stored documents: a pyarrow.RecordBatchReader.
@@ -660,7 +690,7 @@ class Reading(Protocol[IdT]):
 
     def __iter__(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
-        return self._each_part(ITERATED_IDS, _ids)
+        return self._each_part(ITERATED_IDS, ids_of)
 
     # Without this, reversed() would take whole numbers from the length downward as ids.
     __reversed__: ClassVar[None] = None
@@ -696,28 +726,6 @@ class Reading(Protocol[IdT]):
         columns = partial(exporting.sketch_columns, self._store.options.is_minhash)
         return self._each_part(EXPORTED_DOCUMENTS, columns)
 
-    def _rows(
-        self,
-        state: State,
-        documents: Any,
-        ids: Iterable[IdT] | None,
-        question: Question,
-        first: bool,
-        room: "Room | None",
-        errors: ErrorsName,
-    ) -> Rows:
-        """Return the matches of many documents, or of the stored documents `ids`."""
-        if ids is not None:
-            ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
-            return searches.many.of_stored(self._store, state, ordinals, question, room=room)
-        size = None if room is None else room.query_count(state.width)
-        slices = states.incoming.sketch_slices(
-            self._store.sketcher, documents, None, size, errors=errors, threads=state.threads
-        )
-        return searches.many.of_slices(
-            self._store, state, slices, question, first=bool(first), room=room
-        )
-
     def _found(
         self,
         document: Any,
@@ -733,6 +741,30 @@ class Reading(Protocol[IdT]):
             check_limit(limit)
         with self._state() as state:
             return one.find(state, document, id, given, limit, errors, first=first)
+
+    def _containing(
+        self,
+        documents: Any,
+        ids: Any,
+        how: "Containment",
+        errors: ErrorsName,
+        *,
+        is_of_many: bool = False,
+    ) -> Matches[IdT]:
+        """Return the documents that contain a text, or the stored document `ids`, or many."""
+        asked = passages.question.question_of(self._store, *how, is_of_many=is_of_many)
+        with self._state() as state:
+            return passages.queries.find(self._store, state, documents, ids, asked, errors)
+
+    def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
+        """Return the pairs of which the left document is contained in the right one."""
+        passages.question.check_verify(verify)
+        asked = passages.question.question_of(self._store, *how, is_of_many=True)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            chunks = passages.pairs.find_pairs(self._store, state, asked)
+            stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
+        return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
 
     def _judge(self, question: Question, texts: "Texts[IdT] | None") -> "Judge":
         """Return the judge with the exact threshold asked for, or that of the database."""
@@ -762,28 +794,3 @@ class Reading(Protocol[IdT]):
             yield from found
         if end is not None:
             end()
-
-
-def _ids(state: State, ordinals: U32) -> list[Any]:
-    return list(state.identifiers(ordinals).decode(ordinals))
-
-
-def _items(state: State, ordinals: U32) -> list[tuple[Any, Document[Any]]]:
-    ids = _ids(state, ordinals)
-    return list(zip(ids, _documents(state, ids, ordinals), strict=True))
-
-
-def _documents(state: State, ids: list[Any], ordinals: U32) -> list[Document[Any]]:
-    """Return the stored documents with these ids and ordinals."""
-    sketches = stored_sketches(state, ordinals)
-    listed = ordinals.tolist()
-    packed = state.metadata_of_many(listed)
-    return [
-        Document(
-            id,
-            state.kind.fingerprint_of(sketches, at),
-            unpacked(packed, ordinal),
-            state.kind.signature_of(sketches, at),
-        )
-        for at, (id, ordinal) in enumerate(zip(ids, listed, strict=True))
-    ]

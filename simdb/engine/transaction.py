@@ -77,7 +77,7 @@ class WriteTransaction(Reading[IdT]):
             form = kernel.encode_ids([id])
             if self._writing.staging.lacks(int(form[2][0])):
                 packed = incoming.pack_one(metadata, id)
-                sketches = self._store.sketcher.sketch([document], errors=errors)
+                sketches = self._sketch_one(document, errors)
                 self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
                 return
             known = None if metadata is None else [metadata]
@@ -157,7 +157,7 @@ class WriteTransaction(Reading[IdT]):
                     [id], [document], known, question, rule=rule, errors=errors, threads=1
                 )
                 return found[0][0] if found[0] else None
-            sketches = self._store.sketcher.sketch([document], errors=errors)
+            sketches = self._sketch_one(document, errors)
             criterion = criterion_of(self._store.options, sketches, question)
             batch = incoming.batch_of_one(form, sketches)
             return claim.add_one(staging, self._writing.current(), batch, packed, criterion)
@@ -245,8 +245,9 @@ class WriteTransaction(Reading[IdT]):
             state.threads = self._writing.staging.threads = count
             size = None if room is None else room.query_count(self._store.width)
             slices = incoming.sketch_slices(
-                sketcher, documents, len(encoded), size, errors=errors, threads=count
-            )
+                sketcher, documents, len(encoded), size, errors=errors, threads=count,
+                winnower=self._store.winnower,
+            )  # fmt: skip
             rows, sketches = many.match_batch(
                 self._store, state, slices, question, first=match == "first", room=room,
                 progress=progress,
@@ -379,6 +380,10 @@ class WriteTransaction(Reading[IdT]):
         if writing is not None and not writing.is_ended:
             writing.end()
 
+    def _sketch_one(self, document: "DocumentLike", errors: ErrorsName) -> Sketches:
+        sketches = self._store.sketcher.sketch([document], errors=errors)
+        return incoming.winnowed(sketches, self._store.winnower, [document], errors=errors)
+
     def _insert(
         self,
         ids: Iterable[IdT],
@@ -395,7 +400,7 @@ class WriteTransaction(Reading[IdT]):
         given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
-            progress=progress,
+            progress=progress, winnower=self._store.winnower,
         )  # fmt: skip
         state = self._writing.current()
         chosen, replaced = conflicts.to_insert(state, given, sketches, rule)
@@ -428,7 +433,7 @@ class WriteTransaction(Reading[IdT]):
             documents = incoming.as_list(documents, "documents") if column is None else column
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
-            progress=None,
+            progress=None, winnower=self._store.winnower,
         )  # fmt: skip
         criterion, referee = self._refereed(sketches, documents, question, texts)
         return claim.add_new(

@@ -54,10 +54,15 @@ class Filling:
         threads: int,
     ) -> None:
         """Create the databases, empty, all with the same `options`."""
-        if options is not None and isinstance(options, Options) and options.keeps_clusters:
+        if isinstance(options, Options) and options.keeps_clusters:
             raise OptionError(
                 "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
                 " keep_clusters="
+            )
+        if isinstance(options, Options) and options.passages:
+            raise OptionError(
+                "shards have no passages, which only queries of one database use; leave out"
+                " passages="
             )
         self._directories = directories
         self._shards = shards

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["exact_similarity", "minhash_sketcher", "naming", "projection"]
+__all__ = ["exact_similarity", "minhash_sketcher", "naming", "projection", "winnowing"]
 
 if TYPE_CHECKING:
-    from simdb.sketch import exact_similarity, minhash_sketcher, naming, projection
+    from simdb.sketch import exact_similarity, minhash_sketcher, naming, projection, winnowing
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -121,6 +121,7 @@ def all_names(options: Options) -> list[bytes]:
         table_names(options),
         keeps_clusters=options.keeps_clusters,
         keeps_times=options.keeps_times,
+        has_passages=options.passages,
     )
 
 

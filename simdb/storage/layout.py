@@ -17,6 +17,8 @@
                                                         if the options maintain clusters
     times       chunk u32                               times of TIME_ORDINALS ordinals; only if
                                                         the options keep times
+    passages    run u32 | column u8 | segment u32       arrays: keys and ordinals of a passage run,
+                                                        by ranges of keys; only with passages
 
 Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
 values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
@@ -38,6 +40,7 @@ METADATA = b"metadata"
 DELETED = b"deleted"
 CLUSTERS = b"clusters"
 TIMES = b"times"
+PASSAGES = b"passages"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
 
@@ -130,10 +133,12 @@ def table_names(table_count: int, polytope_count: int) -> list[bytes]:
     return [*tables, *(polytope_name(table) for table in range(polytope_count))]
 
 
-def all_names(table_names: list[bytes], *, keeps_clusters: bool, keeps_times: bool) -> list[bytes]:
+def all_names(
+    table_names: list[bytes], *, keeps_clusters: bool, keeps_times: bool, has_passages: bool
+) -> list[bytes]:
     """Name every sub-database of a database with these tables of keys."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
-    kept = [CLUSTERS] * keeps_clusters + [TIMES] * keeps_times
+    kept = [CLUSTERS] * keeps_clusters + [TIMES] * keeps_times + [PASSAGES] * has_passages
     return [*singles, *kept, *table_names]
 
 

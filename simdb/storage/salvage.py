@@ -18,8 +18,9 @@ from simdb.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
 from simdb.storage.contents import read_manifest, stored_polytopes
 from simdb.storage.environment.environment import Environment
+from simdb.storage.passages.rewriting import passage_differences
 from simdb.storage.records.batch import decode_batch
-from simdb.storage.records.manifest import Manifest, RunInfo
+from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.times import decode_chunk as decode_times
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
@@ -55,7 +56,8 @@ class Salvage:
     """Everything that can be read, and everything that cannot.
 
     `parts` can be read completely; of `named` at least the ids can be read.  `is_dead` is bool by
-    ordinal.  `notes` name what was lost but can be built again.
+    ordinal.  `notes` name what was lost but can be built again.  `passages` are the sound passage
+    runs.
     """
 
     manifest: Manifest
@@ -64,6 +66,7 @@ class Salvage:
     named: list[Part] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    passages: list[PassageInfo] = field(default_factory=list)
     is_dead: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
 
@@ -83,6 +86,8 @@ def salvage(environment: Environment, source: Source) -> Salvage:
     _look_at_metadata(found, source)
     if layout.TIMES in environment.handles:
         _look_at_times(found, source)
+    if layout.PASSAGES in environment.handles:
+        _look_at_passages(found, source)
     return found
 
 
@@ -247,6 +252,20 @@ def _note_times(found: Salvage, why: str, number: int) -> None:
     stop = min(start + layout.TIME_ORDINALS, found.next_ordinal)
     message = f"{why}; documents of {start} .. {stop} lose their times"
     found.losses.append(Loss(message, start, stop, takes_documents=False))
+
+
+def _look_at_passages(found: Salvage, source: Source) -> None:
+    """Report passage runs that cannot be read; without the manifest, none can."""
+    for row in found.manifest.passages:
+        problems = [problem for _, problem in passage_differences(row, source)]
+        if not problems:
+            found.passages.append(row)
+        for problem in problems:
+            message = f"{problem}; documents of {row.start} .. {row.stop} lose their passages"
+            found.losses.append(Loss(message, row.start, row.stop, takes_documents=False))
+    if found.next_ordinal and not found.manifest.passages:
+        message = "the manifest is lost, and with it which passages count; all of them are lost"
+        found.losses.append(Loss(message, 0, found.next_ordinal, takes_documents=False))
 
 
 def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:

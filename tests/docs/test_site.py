@@ -22,6 +22,7 @@ JOBS = {
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
     "decontaminate": doc_preparation.leaking,
     "against": doc_preparation.led,
+    "contained": doc_preparation.library,
     "from-text-dedup": lambda place: None,
     "from-datasketch": lambda place: None,
     "agents": lambda place: None,

@@ -44,6 +44,7 @@ STORED = {
         OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless")
     ),
     f"v{FORMAT_VERSION}-times": replace(OPTIONS, keep_times="seen"),
+    f"v{FORMAT_VERSION}-passages": replace(OPTIONS, passages=True),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2,
@@ -83,6 +84,9 @@ def fill(path, options=OPTIONS):
     if options.is_minhash:
         fill_signatures(path, options)
         return
+    if options.passages:
+        fill_passages(path, options)
+        return
     with (
         patch.object(staged_times, "time", lambda: 10**9),
         simdb.open(path, "x", options=options) as database,
@@ -112,6 +116,25 @@ def claim_and_change(database):
         )
     database.update_metadata("text1", "changed")
     database.update_metadata("text2", None)
+
+
+def fill_passages(path, options):
+    """Make such a database of texts, in two passage runs."""
+    with simdb.open(path, "x", options=options) as database:
+        words = [f"w{at * at % 997}" for at in range(400)]
+        database.insert_many(range(40), [" ".join(words[at : at + 40]) for at in range(0, 360, 9)])
+        database.insert_many([f"text{at}" for at in range(7)], TEXTS)
+        database.delete_many([3, 5, "text5"])
+        database.insert("late", " ".join(words[100:130]), "metadata")
+        database.insert(10, TEXTS[0], on_conflict="replace")
+
+
+def contained_answers(database):
+    """Return what contains each document, and all pairs."""
+    return [
+        [[repr(match.id), match.containment] for match in database.query(id=id, contained=0.3)]
+        for id in database
+    ] + sorted([repr(pair.left), repr(pair.right)] for pair in database.find_all(contained=0.5))
 
 
 def fill_signatures(path, options):
@@ -167,6 +190,7 @@ def answers(database):
             "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
         }
         | ({"times": times_of(database)} if database.options.keeps_times else {})
+        | ({"contained": contained_answers(database)} if database.options.passages else {})
         | ({"spaceless": spaceless_answers(database)} if is_spaceless(database.options) else {})
     )
 

@@ -42,7 +42,8 @@ def test_a_stored_database_answers_as_it_did(version):
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:
-        made = [f"new {at}" for at in range(50)] if database.options.is_minhash else range(50)
+        takes_texts = database.options.is_minhash or database.options.passages
+        made = [f"new {at}" for at in range(50)] if takes_texts else range(50)
         database.insert_many([f"new{at}" for at in range(50)], made)
         database.delete_many([f"new{at}" for at in range(50)])
         database.compact()

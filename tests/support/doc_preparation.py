@@ -125,3 +125,21 @@ def leaking(place):
         place / "train.jsonl",
         ({"id": f"page{at}", "text": text} for at, text in enumerate(pages, 1)),
     )
+
+
+def library(place):
+    """Make books, of which two have a letter, whole and with a sentence changed, and the letter."""
+    letter = (
+        "My dear Ann, the garden has been under water since the storm, and no boat has come. The"
+        " roses stand in the sea up to their necks and the hens have moved into the church."
+    )
+    changed = letter.replace("the hens have moved", "three geese went away")
+    more = " ".join(f"And chapter {number} tells of {BREAD}." for number in range(3))
+    books = {
+        "letters": f"{BREAD}. {letter} {HARBOUR}.",
+        "novel": f"{more} He wrote: {changed} {HARBOUR} again.",
+        "note": letter.partition(". ")[0] + ".",
+        "birds": NEST,
+    }
+    (place / "letter.txt").write_text(f"{letter}\n", encoding="utf-8")
+    write_lines(place / "library.jsonl", ({"id": id, "text": text} for id, text in books.items()))

@@ -21,6 +21,7 @@ from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import read_tombstones
+from simdb.storage.transfer.documents import unpack_grains
 from simdb.stored_options import decode_options
 from taking import Taking
 
@@ -67,6 +68,10 @@ def calibration(data):
 
 def batch(data):
     decode_batch(KEY, with_checksum(layout.DELTA_KIND, KEY, data))
+
+
+def grains(data):
+    unpack_grains(bytearray(data), 2, "a frame")
 
 
 class OneValue:

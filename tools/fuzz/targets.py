@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import columns
 import decoding
+import passages
 import reading
 import simdb
 import whole
@@ -80,6 +81,10 @@ TARGETS = {
         Target(
             "database", whole.database, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(40)]
         ),
+        Target(
+            "passages", passages.passages, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(20)]
+        ),
+        Target("grains", decoding.grains, lambda: [b"\3\0\0\0" * 2 + bytes(range(64))]),
         Target("tables", columns.tables, lambda: [bytes(range(256)) * 8, b"\1\7" * 900]),
         Target("vectors", columns.vectors, lambda: [bytes(range(256)) * 4]),
         Target("ids", columns.ids, lambda: [b"\3\2\2\2\0\1\0" + b"sai" + struct.pack("<q", 5)]),

@@ -1,1 +1,15 @@
-"""Duplicates: the work of `simdb dedup`, within the input or against earlier runs."""
+"""Duplicates: the work of `simdb dedup`, within the input or against earlier runs.
+
+What `simdb query` seldom needs is cold, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["stored_texts"]
+
+if TYPE_CHECKING:
+    from simdb.cli.duplicates import stored_texts
+else:
+    __getattr__ = cold.modules(__name__, __all__)

@@ -4,7 +4,7 @@ A database keeps no texts, so a command that decides by them, or shows some, rea
 came from.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from simdb.outputs.rows import Row
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.reading import check_sources, read_sources
 from simdb.text_sketch import TextSketch
+from simdb.values import Id
 
 
 def check_shown(
@@ -52,6 +53,11 @@ class StoredTexts:
     def __init__(self, texts: TextsById | None, nothing: TextSpool) -> None:
         """Take the texts, None if none were named; `nothing` is an empty spool."""
         self._texts, self._nothing = texts, nothing
+
+    @property
+    def texts(self) -> Callable[[Sequence[Id]], Sequence[Any]] | None:
+        """The function from ids to texts; None if no texts were named."""
+        return None if self._texts is None else self._texts.texts
 
     def deciding(
         self, verify: str | None, similarity: float | None, distance: int | None

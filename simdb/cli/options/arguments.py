@@ -109,6 +109,18 @@ KeepTimes = Annotated[
     TimesName,
     Option(help="Store when documents were inserted, or last seen by a claim too; or none."),
 ]
+Passages = Annotated[
+    bool,
+    Option("--passages", help="Store passages of texts, for --contained of query and pairs."),
+]
+Contained = Annotated[
+    float | None,
+    Option(
+        metavar="SHARE",
+        help="Find what contains at least this share of the text, by shared passages of 15 words;"
+        " the database must have --passages.",
+    ),
+]
 Where = Annotated[
     list[str] | None,
     Option(

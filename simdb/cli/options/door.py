@@ -26,3 +26,13 @@ def one_state(
 ) -> "AbstractContextManager[Snapshot | ShardedDatabase]":
     """Return a snapshot of a database; a sharded one is written once, and is read as it is."""
     return database.read() if isinstance(database, simdb.Database) else nullcontext(database)
+
+
+def one_database(database: "Database | ShardedDatabase", option: str) -> "Database":
+    """Return a database that is not sharded; OptionError, naming the option, for a sharded one."""
+    if isinstance(database, simdb.Database):
+        return database
+    raise simdb.OptionError(
+        f"{option} does not apply to a sharded database, which has no passages; use a database that"
+        " simdb create --passages has made"
+    )

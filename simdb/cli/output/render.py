@@ -102,11 +102,16 @@ def shortened(text: str) -> str:
 
 def match_row(match: "Match", name: str = "id") -> Row:
     """Return a match as a row, with its id in the field `name`."""
-    return {
+    row: Row = {
         name: match.id,
         "distance": match.distance,
         "similarity": rounded(match.similarity),
     }
+    if match.containment is not None:
+        row["containment"] = rounded(match.containment)
+    if match.spans is not None:
+        row["spans"] = [list(span) for span in match.spans]
+    return row
 
 
 def rounded(similarity: float | None) -> float | None:

@@ -19,6 +19,7 @@ from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.store import Store
+from simdb.engine.write import passages
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.unfinished import drop_unfinished
@@ -35,7 +36,14 @@ from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.membership import Membership
-from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
+from simdb.storage.passages.passages import stored_passages
+from simdb.storage.passages.rewriting import renumbering
+from simdb.storage.records.manifest import (
+    Manifest,
+    RunInfo,
+    renumbered,
+    with_passages,
+)
 from simdb.storage.records.metadata import encode_blocks, read_all
 from simdb.storage.records.times import read_times, whole_chunks
 from simdb.storage.records.tombstones import live_count, live_ordinals
@@ -157,6 +165,7 @@ def _rewrite(store: Store, threads: int) -> None:
         try:
             if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:
                 _write_ahead(ahead, base, source, threads)
+            _write_passages_ahead(ahead, base, source)
             store.environment.write(
                 lambda transaction: _write_all(
                     ahead, Writer(store, transaction), options, base, source, threads
@@ -172,6 +181,8 @@ def _rewrite(store: Store, threads: int) -> None:
 def _is_compact(base: Contents) -> bool:
     """Return whether there is nothing to remove, and as few runs as compaction makes."""
     is_sealed = not len(base.delta.batch) and not base.manifest.deleted_count
+    if len(base.manifest.passages) > 1 or base.manifest.passages_ahead:
+        return False
     if not is_sealed or base.manifest.unfinished is not None or base.manifest.ahead:
         return False
     longest = [len(run.info) >= policy.COMPACTED_MOST for run in base.runs[:-1]]
@@ -205,6 +216,9 @@ def _write_all(
     drop_unfinished(writer, manifest.unfinished)
     writer.clear(layout.DELTA)
     writer.clear(layout.DELETED)
+    rewritten = passages.rewrite(
+        ahead, writer, base.manifest.passages, source, renumbering(_kept(base)), count
+    )
     handle = store.environment.subdatabase(layout.METADATA)
     if statistics_of(source.transaction, handle)["entries"]:
         writer.clear(layout.METADATA)
@@ -222,7 +236,7 @@ def _write_all(
         )
     else:
         check_written(differences(rows, written, table_names(options)))
-    manifest = renumbered(manifest, tuple(rows), count)
+    manifest = with_passages(renumbered(manifest, tuple(rows), count), rewritten)
     if base.calibration is not None:
         covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
         manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
@@ -239,6 +253,15 @@ def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> 
         ahead.flush()
         _check_ahead(ahead.store, rows)
         ahead.rows = rows
+
+
+def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
+    """Write the passages in commits of their own, if they are too much for one."""
+    stored = stored_passages(base.manifest.passages)
+    if stored.entry_count >= passages.AHEAD_ENTRIES:
+        kept = _kept(base)
+        change = renumbering(kept)
+        ahead.passages = passages.write_ahead(ahead, stored, (0, len(kept)), source, change)
 
 
 def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:

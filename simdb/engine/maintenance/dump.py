@@ -25,19 +25,22 @@ from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import note_keys, note_name, read_note
+from simdb.storage.passages.by_ordinal import ByOrdinal
+from simdb.storage.passages.passages import stored_passages
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, as_segment
 from simdb.storage.runs.source import Source
-from simdb.storage.transfer.documents import pack_documents, parts_of
+from simdb.storage.transfer.documents import pack_documents, pack_grains, parts_of
 from simdb.storage.transfer.frames import END, FrameWriter
 from simdb.storage.translation import translate
 from simdb.stored_options import encode_options
 
 HEAD, IDF, CALIBRATION, NOTE = b"head", b"idft", b"cali", b"note"
 DOCUMENTS, CLUSTERS, TIMES, METADATA = b"docs", b"clus", b"time", b"meta"
+PASSAGES = b"pass"
 GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20
 PARTIAL = ".partial"
@@ -113,6 +116,10 @@ def _write_documents(
     times = None
     if store.options.keeps_times:
         times = read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
+    passages = None
+    if store.options.passages:
+        stored = stored_passages(contents.manifest.passages)
+        passages = ByOrdinal(stored, contents.manifest.next_ordinal, source)
     metadata = read_all(source.transaction, handle)
     pending: list[tuple[int, bytes]] = []  # metadata that was read, of a later group
     count = 0
@@ -127,6 +134,9 @@ def _write_documents(
                 writer.write(CLUSTERS, clusters.astype("<u4").tobytes())
             if times is not None:
                 writer.write(TIMES, times[every[live]].astype("<u4").tobytes())
+            if passages is not None:
+                grains = passages.grains(group.start, group.start + len(group)).taken(live)
+                writer.write(PASSAGES, pack_grains(grains))
         own = _before(chain(pending, metadata), group.start + len(group), pending)
         entries = (
             (numbers[ordinal], _checked(packed, ordinal))

@@ -33,6 +33,7 @@ from simdb.storage.contents import Contents, all_names, idf_checksum, load, tabl
 from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
+from simdb.storage.passages.check import check_passages
 from simdb.storage.records.tombstones import live_count
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
@@ -108,6 +109,7 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             tables = table_names(store.options)
             broken = list(check_written_values(contents, source, tables))
             yield from broken
+            yield from check_passages(contents.manifest, source, deep=deep)
             if not broken:
                 yield from check_counts(contents, source)
             problem = problem_of(contents.calibration)

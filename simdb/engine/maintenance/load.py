@@ -7,7 +7,7 @@ offsets and metadata are checked like arguments of a caller.
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -25,6 +25,7 @@ from simdb.engine.maintenance.dump import (
     IDF,
     METADATA,
     NOTE,
+    PASSAGES,
     TIMES,
 )
 from simdb.engine.notes import note_key
@@ -56,7 +57,7 @@ from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
-from simdb.storage.transfer.documents import unpack_documents
+from simdb.storage.transfer.documents import unpack_documents, unpack_grains
 from simdb.storage.transfer.frames import END, FrameReader
 from simdb.stored_options import decode_dumped
 from simdb.values import ORDINALS_MAX
@@ -249,6 +250,8 @@ def _store_all(
             filling.add_clusters(payload)
         elif kind == TIMES and store.options.keeps_times:
             filling.add_times(payload)
+        elif kind == PASSAGES and store.options.passages:
+            filling.add_passages(payload)
         elif kind == END:
             _check_count(payload, filling.count, head, reader)
         else:
@@ -292,7 +295,9 @@ class _Filling:
         self._batches.append(batch)
         self._document_count += len(batch)
         self.count += len(batch)
-        self._make_room(len(payload))
+        self._size_bytes += len(payload)
+        if not self._store.options.passages:  # they come before a commit
+            self._make_room(0)
 
     def add_metadata(self, payload: bytearray) -> None:
         place = self._reader.place
@@ -309,6 +314,15 @@ class _Filling:
 
     def add_times(self, payload: bytearray) -> None:
         self._times.append(_numbers(payload))
+
+    def add_passages(self, payload: bytearray) -> None:
+        """Give the last documents their passages, which come right after them."""
+        if not self._batches or self._batches[-1].grains is not None:
+            raise CorruptError(f"{self._reader.place} has passages of no documents")
+        last = self._batches[-1]
+        grains = unpack_grains(payload, len(last), self._reader.place)
+        self._batches[-1] = replace(last, grains=grains)
+        self._make_room(len(payload))
 
     def put_times(self) -> None:
         """Store the times of all documents, in place of the times of their insertion."""
@@ -358,6 +372,7 @@ class _Filling:
             staging = Staging(self._store, base, source)
             ahead = Ahead(self._store, base.manifest, None)
             if self._document_count:
+                self._check_passages()
                 batch = concatenate(self._batches)
                 self._check_ids(batch, state)
                 staging.insert(batch, [])
@@ -372,6 +387,11 @@ class _Filling:
             write_staged(ahead, transaction, self._store.contents(source), staging, source)
         for key, value in encode_blocks(self._metadata):
             writer.put(layout.METADATA, key, value)
+
+    def _check_passages(self) -> None:
+        """Raise CorruptError if documents of a database with passages have none."""
+        if self._store.options.passages and any(each.grains is None for each in self._batches):
+            raise CorruptError(f"{self._reader.place}: documents before it lack their passages")
 
     def _check_ids(self, batch: Batch, state: State) -> None:
         """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""

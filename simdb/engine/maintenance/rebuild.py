@@ -38,8 +38,16 @@ from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import damaged_notes, note_name
+from simdb.storage.passages.passages import stored_passages
+from simdb.storage.passages.rewriting import check_rewritten, renumbering, write_passages
 from simdb.storage.records.delta import Delta
-from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
+from simdb.storage.records.manifest import (
+    Manifest,
+    PassageInfo,
+    RunInfo,
+    renumbered,
+    with_passages,
+)
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
@@ -208,13 +216,14 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
     write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))
     manifest = _keep_calibration(writer, source, manifest, kept)
     manifest = store_polytopes(writer, manifest, options)
+    moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
     # Last, since nothing may change what was written before it is committed.
     written = store.source(inside=writer.transaction)
     check_written(differences(rows, written, contents.table_names(options)))
     writer.put_manifest(
         replace(
-            renumbered(manifest, rows, len(kept)),
+            with_passages(renumbered(manifest, rows, len(kept)), moved),
             document_count=len(kept),
             empty_count=int(np.count_nonzero(states == EMPTY)),
             bare_count=int(np.count_nonzero(states == BARE)),
@@ -222,6 +231,19 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
             last_cluster=count,
         )
     )
+
+
+def _move_passages(
+    writer: Writer, source: Source, found: Salvage, kept: U32
+) -> tuple[PassageInfo, ...]:
+    """Store the sound passages of the documents `kept` as one run: only texts make them anew."""
+    if not len(kept):
+        return ()
+    passages, number = stored_passages(found.passages), found.manifest.next_passage
+    change, span = renumbering(kept), (0, len(kept))
+    row = write_passages(passages, number, span, source, writer.put, change)
+    check_rewritten([row], writer.store.source(inside=writer.transaction))
+    return (row,)
 
 
 def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: U32) -> Manifest:

@@ -10,7 +10,7 @@ stored tables are sorted and have directories, so a chunk is searched as it lies
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from simdb.engine.search.chunks import chunks_of, give_back, opened
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.engine.search.rows import Rows, joined, merged
 from simdb.engine.state import incoming
-from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import OptionError
@@ -76,6 +76,27 @@ def room_of(memory_limit: object) -> Room | None:
             f"memory_limit must be a number of bytes from 1 on, or None, got {shown(memory_limit)}"
         )
     return Room(int(memory_limit))  # type: ignore[call-overload]
+
+
+def rows_of(
+    store: Store,
+    state: State,
+    documents: Any,
+    ids: Iterable[Any] | None,
+    question: Question,
+    first: bool,
+    room: Room | None,
+    errors: str,
+) -> Rows:
+    """Return the matches of many documents, or of the stored documents `ids`."""
+    if ids is not None:
+        ordinals = known_ordinals(state, incoming.as_list(ids, "ids"))
+        return of_stored(store, state, ordinals, question, room=room)
+    size = None if room is None else room.query_count(state.width)
+    slices = incoming.sketch_slices(
+        store.sketcher, documents, None, size, errors=errors, threads=state.threads
+    )
+    return of_slices(store, state, slices, question, first=bool(first), room=room)
 
 
 def match_batch(

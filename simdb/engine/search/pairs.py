@@ -31,20 +31,17 @@ class PairStream:
     def __init__(
         self,
         state: State,
-        criterion: Criterion,
+        chunks: Iterator[PairArrays],
         *,
         hold: Callable[[], State],
         end: Callable[[], None] | None,
-        judge: Judge | None = None,
     ) -> None:
-        """`hold` prevents the end of `state` while a chunk is made.
+        """`hold` prevents the end of `state` while one of the `chunks` is made.
 
-        `end` ends `state` after the last chunk; None if the owner of the state ends it.  `judge`
-        decides which pairs match, by exact similarities, if that is not the criterion alone.
+        `end` ends `state` after the last chunk; None if the owner of the state ends it.
         """
         self._state = state
-        self._couples = find_couples(state, criterion, judge)
-        self._is_exact = judge is not None
+        self._chunks = chunks
         self._hold = hold
         self._end = end
         self._is_done = False
@@ -62,13 +59,23 @@ class PairStream:
             try:
                 with self._hold():
                     self._state.source.check_open()
-                    couples = next(self._couples)
-                    return as_pairs(self._state, couples, is_exact=self._is_exact)
+                    return next(self._chunks)
             except BaseException as error:
                 self._is_done = isinstance(error, StopIteration)
                 if self._end is not None:
                     self._end()
                 raise
+
+
+def chunks_of_pairs(
+    state: State, criterion: Criterion, judge: Judge | None
+) -> Iterator[PairArrays]:
+    """Yield all matching pairs in chunks.
+
+    `judge` decides which pairs match, by exact similarities, if that is not the criterion alone.
+    """
+    for couples in find_couples(state, criterion, judge):
+        yield as_pairs(state, couples, is_exact=judge is not None)
 
 
 class Pairs(Generic[IdT]):
@@ -85,10 +92,15 @@ class Pairs(Generic[IdT]):
         stream: Iterator[PairArrays[IdT]],
         plan: Plan,
         verification: Verification | None = None,
+        contained: float | None = None,
     ) -> None:
-        """`stream` gives the chunks; see the class for the others."""
+        """`stream` gives the chunks; see the class for the others.
+
+        `contained`: the least containment of a pair, if that is what was asked.
+        """
         self.plan = plan
         self.verification = verification
+        self._contained = contained
         self._stream: Iterator[PairArrays[IdT]] | None = stream
         self._gathered: PairArrays[IdT] | None = None
 
@@ -119,7 +131,7 @@ class Pairs(Generic[IdT]):
         id of another type.
         """
         arrow.checked_arrow(ids)  # before the stream is taken
-        return _reader(self.chunks(), ids)
+        return _reader(self.chunks(), ids, has_containment=self._contained is not None)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Return an iterator over the chunks as columns: left, right, distance and similarity."""
@@ -132,7 +144,7 @@ class Pairs(Generic[IdT]):
         """
         table = arrow.checked_arrow(ids).Table  # before the stream is taken
         passed, batches = Passed(self.chunks()), []
-        reader = _reader(passed, ids)
+        reader = _reader(passed, ids, has_containment=self._contained is not None)
         try:
             for batch in reader:
                 batches.append(batch)  # kept if a later one raises
@@ -181,6 +193,8 @@ class Pairs(Generic[IdT]):
     @property
     def _progress(self) -> str:
         asked = previews.criterion(self.plan.similarity, self.plan.distance)
+        if self._contained is not None:
+            asked = f"containment >= {self._contained:g}"
         state = "streamed" if self._stream is None else "not read yet"
         return f"of {asked}, method {self.plan.method!r}, {state}"
 
@@ -204,6 +218,11 @@ class Pairs(Generic[IdT]):
         """Estimated similarity of each pair: float32[k]; NaN if a document has no weights."""
         return self._all().similarity
 
+    @property
+    def containment(self) -> npt.NDArray[np.float64] | None:
+        """The share of each left document that the right one has; None without `contained=`."""
+        return self._all().containment
+
     def _take_back(self, batches: list[Any], passed: "Passed") -> None:
         """Stream the pairs once more: those in batches, the last that was passed on, the rest."""
         if self._gathered is None:
@@ -217,6 +236,9 @@ class Pairs(Generic[IdT]):
                 _joined([chunk.right for chunk in chunks], object),
                 _joined([chunk.distance for chunk in chunks], np.uint8),
                 _joined([chunk.similarity for chunk in chunks], np.float32),
+                None
+                if self._contained is None
+                else _joined([_containment_of(chunk) for chunk in chunks], np.float64),
             )
         return self._gathered
 
@@ -240,31 +262,41 @@ class Passed:
         return self.latest[0]
 
 
-def _reader(chunks: Iterator[PairArrays], ids: str) -> Any:
+def _reader(chunks: Iterator[PairArrays], ids: str, *, has_containment: bool) -> Any:
     """Return a pyarrow.RecordBatchReader of the chunks."""
-    empty = PairArrays(*(np.empty(0, kind) for kind in (object, object, np.uint8, np.float32)))
+    kinds = (object, object, np.uint8, np.float32, np.float64)[: 5 if has_containment else 4]
+    empty = PairArrays(*(np.empty(0, kind) for kind in kinds))
     columns = map(_columns, chunks)
     return arrow.read_batches(columns, _columns(empty), id_columns=("left", "right"), ids=ids)
 
 
 def _chunk(batch: Any) -> PairArrays:
     """Return the pairs of a pyarrow.RecordBatch."""
-    left, right, distance, similarity = batch.columns
+    left, right, distance, similarity, *containment = batch.columns
     return PairArrays(
         object_array(left.to_pylist()),
         object_array(right.to_pylist()),
         distance.to_numpy(),
         similarity.to_numpy(zero_copy_only=False),
+        *(each.to_numpy() for each in containment),
     )
 
 
 def _columns(chunk: PairArrays) -> dict[str, Any]:
-    return {
+    columns: dict[str, Any] = {
         "left": chunk.left,
         "right": chunk.right,
         "distance": chunk.distance,
         "similarity": chunk.similarity,
     }
+    if chunk.containment is not None:
+        columns["containment"] = chunk.containment
+    return columns
+
+
+def _containment_of(chunk: PairArrays) -> npt.NDArray[np.float64]:
+    assert chunk.containment is not None, "chunks of one search are alike"
+    return chunk.containment
 
 
 def _joined(arrays: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

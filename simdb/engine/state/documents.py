@@ -6,10 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.documents import Document
 from simdb.engine.state.state import State
 from simdb.errors import NotFoundError
 from simdb.storage import layout
+from simdb.storage.records.metadata import unpacked
 from simdb.values import EMPTY, WEIGHTED, Sketches
+
+U32 = npt.NDArray[np.uint32]
 
 
 def find_ids(state: State, ids: list[Any]) -> Any:
@@ -55,3 +59,30 @@ def drawn(total: int, count: int, seed: int) -> npt.NDArray[np.int64]:
     generator = np.random.default_rng(seed)
     places: npt.NDArray[np.int64] = generator.choice(total, min(count, total), replace=False)
     return places
+
+
+def ids_of(state: State, ordinals: U32) -> list[Any]:
+    """Return the ids of some documents."""
+    return list(state.identifiers(ordinals).decode(ordinals))
+
+
+def items_of(state: State, ordinals: U32) -> list[tuple[Any, Document[Any]]]:
+    """Return some documents with their ids."""
+    ids = ids_of(state, ordinals)
+    return list(zip(ids, documents_of(state, ids, ordinals), strict=True))
+
+
+def documents_of(state: State, ids: list[Any], ordinals: U32) -> list[Document[Any]]:
+    """Return the stored documents with these ids and ordinals."""
+    sketches = stored_sketches(state, ordinals)
+    listed = ordinals.tolist()
+    packed = state.metadata_of_many(listed)
+    return [
+        Document(
+            id,
+            state.kind.fingerprint_of(sketches, at),
+            unpacked(packed, ordinal),
+            state.kind.signature_of(sketches, at),
+        )
+        for at, (id, ordinal) in enumerate(zip(ids, listed, strict=True))
+    ]

@@ -1,9 +1,10 @@
 """Incoming documents: checks and sketches them and lays them out in columns for staging."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,19 @@ from simdb.storage.records.batch import Batch
 from simdb.storage.records.metadata import pack_every
 from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of, thread_count
-from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, check_many, offsets_of
+from simdb.values import (
+    BARE,
+    EMPTY,
+    Fingerprints,
+    Sketches,
+    aligned,
+    check_many,
+    joined_if_any,
+    offsets_of,
+)
+
+if TYPE_CHECKING:
+    from simdb.sketch.winnowing import Winnower
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
@@ -121,10 +134,11 @@ def sketch_all(
     errors: str,
     threads: int,
     progress: Progress | None,
+    winnower: "Winnower | None" = None,
 ) -> Sketches:
     """Return sketches of exactly `count` documents; an iterable is read in parts.
 
-    Documents can be `Sketches` that the same sketcher has made.
+    Documents can be `Sketches` that the same sketcher has made.  `winnower`: makes their grains.
     """
     if isinstance(documents, Sketches):
         _check_count(len(documents), count)
@@ -132,7 +146,7 @@ def sketch_all(
     report = report_of(progress)
     parts: list[Sketches] = []
     done = 0
-    for sketches in _sketched(sketcher, documents, None, errors, threads):
+    for sketches in _sketched(sketcher, documents, None, errors, threads, winnower):
         parts.append(sketches)
         done += len(sketches)
         if done > count:
@@ -143,6 +157,20 @@ def sketch_all(
     return joined(sketcher, parts)
 
 
+def winnowed(
+    sketches: Sketches,
+    winnower: "Winnower | None",
+    documents: Any,
+    *,
+    errors: str,
+    start: int = 0,
+) -> Sketches:
+    """Return sketches with the grains of their documents, unless nothing winnows them."""
+    if winnower is None:
+        return sketches
+    return replace(sketches, grains=winnower.grains(documents, errors=errors, start=start))
+
+
 def sketch_slices(
     sketcher: AnySketcher,
     documents: Any,
@@ -151,14 +179,17 @@ def sketch_slices(
     *,
     errors: str,
     threads: int,
+    winnower: "Winnower | None" = None,
 ) -> Iterator[Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
     There is always one slice.  `count`: how many documents are required, None for any number.
+    `winnower`: makes the grains of documents that will be stored with passages.
     """
     held: list[Sketches] = []
     done = 0
-    for sketches in _sketched(sketcher, documents, size, errors, threads, is_query=True):
+    found = _sketched(sketcher, documents, size, errors, threads, winnower, is_query=True)
+    for sketches in found:
         if held and size is not None and sum(map(len, held)) + len(sketches) > size:
             yield joined(sketcher, held, is_query=True)
             held = []
@@ -175,7 +206,7 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
     states = queries.states
     if not sketcher.options.vector_bytes:
         states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
-    return Sketches(queries.bits, queries.vectors, states)
+    return Sketches(queries.bits, queries.vectors, states, grains=queries.grains)
 
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
@@ -195,6 +226,7 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.states for part in parts]),
         np.concatenate(levels) if levels else None,
+        joined_if_any([part.grains for part in parts]),
     )
 
 
@@ -207,13 +239,16 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
         ids.hashes,
         ids.offsets,
         ids.content,
+        sketches.grains,
     )
 
 
 def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> Batch:
     """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
     offsets, content, hashes = form
-    return Batch(sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content)
+    return Batch(
+        sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content, sketches.grains
+    )
 
 
 def pack_one(metadata: Any, id: Any) -> list[tuple[int, bytes]]:
@@ -259,6 +294,7 @@ def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
         batch.hashes[chosen],
         offsets_of(lengths[chosen]),
         batch.content[np.repeat(is_chosen, lengths)],
+        None if batch.grains is None else batch.grains.taken(chosen),
     )
 
 
@@ -275,6 +311,7 @@ def _sketched(
     most: int | None,
     errors: str,
     threads: int,
+    winnower: "Winnower | None" = None,
     *,
     is_query: bool = False,
 ) -> Iterator[Sketches]:
@@ -282,7 +319,8 @@ def _sketched(
 
     def sketch(numbered: tuple[int, Any]) -> Sketches:
         start, chunk = numbered
-        return sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
+        made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
+        return winnowed(made, winnower, chunk, errors=errors, start=start)
 
     threads = threads_for(sketcher.options, threads)
     return mapped(sketch, _numbered(_chunks(documents, most, threads)), threads)

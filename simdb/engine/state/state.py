@@ -20,7 +20,7 @@ import numpy.typing as npt
 from simdb.bits import bitmap
 from simdb.engine.state.glimpse import glimpse
 from simdb.engine.state.id_tables import find_ordinals
-from simdb.engine.state.staged import Counts, Staged
+from simdb.engine.state.staged import Known, Staged
 from simdb.engine.state.view import Kind, View
 from simdb.errors import CorruptError
 from simdb.options import Options
@@ -35,6 +35,7 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.notes import read_note, unpacked_note
+from simdb.storage.passages.passages import Passages, stored_passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
 from simdb.storage.records.times import read_times
@@ -75,7 +76,7 @@ class State:
         store: Origin,
         view: View,
         source: Source | None,
-        counts: Counts,
+        counts: Known,
         holder: Holder | None = None,
         gate: Gate | None = None,
         staged: Staged | None = None,
@@ -239,6 +240,14 @@ class State:
         stored = read_times(self.source.every(layout.TIMES), self.next_ordinal)
         staged = None if self._staged is None else self._staged.times()
         return stored if staged is None else staged.over(stored)
+
+    def passages(self) -> Passages:
+        """Return the grains of all documents, deleted or not."""
+        view = self.view
+        if view.passages is None:
+            view.passages = stored_passages(self.counts.passages)
+        staged = None if self._staged is None else self._staged.staged_passages()
+        return view.passages if staged is None else view.passages.with_staged(staged.entries())
 
     def tables(self) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database."""

@@ -36,6 +36,7 @@ from simdb.storage.translation import MapFull
 
 if TYPE_CHECKING:
     from simdb.sketch.exact_similarity import ExactSimilarity
+    from simdb.sketch.winnowing import Winnower
     from simdb.storage.membership import Membership
     from simdb.storage.runs.merging import Merging
 
@@ -82,6 +83,7 @@ class Store:
         self._options_version = 0  # of the manifest with which the options were read
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
+        self._winnower: Winnower | None = None
         self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query can be an int
         self.width = options.sketch.vector_bytes
         self._is_closed = False
@@ -139,6 +141,13 @@ class Store:
         """A sketcher that counts features of documents, by the settings of the database."""
         settings = self.options.sketch.feature_settings
         return Sketcher(Simhash(**settings), self._resources, self.allowed)
+
+    @property
+    def winnower(self) -> "Winnower | None":
+        """What makes the grains of texts; None if the database has no passages."""
+        if self._winnower is None and self.options.passages:
+            self._winnower = room.winnowing.Winnower(self.options.sketch)
+        return self._winnower
 
     def look_for_idf(self) -> None:
         """Take over the IDF table if it was set after the database was opened.

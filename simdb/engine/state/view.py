@@ -20,6 +20,7 @@ from simdb.engine.state.sealed import Sealed, follow_identifiers, follow_vectors
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
+from simdb.storage.passages.passages import Passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
 from simdb.storage.runs.columns import ColumnParts, FollowedKernel
@@ -80,6 +81,7 @@ class View:
         self.covered_tables: Any = None
         self.polytopes: Any = None
         self.id_tables: Any = None
+        self.passages: Passages | None = None
         self.pieces = ColumnParts(self.sealed.parts, delta)
         self.identifiers = FollowedKernel(self.sealed.identifiers, delta, follow_identifiers)
         self.vectors = FollowedKernel(self.sealed.vectors, delta, follow_vectors)

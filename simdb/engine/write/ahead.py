@@ -22,7 +22,7 @@ from simdb.errors import Error
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
 from simdb.storage.environment.reading import keys_from
-from simdb.storage.records.manifest import Manifest, RunInfo
+from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo
 from simdb.storage.translation import MapFull
 
 # Values wait until they have so many bytes together; LMDB copies them when they are written.
@@ -39,6 +39,7 @@ class Ahead:
         """
         self.manifest, self.number = manifest, number
         self.rows: Sequence[RunInfo] = ()  # the runs that were written, once they are complete
+        self.passages: PassageInfo | None = None  # the same for a passage run
         self.store = store
         self._is_begun = False
         self._states: list[tuple[bytes, bytes, Any]] = []

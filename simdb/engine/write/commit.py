@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from simdb.engine.state.staged_metadata import StagedMetadata
 from simdb.engine.state.store import Store
+from simdb.engine.write import passages
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.unfinished import begin_merge, carry_on, step_ahead
@@ -35,12 +36,14 @@ from simdb.storage.runs.source import Source
 def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
     """Write, in commits of their own, what would be too much for the commit of staged changes.
 
-    That are the steps of the unfinished merge that are due, and runs of many documents.
+    That are the steps of the unfinished merge that are due, and runs and passages of many
+    documents.
     """
     options = ahead.store.options
     if staging.delta_count > options.delta_documents:
         staging.seal_delta()
     step_ahead(ahead, base, staging.merging_of, staging.next_ordinal, source)
+    passages.write_new_ahead(ahead, staging, source)
     if not staging.sealed:
         return
     runs = [*base.runs, *staging.sealed]
@@ -83,6 +86,7 @@ def write_staged(
         bare_count=staging.bare_count,
     )
     manifest = _write_deletions(writer, manifest, staging)
+    manifest = passages.write_new(ahead, writer, manifest, staging, source)
     _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
     if staging.times:
         handle = store.environment.subdatabase(layout.TIMES)

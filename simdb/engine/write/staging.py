@@ -15,24 +15,25 @@ import numpy.typing as npt
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged_passages import StagedPassages
 from simdb.engine.state.staged_times import StagedTimes
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
-from simdb.errors import FullError
+from simdb.errors import FullError, InputError
 from simdb.options import SEEN
 from simdb.plan import compaction
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Delta, DeltaView, delta_view
-from simdb.storage.records.manifest import Manifest, Unfinished
+from simdb.storage.records.manifest import Manifest, PassageInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory
 from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source
-from simdb.values import BARE, EMPTY, ORDINALS_MAX
+from simdb.values import BARE, EMPTY, ORDINALS_MAX, Grains
 
 
 class Saved(NamedTuple):
@@ -46,6 +47,7 @@ class Saved(NamedTuple):
     deletion_count: int
     metadata_counts: tuple[int, int]
     time_count: int
+    passage_count: int
     counts: tuple[int, int, int]
 
 
@@ -72,6 +74,8 @@ class Staging:
         self._tombstones = Tombstones(base.dead, store.spare)
         self.metadata = StagedMetadata()
         self.times = StagedTimes() if store.options.keeps_times else None
+        first = base.manifest.next_ordinal
+        self.staged_passages = StagedPassages(first) if store.options.passages else None
         # The packed content of notes by their keys; None for a note that is removed.
         self.notes: dict[bytes, bytes | None] = {}
         self.document_count = base.manifest.document_count
@@ -161,6 +165,7 @@ class Staging:
             len(self.deleted),
             self.metadata.counts,
             len(self.times or ()),
+            len(self.staged_passages or ()),
             (self.document_count, self.empty_count, self.bare_count),
         )
 
@@ -182,6 +187,8 @@ class Staging:
         self.metadata.restore(saved.metadata_counts)
         if self.times is not None:
             self.times.restore(saved.time_count)
+        if self.staged_passages is not None:
+            self.staged_passages.restore(saved.passage_count)
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -204,9 +211,16 @@ class Staging:
                 self._joined.append(batch)
         self._tombstones.make_room(self.next_ordinal)
         self.metadata.insert(first, metadata)
+        if self.staged_passages is not None:
+            self.staged_passages.insert(self._grains_of(batch))
         if self.times is not None:
             self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32))
         self._count(batch.states, 1)
+
+    @property
+    def passages(self) -> tuple[PassageInfo, ...]:
+        """The stored passage runs; `staged_passages` has the rest."""
+        return self._base.manifest.passages
 
     def see(self, ordinals: npt.NDArray[np.uint32]) -> None:
         """Note that claims matched some documents, if the database keeps when that was."""
@@ -321,6 +335,15 @@ class Staging:
             self._joined = joined
         return self._joined
 
+    def _grains_of(self, batch: Batch) -> Grains:
+        """Return the grains of new documents; InputError if they were no texts."""
+        if batch.grains is None:
+            raise InputError(
+                f"{self._store.environment.path} has passages, which are made of texts, and these"
+                " are sketches; insert the texts, or use a database without Options(passages=True)"
+            )
+        return batch.grains
+
     def _is_as(self, saved: Saved) -> bool:
         """Whether nothing was staged since `saved`; every change first adds to one of these."""
         return (
@@ -330,6 +353,7 @@ class Staging:
             and len(self.deleted) == saved.deletion_count
             and self.metadata.counts == saved.metadata_counts
             and len(self.times or ()) == saved.time_count
+            and len(self.staged_passages or ()) == saved.passage_count
         )
 
     @property

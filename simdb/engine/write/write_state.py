@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged_passages import StagedPassages
 from simdb.engine.state.staged_times import StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
@@ -89,6 +90,10 @@ class WriteState:
     def times(self) -> StagedTimes | None:
         """Return the staged times; None if the database keeps none."""
         return self.staging.times
+
+    def staged_passages(self) -> StagedPassages | None:
+        """Return the grains of new documents; None if the database has no passages."""
+        return self.staging.staged_passages
 
     def note(self, key: bytes) -> tuple[bytes | None] | None:
         """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""

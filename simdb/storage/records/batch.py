@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError, FullError
 from simdb.storage import codec, layout
-from simdb.values import offsets_of
+from simdb.values import Grains, joined_if_any, offsets_of
 
 _COUNTS = struct.Struct("<II")
 # So few documents are joined faster as bytes than as arrays.
@@ -29,6 +29,7 @@ class Batch:
 
     `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids.
     The stored form of id i is content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
+    `grains`: only of new documents of a database with passages; the delta does not store them.
     """
 
     fingerprints: npt.NDArray[np.uint64]
@@ -37,6 +38,7 @@ class Batch:
     hashes: npt.NDArray[np.uint64]
     offsets: npt.NDArray[np.int64]
     content: npt.NDArray[np.uint8]
+    grains: Grains | None = None
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -52,6 +54,7 @@ class Batch:
             self.hashes[start:stop],
             self.offsets[start : stop + 1] - first,
             self.content[first:last],
+            None if self.grains is None else self.grains.taken(slice(start, stop)),
         )
 
 
@@ -67,6 +70,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         np.concatenate([each.hashes for each in batches]),
         offsets_of(np.concatenate(lengths)),
         np.concatenate([each.content for each in batches]),
+        joined_if_any([each.grains for each in batches]),
     )
 
 

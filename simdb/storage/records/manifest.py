@@ -5,7 +5,7 @@ It also says how far a merge has come that takes several commits.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from simdb.decoding import a_map, a_whole, expecting
 from simdb.errors import CorruptError
@@ -38,6 +38,25 @@ class RunInfo:
         return self.stop - self.start
 
 
+class PassageInfo(NamedTuple):
+    """A passage run: its number, the ordinals start .. stop that it covers, and its entries.
+
+    `counts`: how many entries have each value of the highest bits of their keys; their number is a
+    power of two.  `checksum`: that of all entries, see `entry_sum` of the kernel.
+    """
+
+    number: int
+    start: int
+    stop: int
+    counts: tuple[int, ...]
+    checksum: int
+
+    @property
+    def entry_count(self) -> int:
+        """Number of entries."""
+        return sum(self.counts)
+
+
 @dataclass(frozen=True, slots=True)
 class Unfinished:
     """A merge that takes several commits: the run that it writes, and how far it has come.
@@ -64,6 +83,8 @@ class Manifest:
     maintained, and the next one gets the number `last_cluster` + 1.  At most one merge is
     unfinished.  `options_version` changes when other options are stored.  `ahead`: runs with this
     number and above were written ahead of a commit that did not follow; 0 if there are none.
+    `passages`: the passage runs, sorted by ordinal, which together cover 0 .. `next_ordinal`; the
+    next one gets the number `next_passage`.  `passages_ahead`: what `ahead` is, plus 1, for them.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -82,6 +103,9 @@ class Manifest:
     unfinished: Unfinished | None = None
     options_version: int = 0
     ahead: int = 0
+    passages: tuple[PassageInfo, ...] = ()
+    next_passage: int = 0
+    passages_ahead: int = 0
 
     @property
     def is_unmoved(self) -> bool:
@@ -98,11 +122,20 @@ class Manifest:
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only if they are not 0 or None.
-YOUNGER = ("cluster_count", "last_cluster", "unfinished", "options_version", "ahead")
+YOUNGER = (
+    "cluster_count", "last_cluster", "unfinished", "options_version", "ahead", "passages",
+    "next_passage", "passages_ahead",
+)  # fmt: skip
+SUM_BYTES = 8
+# Most parts of a passage run: 2^13 parts of 2^21 entries are four for each ordinal.
+PARTS_MAX = 1 << 13
 
 
 def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
-    """Return the manifest after `count` documents got new ordinals from 0, all in `runs`."""
+    """Return the manifest after `count` documents got new ordinals from 0, all in `runs`.
+
+    It has no passage runs.
+    """
     return replace(
         manifest,
         runs=runs,
@@ -114,7 +147,14 @@ def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Man
         deleted_count=0,
         unfinished=None,
         ahead=0,
+        passages=(),
     )
+
+
+def with_passages(manifest: Manifest, rows: tuple[PassageInfo, ...]) -> Manifest:
+    """Return the manifest with these passage runs alone; nothing is written ahead of a commit."""
+    following = max([manifest.next_passage, *(row.number + 1 for row in rows)])
+    return replace(manifest, passages=rows, next_passage=following, passages_ahead=0)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -126,6 +166,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     if manifest.unfinished is not None:
         merge = manifest.unfinished
         fields["unfinished"] = [*_encode_run(merge.run), merge.done, merge.begun]
+    fields["passages"] = [_encode_passages(row) for row in manifest.passages]
     for name in YOUNGER:
         if not fields[name]:
             del fields[name]
@@ -140,9 +181,10 @@ def decode_manifest(value: Any) -> Manifest:
         fields = dict(a_map(stored))
         rows = tuple(_decode_run(row) for row in fields.pop("runs"))
         unfinished = _decode_unfinished(fields.pop("unfinished", None))
+        passages = tuple(_decode_passages(row) for row in fields.pop("passages", ()))
         for number in fields.values():
             a_whole(number, COUNTER_STOP)
-        manifest = Manifest(runs=rows, **fields, unfinished=unfinished)
+        manifest = Manifest(runs=rows, **fields, unfinished=unfinished, passages=passages)
         a_whole(max(manifest.next_ordinal, manifest.next_run), NUMBER_STOP)
     at = 0
     for run in rows:
@@ -168,6 +210,8 @@ def decode_manifest(value: Any) -> Manifest:
         raise CorruptError("two runs have the same number")
     if unfinished is not None:
         _check_unfinished(unfinished, manifest)
+    if passages:
+        _check_passages(manifest)
     if max(manifest.document_count, manifest.deleted_count) > manifest.next_ordinal:
         raise CorruptError(
             f"the manifest counts {manifest.document_count} live and {manifest.deleted_count}"
@@ -187,10 +231,53 @@ def _encode_run(run: RunInfo) -> list[Any]:
     return [getattr(run, name) for name in RunInfo.__dataclass_fields__]
 
 
+def _encode_passages(row: PassageInfo) -> list[Any]:
+    return [
+        row.number,
+        row.start,
+        row.stop,
+        list(row.counts),
+        row.checksum.to_bytes(SUM_BYTES, "little"),
+    ]
+
+
 def _decode_run(row: Any) -> RunInfo:
     """Return a run; `polytope_count` and `sums` are younger than the rest and may be missing."""
     *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
     return RunInfo(*(a_whole(number, NUMBER_STOP) for number in numbers), sums=sums)
+
+
+def _decode_passages(row: Any) -> PassageInfo:
+    *span, counts, checksum = row
+    number, start, stop = (a_whole(each, NUMBER_STOP) for each in span)
+    kept = tuple(a_whole(count, COUNTER_STOP) for count in counts)
+    if not 0 < len(kept) <= PARTS_MAX or len(kept) & (len(kept) - 1):
+        raise CorruptError(f"a passage run has {len(kept)} parts, which is no power of two")
+    if not isinstance(checksum, bytes) or len(checksum) != SUM_BYTES:
+        raise CorruptError(f"passage run {number} has no checksum of {SUM_BYTES} bytes")
+    return PassageInfo(number, start, stop, kept, int.from_bytes(checksum, "little"))
+
+
+def _check_passages(manifest: Manifest) -> None:
+    """Raise CorruptError unless the passage runs cover all ordinals and have numbers of their own.
+
+    Those written ahead of a commit that did not follow are not among them.
+    """
+    at, last = 0, (manifest.passages_ahead or manifest.next_passage + 1) - 1
+    for row in manifest.passages:
+        if row.start != at or row.stop < at or row.number >= last:
+            raise CorruptError(
+                f"passage run {row.number} covers {row.start}..{row.stop}, not from {at}, or has a"
+                f" number that was not given yet: the next is {last}"
+            )
+        at = row.stop
+    if at != manifest.next_ordinal or len({row.number for row in manifest.passages}) < len(
+        manifest.passages
+    ):
+        raise CorruptError(
+            f"the passage runs cover {at} of {manifest.next_ordinal} ordinals, or two have the same"
+            " number"
+        )
 
 
 def _decode_unfinished(row: Any) -> Unfinished | None:

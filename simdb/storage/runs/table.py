@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.storage import codec, layout
-from simdb.storage.records.manifest import RunInfo
+from simdb.storage.records.manifest import SUM_BYTES, RunInfo
 
 Put = Callable[[bytes, bytes, Any], None]
-SUM_BYTES = 8
 SUM_STOP = 1 << 64
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28

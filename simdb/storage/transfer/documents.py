@@ -5,6 +5,10 @@ A frame of documents:
     count u32 | vector width u32 | fingerprints u64[n] | offsets of ids u32[n + 1] | states u8[n] |
     vectors u8[n, width] | stored forms of ids
 
+A frame of their passages, if the database has passages:
+
+    grains of each document u32[n] | hashes u64[k], which ascend strictly within a document
+
 Documents are numbered from 0 in order of insertion.  Their metadata follow in frames with the
 layout of stored metadata blocks (see `metadata`), with these numbers in place of ordinals.
 """
@@ -21,7 +25,7 @@ from simdb.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch
 from simdb.storage.runs.run import Segment
-from simdb.values import WEIGHTED
+from simdb.values import WEIGHTED, Grains, offsets_of
 
 _COUNTS = struct.Struct("<II")
 
@@ -77,6 +81,30 @@ def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
         offsets,
         content,
     )
+
+
+def pack_grains(grains: Grains) -> bytes:
+    """Return the payload of a frame with the grains of n documents: numbers u32[n], hashes u64."""
+    sizes = np.diff(grains.offsets).astype("<u4")
+    return sizes.tobytes() + grains.hashes.astype("<u8").tobytes()
+
+
+def unpack_grains(payload: bytearray, count: int, place: str) -> Grains:
+    """Return the grains of `count` documents; CorruptError unless `pack_grains` can have made them.
+
+    Hashes of a document ascend strictly.
+    """
+    if len(payload) < 4 * count:
+        raise CorruptError(f"{place} is too short for the passages of {count} documents")
+    offsets = offsets_of(np.frombuffer(payload, "<u4", count))
+    if len(payload) != 4 * count + 8 * int(offsets[-1]):
+        raise CorruptError(f"{place} has another number of passages than it says")
+    hashes = np.frombuffer(payload, "<u8", offset=4 * count).astype(np.uint64)
+    is_first = np.zeros(len(hashes) + 1, np.bool_)
+    is_first[offsets[:-1]] = True
+    if (hashes[1:] <= hashes[:-1])[~is_first[1 : len(hashes)]].any():
+        raise CorruptError(f"{place} has passages of a document that do not ascend")
+    return Grains(offsets, hashes)
 
 
 def parts_of(segment: Segment, count: int) -> Iterator[Segment]:

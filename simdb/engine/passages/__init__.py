@@ -1,0 +1,15 @@
+"""Passages: queries by what documents share word by word, over the stored grains.
+
+All modules are cold, see `simdb.cold`: only `contained=` needs them.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["pairs", "queries", "question"]
+
+if TYPE_CHECKING:
+    from simdb.engine.passages import pairs, queries, question
+else:
+    __getattr__ = cold.modules(__name__, __all__)

@@ -1,0 +1,185 @@
+"""Candidates: the documents that share grains with a query, and their containment.
+
+Without texts the containment is estimated: it is the share of the query's grains that are grains of
+the document.  With texts it is measured, of each document that can have enough by its grains.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.arrow_texts import text_column
+from simdb.engine.passages.question import Question
+from simdb.engine.state.state import State
+from simdb.errors import InputError
+from simdb.sketch.containment import Asked, containments, most_covered
+from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
+from simdb.storage.records.tombstones import Bitmap, is_deleted
+
+# The texts of so many candidates are read at once.
+READ_TOGETHER = 256
+# An n-gram that fewer documents have is looked up anyway.
+COMMON_LEAST = 64
+
+F64 = npt.NDArray[np.float64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Found(NamedTuple):
+    """Documents with their containments, best first, and the texts that were read of them."""
+
+    ordinals: U32
+    containments: F64
+    texts: dict[int, Any]
+
+    def best(self) -> "Found":
+        """Return the same documents, best first; of equal ones, the one inserted first."""
+        order = np.lexsort((self.ordinals, -self.containments))
+        return Found(self.ordinals[order], self.containments[order], self.texts)
+
+    def chosen(self, which: Any) -> "Found":
+        """Return the documents at some positions, or for which `which` is true."""
+        return Found(self.ordinals[which], self.containments[which], self.texts)
+
+
+def estimated(state: State, grains: U64, least: float) -> Found:
+    """Return the documents that have a share of at least `least` of some grains, and one at least.
+
+    `grains` ascend strictly.
+    """
+    _, ordinals = state.passages().find(grains, state.source)
+    distinct, counts = np.unique(_living(state, ordinals), return_counts=True)
+    found = Found(distinct, counts / max(len(grains), 1), {})
+    return found.chosen(found.containments >= least).best()
+
+
+def measured(
+    state: State,
+    asked: Asked,
+    question: Question,
+    winnower: Winnower,
+    left_out: int | None,
+    dead: Bitmap | None = None,
+) -> Found:
+    """Return the documents that contain enough of a query, measured by their texts.
+
+    Of a document whose text is not known, the estimate decides.  No text is read of a document that
+    cannot have enough.  `left_out`: the ordinal of the query itself.  `dead`: tombstones to use in
+    place of those of the state.
+    """
+    assert question.texts is not None
+    distinct, most = _possible(state, asked, question.least)
+    is_meant = ~is_deleted(state.dead if dead is None else dead, distinct)
+    if left_out is not None:
+        is_meant &= distinct != left_out
+    distinct, most = distinct[is_meant], most[is_meant]
+    order = np.argsort(-most, kind="stable")
+    enough = question.limit if question.where is None and question.accept is None else None
+    values = np.zeros(len(distinct))
+    texts: dict[int, Any] = {}
+    for start in range(0, len(order), READ_TOGETHER):
+        part = order[start : start + READ_TOGETHER]
+        if enough and enough <= len(values) and _rank(values, enough) > most[part[0]]:
+            break
+        part = np.sort(part)
+        read = texts_of(state, distinct[part], question.texts)
+        known = [at for at, text in zip(part.tolist(), read, strict=True) if text is not None]
+        kept = [text for text in read if text is not None]
+        if len(kept) < len(read):
+            values[part] = _estimates_of(state, asked, distinct[part])
+        values[known] = containments(asked, *winnower.words(kept, errors="replace"))
+        texts.update(zip(distinct[known].tolist(), kept, strict=True))
+    found = Found(distinct, values, texts)
+    return found.chosen((values >= question.least) & (values > 0)).best()
+
+
+def _possible(state: State, asked: Asked, least: float) -> tuple[U32, F64]:
+    """Return the documents, deleted or not, that can contain enough, and how much at most.
+
+    N-grams of the query that most documents have are left out, as many as are not enough together.
+    """
+    passages, source = state.passages(), state.source
+    counts = passages.counts(asked.keys, source)
+    is_common = _common(asked, counts, least)
+    rare = np.flatnonzero(~is_common & (counts > 0))
+    keys, ordinals = passages.find(asked.keys[rare], source)
+    state.check_known(ordinals)
+    distinct, rows = np.unique(ordinals, return_inverse=True)
+    common = np.flatnonzero(is_common & (counts > 0))
+    # Each document may also have all that is common.
+    keys = np.concatenate([rare[keys], np.tile(common, len(distinct))])
+    rows = np.concatenate([rows, np.repeat(np.arange(len(distinct)), len(common))])
+    most = _most(asked, keys, rows, len(distinct)) / max(asked.gram_count, 1)
+    is_possible = most >= least
+    return distinct[is_possible], most[is_possible]
+
+
+def _most(asked: Asked, keys: I64, rows: I64, count: int) -> I64:
+    """Return how many n-grams of the query each document can have, by those of its grains."""
+    order = np.argsort(asked.places, kind="stable")
+    firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
+    sizes = np.diff(firsts)[keys]
+    before = np.cumsum(sizes) - sizes
+    inside = np.arange(sizes.sum()) - np.repeat(before, sizes)
+    positions = order[np.repeat(firsts[keys], sizes) + inside]
+    owners = np.repeat(rows, sizes)
+    by_row = np.lexsort((positions, owners))
+    return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)
+
+
+def _common(asked: Asked, counts: I64, least: float) -> Bools:
+    """Return which of the query's n-grams are left out: those that most documents have.
+
+    A document that has no others has less than `least` of the query.
+    """
+    is_common = np.zeros(len(counts), np.bool_)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= COMMON_LEAST]
+    reached = np.zeros(asked.gram_count, np.bool_)
+    for key in order.tolist():
+        for place in np.flatnonzero(asked.places == key).tolist():
+            reached[max(place - WINDOW_GRAMS + 1, 0) : place + WINDOW_GRAMS] = True
+        if np.count_nonzero(reached) >= least * asked.gram_count:
+            break
+        is_common[key] = True
+    return is_common
+
+
+def _estimates_of(state: State, asked: Asked, ordinals: U32) -> F64:
+    """Return the estimated containments of a query in some documents, whose ordinals ascend."""
+    found = estimated(state, asked.keys[asked.is_grain], 0.0)
+    values = dict(zip(found.ordinals.tolist(), found.containments.tolist(), strict=True))
+    return np.array([values.get(ordinal, 0.0) for ordinal in ordinals.tolist()])
+
+
+def _rank(values: F64, rank: int) -> float:
+    """Return the value of this rank, the greatest first."""
+    return float(-np.partition(-values, rank - 1)[rank - 1])
+
+
+def _living(state: State, ordinals: U32) -> U32:
+    state.check_known(ordinals)
+    return ordinals[~is_deleted(state.dead, ordinals)]
+
+
+def texts_of(
+    state: State, ordinals: U32, texts: Callable[[list[Any]], Sequence[Any]]
+) -> Sequence[Any]:
+    """Return the texts of documents, None for one that is not known."""
+    return read_texts(texts, list(state.identifiers(ordinals).decode(ordinals)))
+
+
+def read_texts(texts: Callable[[list[Any]], Sequence[Any]], ids: list[Any]) -> Sequence[Any]:
+    """Return what `texts` gives for some ids, None for one that is not known; InputError."""
+    given = texts(ids)
+    column = text_column(given)
+    read = list(given if column is None else column)
+    for id, text in zip(ids, read, strict=True):
+        if text is not None and not isinstance(text, str | bytes):
+            raise InputError(f"texts= gave no text of {id!r} but {type(text).__name__}")
+    return read

@@ -1,0 +1,207 @@
+"""Pairs by containment: every stored document with the documents that contain it.
+
+Of a document with n grains of which m must be shared, any n - m + 1 grains must be enough to find
+each match, because a match lacks at most n - m.  So a document looks for matches by its rarest ones
+alone, and what very many documents have, such as a footer, costs nothing unless it is much of the
+document.  Nothing is lost by that.  (Chaudhuri, Ganti and Kaushik 2006 call it prefix filtering.)
+
+Documents are taken in blocks, whose grains are in memory: those of a block on the left are looked
+up in one block on the right after the other.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS
+from simdb.engine.passages.candidates import measured, texts_of
+from simdb.engine.passages.question import Question
+from simdb.engine.search.couples import as_pairs, compared
+from simdb.engine.search.where import only_where
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
+from simdb.errors import InputError
+from simdb.matches import PairArrays
+from simdb.plans import Plan
+from simdb.sketch.containment import asked_of
+from simdb.sketch.winnowing import Winnower
+from simdb.storage.passages.by_ordinal import ByOrdinal
+from simdb.storage.records.tombstones import is_deleted
+from simdb.values import Grains, offsets_of
+
+# So many candidates are found at a time, before each counts once, and so many are compared.
+FOUND_TOGETHER = 1 << 20
+COMPARED_TOGETHER = 1 << 16
+# So many documents are measured by their texts before their pairs are given out.
+MEASURED_TOGETHER = 256
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+class _Block(NamedTuple):
+    """The grains of live documents: document i is `ordinals`[i]; owners of each grain."""
+
+    ordinals: U32
+    grains: Grains
+
+    @property
+    def owners(self) -> I64:
+        """The document of each grain: int64[k]."""
+        return np.repeat(np.arange(len(self.ordinals)), np.diff(self.grains.offsets))
+
+
+PLAN = Plan(
+    method="passages", tables=0, flips=0, probes=0, distance=FINGERPRINT_BITS, similarity=None,
+    recall=1.0, cost_seconds=0.0,
+    reason="the rarest grains of each document are looked up among those of all others",
+)  # fmt: skip
+
+
+def find_pairs(store: Store, state: State, question: Question) -> Iterator[PairArrays]:
+    """Return the pairs of which the left document is contained in the right one, in chunks."""
+    chosen = state if question.where is None else only_where(state, question.where)
+    if question.texts is None:
+        found = _estimated(chosen, state, question.least)
+    else:
+        found = _measured(chosen, state, question, _winnower_of(store))
+    return (_pairs(state, *each) for each in found)
+
+
+def _pairs(state: State, left: U32, right: U32, values: F64) -> PairArrays:
+    found = as_pairs(state, compared(state, left, right))
+    return PairArrays(found.left, found.right, found.distance, found.similarity, values)
+
+
+def _winnower_of(store: Store) -> Winnower:
+    assert store.winnower is not None, "the question has asked for passages"
+    return store.winnower
+
+
+def needed(counts: I64, least: float) -> I64:
+    """Return of how many things the share `least` is reached, for each number of them."""
+    some = np.maximum(np.ceil(least * counts), 1)
+    some[(some > 1) & ((some - 1) / np.maximum(counts, 1) >= least)] -= 1
+    return np.asarray(some + (some / np.maximum(counts, 1) < least), np.int64)
+
+
+def _measured(
+    state: State, passages: State, question: Question, winnower: Winnower
+) -> Iterator[tuple[U32, U32, F64]]:
+    """Yield the pairs by the texts of both: a query of each document by its text.
+
+    `passages`: the state that has the grains, of which `state` may leave some documents out.
+    """
+    assert question.texts is not None
+    live = state.live()
+    for start in range(0, len(live), MEASURED_TOGETHER):
+        part = live[start : start + MEASURED_TOGETHER]
+        texts = texts_of(state, part, question.texts)
+        if any(text is None for text in texts):
+            missing = next(at for at, text in enumerate(texts) if text is None)
+            (id,) = state.identifiers(part).decode(part[missing : missing + 1])
+            raise InputError(f"texts= has no text of {id!r}; find_all needs the text of each left")
+        offsets, words = winnower.words(texts, errors="replace")
+        lefts, rights, values = [], [np.empty(0, np.uint32)], [np.empty(0)]
+        for at, ordinal in enumerate(part.tolist()):
+            asked = asked_of(words[offsets[at] : offsets[at + 1]])
+            found = measured(passages, asked, question, winnower, ordinal, dead=state.dead)
+            lefts += [ordinal] * len(found.ordinals)
+            rights.append(found.ordinals)
+            values.append(found.containments)
+        if lefts:
+            yield np.array(lefts, np.uint32), np.concatenate(rights), np.concatenate(values)
+
+
+def _estimated(state: State, passages: State, least: float) -> Iterator[tuple[U32, U32, F64]]:
+    """Yield the pairs by their grains; `passages`: as for `_measured`."""
+    stored, stop = passages.passages(), state.next_ordinal
+    lefts, rights = (ByOrdinal(stored, stop, state.source) for _ in range(2))
+    size = lefts.block_documents
+    for start in range(0, stop, size):
+        left = _block(state, lefts, start, min(start + size, stop))
+        chosen = _rarest(left, stored.counts(np.unique(left.grains.hashes), state.source), least)
+        for other in range(0, stop, size):
+            right = left if other == start else None
+            if right is None:
+                right = _block(state, rights, other, min(other + size, stop))
+            for first, second in _candidates(left, chosen, right):
+                values = _shares(left, first, right, second)
+                is_match = values >= least
+                if is_match.any():
+                    both = left.ordinals[first[is_match]], right.ordinals[second[is_match]]
+                    yield *both, values[is_match]
+
+
+def _block(state: State, grains: ByOrdinal, start: int, stop: int) -> _Block:
+    every = np.arange(start, stop, dtype=np.uint32)
+    live = np.flatnonzero(~is_deleted(state.dead, every))
+    return _Block(every[live], grains.grains(start, stop).taken(live))
+
+
+def _rarest(left: _Block, counts: I64, least: float) -> npt.NDArray[np.bool_]:
+    """Return which grains each document looks for: bool for each grain.
+
+    `counts`: how many documents have each distinct grain, of the ascending hashes.
+    """
+    hashes, owners = left.grains.hashes, left.owners
+    often = counts[np.searchsorted(np.unique(hashes), hashes)]
+    sizes = np.diff(left.grains.offsets)
+    most = sizes - needed(sizes, least) + 1
+    order = np.lexsort((often, owners))
+    ranks = np.arange(len(order)) - left.grains.offsets[:-1][owners[order]]
+    is_chosen = np.zeros(len(hashes), np.bool_)
+    is_chosen[order] = ranks < most[owners[order]]
+    return is_chosen
+
+
+def _candidates(
+    left: _Block, is_chosen: npt.NDArray[np.bool_], right: _Block
+) -> Iterator[tuple[I64, I64]]:
+    """Yield pairs of documents of two blocks, by position, that share a chosen grain.
+
+    Each pair comes once.
+    """
+    keys, owners = right.grains.hashes.copy(), right.owners.astype(np.uint32)
+    kernel.sort(keys, owners)
+    wanted, lefts = left.grains.hashes[is_chosen], left.owners[is_chosen]
+    starts = np.searchsorted(keys, wanted)
+    sizes = np.searchsorted(keys, wanted, side="right") - starts
+    # All grains of a document are in one part, so that its pairs are, too.
+    of_each = np.bincount(lefts, sizes, minlength=len(left.ordinals)).astype(np.int64)
+    parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
+    bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist() if len(lefts) else []
+    for first, last in zip(bounds, [*bounds[1:], len(lefts)], strict=True):
+        own = offsets_of(sizes[first:last])
+        at = np.arange(own[-1]) + np.repeat(starts[first:last] - own[:-1], sizes[first:last])
+        both = np.repeat(lefts[first:last], sizes[first:last]) << 32 | owners[at].astype(np.int64)
+        pairs = np.unique(both)
+        some, others = pairs >> 32, pairs & (2**32 - 1)
+        is_other = left.ordinals[some] != right.ordinals[others]
+        some, others = some[is_other], others[is_other]
+        for start in range(0, len(some), COMPARED_TOGETHER):
+            stop = start + COMPARED_TOGETHER
+            yield some[start:stop], others[start:stop]
+
+
+def _shares(left: _Block, first: I64, right: _Block, second: I64) -> F64:
+    """Return which share of the grains of each document on the left is in the one on the right."""
+    asked = left.grains.taken(first)
+    sizes = np.diff(asked.offsets)
+    low = np.repeat(right.grains.offsets[second], sizes)
+    stop = np.repeat(right.grains.offsets[second + 1], sizes)
+    high, hashes = stop.copy(), right.grains.hashes
+    while (low < high).any():  # a binary search in the grains of each right document at once
+        middle = (low + high) >> 1
+        is_less = (low < high) & (hashes[np.minimum(middle, len(hashes) - 1)] < asked.hashes)
+        high = np.where(is_less | (low >= high), high, middle)
+        low = np.where(is_less, middle + 1, low)
+    is_shared = low < stop
+    is_shared[is_shared] = hashes[low[is_shared]] == asked.hashes[is_shared]
+    pairs = np.repeat(np.arange(len(first)), sizes)
+    return np.bincount(pairs[is_shared], minlength=len(first)) / np.maximum(sizes, 1)

@@ -1,0 +1,1 @@
+"""Passages: the stored grains of documents, in sorted runs of their own."""

@@ -1,0 +1,197 @@
+"""Passage runs: the grains of consecutive documents, sorted by hash, with the ordinals.
+
+A passage run is written once.  Its entries are cut into 2^b parts by the b highest bits of their
+keys, so that a run of any length is merged and written part by part.  Part p of run r has two
+values in the sub-database `passages`, unless it has no entries:
+
+    r u32 | KEYS u8     | p u32     ->  keys u64[n], ascending
+    r u32 | ORDINALS u8 | p u32     ->  ordinals u32[n], ascending among equal keys
+
+A key is a grain: the hash of an n-gram of words, see `simdb/sketch/winnowing.py`.  A document has
+one entry for each of its grains.  Entries of deleted documents stay until a merge leaves them out.
+The manifest has the rows of the runs, with the entries in each part and the sum of all.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import CorruptError
+from simdb.storage import codec, layout
+from simdb.storage.records.manifest import PassageInfo
+from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import Table
+from simdb.values import Grains, offsets_of
+
+KEY_BITS = 64
+COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))
+_NO_DIRECTORY = np.empty(0, np.uint32)
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+def sorted_entries(keys: U64, ordinals: U32) -> Table:
+    """Return sorted columns as a table without a directory."""
+    return Table(keys, ordinals, _NO_DIRECTORY)
+
+
+NO_ENTRIES = sorted_entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
+
+
+class PassageRun:
+    """A stored passage run, whose parts are fetched when they are first needed."""
+
+    def __init__(self, info: PassageInfo) -> None:
+        """`info`: its row in the manifest."""
+        self.info = info
+        self._parts: dict[int, Table] = {}
+
+    @property
+    def bits(self) -> int:
+        """How many of the highest bits of a key tell its part."""
+        return len(self.info.counts).bit_length() - 1
+
+    def part(self, number: int, source: Source) -> Table:
+        """Return the entries of one part."""
+        table = self._parts.get(number)
+        if table is None:
+            table = self._parts[number] = self._fetch(number, source)
+        return table
+
+    def window(self, number: int, bits: int, source: Source) -> Table:
+        """Return the entries whose keys have `number` as their `bits` highest bits."""
+        own = self.bits
+        if own <= bits:
+            table = self.part(number >> (bits - own), source)
+            if own == bits:
+                return table
+            start = np.searchsorted(table.keys, np.uint64(number << (KEY_BITS - bits)))
+            last = np.uint64(((number + 1) << (KEY_BITS - bits)) - 1)
+            stop = np.searchsorted(table.keys, last, side="right")
+            return sorted_entries(table.keys[start:stop], table.ordinals[start:stop])
+        parts = range(number << (own - bits), (number + 1) << (own - bits))
+        return following([self.part(part, source) for part in parts])
+
+    def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
+        """Return the places in `keys`, which ascend, and the ordinals of all equal entries."""
+        places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
+        for table, known, starts, sizes in self._found(keys, source):
+            own = offsets_of(sizes)
+            at = np.arange(own[-1]) + np.repeat(starts - own[:-1], sizes)
+            places.append(np.repeat(known, sizes))
+            ordinals.append(table.ordinals[at])
+        return np.concatenate(places), np.concatenate(ordinals)
+
+    def counts(self, keys: U64, source: Source) -> I64:
+        """Return how many entries have each of `keys`, which ascend."""
+        counts = np.zeros(len(keys), np.int64)
+        for _, known, _, sizes in self._found(keys, source):
+            counts[known] = sizes
+        return counts
+
+    def verify(self, source: Source) -> Iterator[Table]:
+        """Yield each part; CorruptError unless it is stored and its checksums are right."""
+        for number, count in enumerate(self.info.counts):
+            if count:
+                for column, _ in COLUMNS:
+                    key = layout.segment_key(self.info.number, column, number)
+                    kind = layout.TABLE_KINDS[column]
+                    codec.verify_value(key, source.value(layout.PASSAGES, kind, key))
+                yield PassageRun(self.info).part(number, source)
+
+    def _found(self, keys: U64, source: Source) -> Iterator[tuple[Table, I64, I64, I64]]:
+        """Yield parts with some of `keys`: their places, starts and numbers of their entries."""
+        for number, first, last in self._parts_of(keys):
+            table, asked = self.part(number, source), keys[first:last]
+            starts = np.searchsorted(table.keys, asked)
+            is_in = starts < len(table.keys)
+            is_in[is_in] = table.keys[starts[is_in]] == asked[is_in]
+            known = np.flatnonzero(is_in)
+            stops = np.searchsorted(table.keys, asked[known], side="right")
+            yield table, known + first, starts[known], stops - starts[known]
+
+    def _parts_of(self, keys: U64) -> Iterator[tuple[int, int, int]]:
+        """Yield each part that some of the ascending keys can be in, and first and last of them."""
+        if not self.bits:
+            if self.info.counts[0] and len(keys):
+                yield 0, 0, len(keys)
+            return
+        numbers = (keys >> np.uint64(KEY_BITS - self.bits)).astype(np.int64)
+        firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        for first, last in zip(firsts.tolist(), [*firsts[1:].tolist(), len(keys)], strict=True):
+            if self.info.counts[int(numbers[first])]:
+                yield int(numbers[first]), first, last
+
+    def _fetch(self, number: int, source: Source) -> Table:
+        info, count = self.info, self.info.counts[number]
+        if not count:
+            return NO_ENTRIES
+        arrays: list[npt.NDArray[Any]] = []
+        for column, dtype in COLUMNS:
+            key = layout.segment_key(info.number, column, number)
+            array = source.fetch(layout.PASSAGES, layout.TABLE_KINDS[column], key, dtype)
+            if len(array) != count:
+                raise CorruptError(
+                    f"part {number} of passage run {info.number} has {len(array)} entries, but the"
+                    f" manifest says {count}"
+                )
+            arrays.append(array)
+        return sorted_entries(arrays[0], arrays[1])
+
+
+def passage_keys(info: PassageInfo) -> Iterator[bytes]:
+    """Yield the key of every value of a passage run."""
+    for number, count in enumerate(info.counts):
+        if count:
+            for column, _ in COLUMNS:
+                yield layout.segment_key(info.number, column, number)
+
+
+def entries_of_grains(first: int, grains: Grains) -> Table:
+    """Return the entries of consecutive documents, of which the first has the ordinal `first`.
+
+    They are not sorted yet.
+    """
+    every = np.arange(first, first + len(grains), dtype=np.uint32)
+    return sorted_entries(grains.hashes.copy(), np.repeat(every, np.diff(grains.offsets)))
+
+
+def following(tables: Sequence[Table]) -> Table:
+    """Return the entries of tables that follow each other as one table."""
+    if len(tables) == 1:
+        return tables[0]
+    return sorted_entries(
+        np.concatenate([table.keys for table in tables]),
+        np.concatenate([table.ordinals for table in tables]),
+    )
+
+
+def only(table: Table, kept: U32) -> Table:
+    """Return the entries of the documents `kept`, which ascend, numbered from 0."""
+    places = np.searchsorted(kept, table.ordinals)
+    is_kept = places < len(kept)
+    is_kept[is_kept] = kept[places[is_kept]] == table.ordinals[is_kept]
+    chosen = np.flatnonzero(is_kept)
+    return sorted_entries(table.keys[chosen], places[chosen].astype(np.uint32))
+
+
+def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
+    """Return the grains of the documents start .. stop; keys ascend within each of the tables.
+
+    The entries of a document are in one of them, or in several that follow each other by key.
+    """
+    keys, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
+    for table in tables:
+        is_inside = (table.ordinals >= start) & (table.ordinals < stop)
+        keys.append(table.keys[is_inside])
+        ordinals.append(table.ordinals[is_inside])
+    own, hashes = np.concatenate(ordinals), np.concatenate(keys)
+    sizes = np.bincount(own - np.uint32(start), minlength=stop - start)
+    places = np.arange(len(own), dtype=np.uint32)
+    kernel.sort(own.astype(np.uint64), places)  # stable, so keys go on ascending
+    return Grains(offsets_of(sizes), hashes[places])

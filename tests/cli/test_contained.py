@@ -1,0 +1,116 @@
+"""The commands query and pairs with --contained."""
+
+import json
+
+import pytest
+
+import simdb
+
+POEM = " ".join(
+    f"line{number} of a long poem about the sea and number {number}" for number in range(20)
+)
+PART = " ".join(POEM.split()[30:80])
+
+
+@pytest.fixture
+def db(simdb_run, write_lines):
+    """A database with passages, and a.jsonl with the texts in it."""
+    write_lines(
+        "a.jsonl",
+        {"id": "whole", "text": f"An introduction. {POEM} And notes.", "kind": "book"},
+        {"id": "part", "text": f"As he says: {PART}!"},
+        {"id": "other", "text": "quite another text that has nothing of it at all, not one line"},
+    )
+    assert simdb_run("create", "db", "--passages").code == 0
+    assert simdb_run("insert", "db", "a.jsonl", "--metadata").code == 0
+    return "db"
+
+
+def test_query_shows_what_contains_a_text(simdb_run, db):
+    ran = simdb_run("query", db, PART, "--contained", "0.8")
+
+    assert ran.code == 0
+    assert [(row["id"], row["containment"]) for row in ran.rows] == [("whole", 1.0), ("part", 1.0)]
+    assert all("spans" not in row for row in ran.rows)
+
+
+def test_texts_measure_and_give_the_passages(simdb_run, db):
+    ran = simdb_run(
+        "query", db, f"{PART} and words of its own", "--contained", "0.5", "--texts", "a.jsonl",
+        "--where", "kind=book",
+    )  # fmt: skip
+
+    (row,) = ran.rows
+    ((start, stop, other, end),) = row["spans"]
+    assert (start, stop) == (0, len(PART))
+    assert f"An introduction. {POEM} And notes."[other:end] == PART
+    assert 0.8 < row["containment"] < 1
+
+
+def test_a_stored_document_is_queried_by_its_id(simdb_run, db):
+    assert [
+        row["id"] for row in simdb_run("query", db, "--id", "part", "--contained", ".8").rows
+    ] == ["whole"]
+    assert simdb_run("query", db, "--id", "whole", "--contained", ".8").rows == []
+
+
+@pytest.mark.parametrize("texts", [[], ["--texts", "a.jsonl"]])
+def test_pairs_name_the_part_left_and_the_whole_right(simdb_run, db, texts):
+    ran = simdb_run("pairs", db, "--contained", "0.8", *texts)
+
+    (row,) = ran.rows
+    assert (row["left"], row["right"]) == ("part", "whole")
+    assert row["containment"] > 0.8
+
+
+def test_pairs_are_exported_with_their_containment(simdb_run, db, tmp_path):
+    assert simdb_run("pairs", db, "--contained", "0.8", "-o", "pairs.csv").code == 0
+    assert (tmp_path / "pairs.csv").read_text().splitlines()[0] == (
+        "left,right,distance,similarity,containment"
+    )
+    assert simdb_run("pairs", db, "--contained", "0.8", "-o", "pairs.jsonl").code == 0
+    (line,) = (tmp_path / "pairs.jsonl").read_text().splitlines()
+    assert json.loads(line)["containment"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["query", "db", "text", "--contained", "2"], "contained must be above 0 and at most 1"),
+        (["query", "db", "text", "--contained", ".8", "--similarity", ".9"], "similarity"),
+        (["query", "db", "text", "--contained", ".8", "--nearest", "3"], "does not apply"),
+        (["query", "db", "text", "--texts", "a.jsonl"], "--texts measures --contained"),
+        (["pairs", "db", "--contained", ".8", "--distance", "3"], "distance"),
+        (["pairs", "db", "--contained", ".8", "--verify", "estimate"], "verify"),
+        (["create", "other", "--passages", "--unit", "characters"], "passages"),
+    ],
+)  # fmt: skip
+def test_options_without_meaning_are_refused(simdb_run, db, command, said):
+    ran = simdb_run(*command)
+
+    assert ran.code == 2
+    assert said in ran.notes
+
+
+def test_a_database_without_passages_names_the_remedy(simdb_run):
+    simdb_run("create", "plain")
+
+    ran = simdb_run("query", "plain", "a text", "--contained", "0.8")
+
+    assert ran.code == 2
+    assert "simdb create --passages" in ran.notes
+    assert "Options(" not in ran.notes
+
+
+def test_a_sharded_database_is_refused(simdb_run, tmp_path):
+    simdb.write_sharded(tmp_path / "sharded", [([1, 2], ["one text", "another text"])], 2)
+
+    for command in (["query", "sharded", "text"], ["pairs", "sharded"]):
+        ran = simdb_run(*command, "--contained", "0.8")
+
+        assert ran.code == 2
+        assert "--contained does not apply to a sharded database" in ran.notes
+    with pytest.raises(simdb.OptionError, match="shards have no passages"):
+        simdb.write_sharded(
+            tmp_path / "more", [([1], ["a text"])], 2, options=simdb.Options(passages=True)
+        )
