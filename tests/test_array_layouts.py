@@ -67,6 +67,7 @@ def test_every_writing_verb_takes_any_layout(database, laid_out):
     assert claimed.distances.tolist() == [0] * 6
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("laid_out", [*LAYOUTS, swapped])
 def test_weights_vectors_and_features_are_taken_in_any_layout(filled, laid_out):
     fingerprints = simdb.Fingerprints(BITS, laid_out(WEIGHTS))

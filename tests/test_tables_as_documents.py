@@ -86,6 +86,7 @@ def test_every_verb_refuses_a_table_by_its_name(filled, name):
         assert len(transaction) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_sharded_database_refuses_a_table_by_its_name(tmp_path, name):
     simdb.write_sharded(tmp_path / "shards", [tuple(ROWS.values())], shards=2)

@@ -49,6 +49,7 @@ def records(*values, name="score", text=BASE):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["star", "connected"])
 @pytest.mark.parametrize(("rule", "kept"), KEPT)
 def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
@@ -59,6 +60,7 @@ def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
     assert sorted(survivors(rule, *given, options=["--policy", policy])) == sorted([kept, "x"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rule", "values", "kept"),
     [
@@ -144,6 +146,7 @@ def kept_ids(path):
     return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rule", "kept"), KEPT)
 @pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
 def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rule, kept, options):
@@ -162,6 +165,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
     assert sorted(row["id"] for row in simdb_run("get", "d", kept, "x").rows) == sorted([kept, "x"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rule", ["last", "longest", "shortest", "max:score", "min:score"])
 @pytest.mark.parametrize("batch", [1, 7, 8192])
 def test_with_a_database_the_best_of_each_text_is_kept(

@@ -43,7 +43,7 @@ def test_the_flags_can_be_pasted(simdb_run, records):
         assert database.options.sketch == simdb.tune(TEXTS).options.sketch
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "lines"),
     [

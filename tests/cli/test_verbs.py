@@ -328,6 +328,7 @@ def test_query_refuses_a_criterion_beside_the_nearest(simdb_run, db, option):
     assert f"{option} does not apply to --nearest" in ran.notes
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -45,6 +45,7 @@ def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_pat
         assert list(db) == list(texts)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
 @pytest.mark.parametrize("keep", ["first", "last"])
 def test_within_one_call_texts_decide(tmp_path, sketch, keep):
@@ -100,6 +101,7 @@ def test_the_rows_of_another_run_were_all_seen_before(tmp_path):
         assert len(db) == len(first) - 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(dimensions=256)]
 )

@@ -106,6 +106,7 @@ def test_of_each_connected_group_the_preferred_row_survives(keep):
     assert found.similarities.tolist() == pytest.approx(similar)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keep", ORDERS)
 def test_with_stars_every_removed_row_matches_its_survivor(keep):
     found = exact(ROWS, keep=keep)

@@ -89,6 +89,7 @@ def named(data):
     return list(column)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", TABLES)
 @pytest.mark.parametrize("keep", RULES)
 def test_every_table_keeps_the_same_rows(make, keep):
@@ -105,6 +106,7 @@ def test_every_table_keeps_the_same_rows(make, keep):
     assert found.null_count == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", TABLES)
 def test_a_function_sees_the_rows_of_every_table(make):
     found = simdb.deduplicate(make(), keep=lambda row: row["number"])
@@ -112,6 +114,7 @@ def test_a_function_sees_the_rows_of_every_table(make):
     assert found.kept.tolist() == simdb.deduplicate(RECORDS, keep="max:number").kept.tolist()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("make", TABLES)
 def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
     wanted = simdb.deduplicate(RECORDS, id="name", db=tmp_path / "wanted", on_null="drop")
@@ -162,6 +165,7 @@ SERIES = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", SERIES)
 @pytest.mark.parametrize("keep", ["first", "longest"])
 def test_texts_without_fields_stay_what_they_are(kind, keep):

@@ -94,6 +94,7 @@ def test_a_given_similarity_is_the_exact_one(db):
     assert found_by(found) == pytest.approx(true_pairs(0.9))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimensions", [64, 128])
 def test_with_recall_1_no_estimate_loses_a_pair(open_database, dimensions):
     # Each pair has the similarity 97 / 121 = .802.  Of 2,000 estimates near the threshold some are

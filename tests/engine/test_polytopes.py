@@ -108,6 +108,7 @@ def test_an_empty_database_gets_them(tmp_path, open_database):
     assert_tables(database, 4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 2, 16])
 def test_rebuilding_changes_their_number(database, count):
     fill(database, "old")
@@ -143,6 +144,7 @@ def test_tables_that_were_removed_can_come_back(database):
     assert_tables(database, 3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [-1, 17, 1.5, "4", True])
 def test_an_impossible_number_changes_nothing(database, count):
     fill(database, "old")

@@ -77,6 +77,7 @@ def scattered(tmp_path):
         yield database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ask", ["plan", "find_all", "find_clusters"])
 def test_a_recall_that_no_rotations_give_is_refused(scattered, ask):
     asked = {"distance": 24, "search": "rotation", "recall": 0.9}

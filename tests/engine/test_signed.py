@@ -46,6 +46,7 @@ def filled(open_database, options, documents):
     return database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("asked", "is_banded"),
     [
@@ -112,6 +113,7 @@ def test_documents_are_tokens_features_and_signatures_as_well(filled, options, d
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "document", [7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")], ids=type
 )
@@ -200,6 +202,7 @@ def test_what_is_aborted_leaves_nothing(filled, documents):
     assert len(filled) == len(documents)
 
 
+@pytest.mark.few(1)
 def test_compaction_rebuilding_copies_and_dumps_keep_the_answers(
     filled, options, documents, tmp_path
 ):

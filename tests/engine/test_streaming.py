@@ -61,6 +61,7 @@ def test_verbs_in_one_transaction_answer_like_a_dict(database, seed):
     assert list(database) == list(streamed.oracle.documents)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_verbs_with_a_commit_each_answer_like_a_dict(database, seed):
     streamed = Streamed(database, seed)
@@ -71,6 +72,7 @@ def test_verbs_with_a_commit_each_answer_like_a_dict(database, seed):
     assert list(database) == list(streamed.oracle.documents)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_aborted_transactions_leave_nothing(database, seed):
     streamed = Streamed(database, seed)

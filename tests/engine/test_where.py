@@ -70,6 +70,7 @@ def test_the_nearest_satisfy_the_filter(filled):
     assert [[each.id for each in row] for row in found] == [["d"], ["d"]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("chosen", [1, 5, 97])
 @pytest.mark.parametrize("kind", ["bits", "text"])
 def test_the_nearest_are_the_best_of_all_that_satisfy(database, monkeypatch, chosen, kind):

@@ -67,6 +67,7 @@ def test_a_job_of_tasks_writes_what_one_process_writes(tmp_path, documents):
     assert files[0].read_text() == files[1].read_text()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("limit", "value"), [("BUFFERED_DOCUMENTS", 5), ("BUFFERED_BYTES", 300)])
 def test_batches_of_any_size_and_order_make_the_same_set(
     tmp_path, documents, monkeypatch, limit, value

@@ -51,6 +51,7 @@ def test_what_takes_the_square_of_its_length_is_refused_by_place_and_limit(page,
         simdb.fingerprints(["<p>fine</p>", page], SKETCH)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "page",
     [

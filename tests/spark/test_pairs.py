@@ -51,6 +51,7 @@ def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path, li
     }
 
 
+@pytest.mark.few(1)
 def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketch = simdb.Minhash(stored_bits=8)
@@ -100,6 +101,7 @@ def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
     assert len(rows) == len(expected)
 
 
+@pytest.mark.few(1)
 def test_stars_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
@@ -120,6 +122,7 @@ def test_stars_are_those_of_a_database(documents, tmp_path):
     assert expected != connected
 
 
+@pytest.mark.few(1)
 def test_many_links_are_joined_in_rounds(documents, tmp_path):
     frame, _ = documents
     sketches = ss.fingerprints(frame).cache()

@@ -121,6 +121,7 @@ def test_only_one_of_many_threads_claims_a_document(database):
     assert len(database) == 20
 
 
+@pytest.mark.more
 def test_compaction_beside_readers_loses_nothing(database):
     database.insert_many(range(200), np.arange(200, dtype=np.uint64) << np.uint64(20))
     stop = threading.Event()

@@ -64,7 +64,7 @@ def path(tmp_path):
     return tmp_path / "db"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):

@@ -103,6 +103,7 @@ def test_without_pairs_nothing_is_said_about_precision(advised):
     assert advised.pair_count == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("letters", [THAI, HAN])
 def test_in_scripts_without_spaces_each_character_is_a_word(letters):
     generator = random.Random(2)
