@@ -54,6 +54,7 @@ def test_ready_fingerprints_are_taken_in_any_layout(filled, laid_out, method):
     assert found.distances.tolist() == expected.distances.tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("laid_out", LAYOUTS)
 def test_every_writing_verb_takes_any_layout(database, laid_out):
     bits = laid_out(BITS)

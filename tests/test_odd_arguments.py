@@ -130,6 +130,7 @@ def test_every_argument_of_a_writing_verb_may_be_anything(filled, verb):
     assert errors == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_argument_of_a_function_may_be_anything(name):

@@ -58,6 +58,7 @@ def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
     assert unpacked(name) == parts[0] + parts[1] + parts[3] + b"\n"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-le"])
 @pytest.mark.parametrize("verify", ["exact", "estimate"])
 def test_json_lines_of_wide_characters_survive_in_utf8(simdb_run, tmp_path, encoding, verify):

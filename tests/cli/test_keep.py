@@ -116,6 +116,7 @@ def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write
     assert ran.rows[0]["representative"] == "a.jsonl:x"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rule", "values", "message"),
     [
@@ -226,6 +227,7 @@ def test_nothing_is_said_where_no_earlier_run_has_a_match(simdb_run, write_lines
     assert "earlier runs" not in ran.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("again", ["max:score", "first"])
 def test_a_run_with_a_rule_can_be_repeated(simdb_run, write_lines, again):
     named = ({"id": "x", "text": f"{OTHER} z{score}", "score": score} for score in (1, 3, 2))

@@ -128,6 +128,7 @@ IN_THE_MIDDLE = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("verb", "place"), IN_THE_MIDDLE)
 def test_a_first_run_that_is_interrupted_says_that_the_database_is_empty(
     run, monkeypatch, verb, place

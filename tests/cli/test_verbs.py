@@ -168,6 +168,7 @@ def test_insert_with_match_of_a_taken_id_changes_nothing(simdb_run, db, write_li
     assert simdb_run("get", db, "new").code == 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -189,6 +189,7 @@ def changed_rows(seed):
     return rows, rows[::-1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("id", ["id", None])
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
 def test_a_call_with_the_same_rows_keeps_and_removes_the_same(tmp_path, id, sketch):

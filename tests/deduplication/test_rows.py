@@ -272,6 +272,7 @@ def test_a_list_loads_none_of_the_packages():
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("data", [[], (), iter([]), RECORDS[:0]])
 def test_no_rows_can_be_rows_with_any_fields(data, tmp_path):
     found = simdb.deduplicate(data, id="name", keep="max:number", db=tmp_path / "seen")

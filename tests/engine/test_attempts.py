@@ -136,6 +136,7 @@ def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
             assert database.plan(**given).recall == pytest.approx(share, abs=0.125)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("given", "message"),
     [

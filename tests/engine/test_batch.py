@@ -235,6 +235,7 @@ def test_an_empty_batch_is_nothing(open_database):
     assert list(database) == [1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("ids", "documents", "settings", "error"),
     [

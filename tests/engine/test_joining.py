@@ -87,6 +87,7 @@ def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, le
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["polytope", "exhaustive", "psm", "auto"])
 def test_clusters_of_every_method_are_the_components_of_its_pairs(made, method):
     weights = grouped_weights([60, *[3] * 30], seed=2)

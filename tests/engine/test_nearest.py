@@ -158,6 +158,7 @@ def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, re
             assert [m.similarity for m in row] == sorted((m.similarity for m in row), reverse=True)
 
 
+@pytest.mark.few(1)
 def test_documents_with_equal_weights_come_in_the_order_of_insertion(with_weights, searched):
     database, _ = with_weights
     query = fingerprints_of(weighted(230, 1))[4]
@@ -261,6 +262,7 @@ def test_bits_find_documents_with_weights_too(with_weights):
     assert len(found) == database.stats().document_count - 1  # all but the empty document
 
 
+@pytest.mark.few(1)
 def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weights, searched):
     database, _ = with_weights
     mixed = [weighted_one(1), 7, [], weighted_one(2), 2**64 - 1]
@@ -312,6 +314,7 @@ def test_by_signatures_those_that_agree_most_are_found(with_signatures, searched
         assert alone == row
 
 
+@pytest.mark.few(1)
 def test_a_stored_signature_does_not_find_itself(with_signatures, searched):
     database, oracle = with_signatures
     asked = [id for id, minima in oracle.documents.items() if minima is not None][::4]
@@ -324,6 +327,7 @@ def test_a_stored_signature_does_not_find_itself(with_signatures, searched):
     assert [database.nearest(id=id, k=3, recall=1.0) for id in asked] == list(found)
 
 
+@pytest.mark.few(1)
 def test_equal_signatures_are_found_without_a_scan(with_signatures, monkeypatch):
     database, oracle = with_signatures
     all_steps(monkeypatch)

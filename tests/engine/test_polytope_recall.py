@@ -132,6 +132,7 @@ def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, w
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(database, world):
     world.insert_hard(database)
 
@@ -140,6 +141,7 @@ def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(da
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_matches_just_as_similar_as_asked_are_found_after_compaction(database, world):
     world.insert_hard(database)
     database.delete_many(range(0, len(world.hard), 3))

@@ -59,6 +59,7 @@ def test_a_database_of_an_older_version_stays_as_it_is_until_then(path, open_dat
     assert not older.has_number(database)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", UPGRADES)
 def test_it_gets_the_tables(path, open_database, verb):
     database = open_database(path, "w")
@@ -73,6 +74,7 @@ def test_it_gets_the_tables(path, open_database, verb):
         assert answers(again) == wanted
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", UPGRADES)
 def test_documents_inserted_after_it_have_entries(path, open_database, verb):
     database = open_database(path, "w")

@@ -68,6 +68,7 @@ def test_the_nearest_of_many_queries_are_those_of_a_sorted_list(open_database, q
     assert np.array_equal(found.ids.reshape(queries, k)[-3:], order)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [5999, 6000])
 def test_tables_around_the_first_wider_header_are_sound_and_find_each_document(
     open_database, count

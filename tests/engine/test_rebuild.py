@@ -126,6 +126,7 @@ def test_tables_that_are_well_formed_and_wrong_are_made_anew(path):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", [flip, remove])
 @pytest.mark.parametrize(("name", "kind"), COLUMNS)
 def test_lost_columns_are_refused_by_name_and_nothing_is_changed(path, name, kind, harm):
@@ -255,6 +256,7 @@ def test_a_damaged_calibration_is_removed_and_said(path):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [{"keep_clusters": "distance"}, {"keep_clusters": "similarity", "similarity": 0.5}],

@@ -83,6 +83,7 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
     assert [len(row) for row in firsts] == [min(len(row), 1) for row in together]
 
 
+@pytest.mark.few(1)
 def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, options):
     database = open_database(options=replace(options, delta_documents=1000))
     made = texts(150)
@@ -160,6 +161,7 @@ def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_da
     assert database.add_if_new("new", "nothing like it at all") is None
 
 
+@pytest.mark.few(1)
 def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
     wanted = filled.query_many(documents[:20])
 

@@ -237,6 +237,7 @@ def test_a_filter_can_use_its_database(filled):
     assert len(filled) == 10
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["connected", "star"])
 @pytest.mark.parametrize("sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=repr)
 @pytest.mark.parametrize("keep_clusters", ["none", "similarity"])

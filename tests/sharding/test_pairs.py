@@ -277,6 +277,7 @@ def test_times_that_are_not_kept_are_an_error(both):
             many.times_many(ids)
 
 
+@pytest.mark.few(1)
 def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
     _, many, one, _ = both
     monkeypatch.setattr(gathering, "ORDINALS_MAX", 20)

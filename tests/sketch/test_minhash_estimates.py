@@ -109,6 +109,7 @@ def test_permutations_are_independent_of_each_other(family, size):
     assert 0.46 < ratio < 1.83
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("permutations", [128, 104])
 @pytest.mark.parametrize("size", [15, 45, 75])
 def test_evenly_spaced_permutations_vary_less_than_independent_ones(size, permutations):

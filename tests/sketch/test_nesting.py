@@ -35,6 +35,7 @@ def seconds_of(page):
     return time.process_time() - start
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("page", "message"),
     [

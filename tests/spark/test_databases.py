@@ -73,6 +73,7 @@ def test_what_cannot_be_written_is_refused(spark, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_sharded", [True, False])
 def test_texts_are_looked_up(spark, tmp_path, is_sharded):
     frame, texts = frame_of(spark, "string")

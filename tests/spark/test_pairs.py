@@ -37,6 +37,7 @@ def of_spark(frame):
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [200_000, 9])
 def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path, limit):
     frame, texts = documents
@@ -66,6 +67,7 @@ def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     )
 
 
+@pytest.mark.few(1)
 def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
@@ -81,6 +83,7 @@ def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
         assert similarity == pytest.approx(expected[pair][1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.999, "distance": 64 - 1}])
 def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
     frame, texts = documents

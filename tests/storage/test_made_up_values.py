@@ -131,6 +131,7 @@ def test_a_calibration_that_is_none_is_corrupt(opened, name, value):
         asked(again)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 900  # time of all tests
 MEMORY_BYTES = 5 << 30
 POLL_SECONDS = 0.05
 KERNEL = ("tests/kernel/", "tests/engine/test_exactness.py", "tests/format/")
-# Tests of many modules, for a mutant of which coverage does not say who reaches it.
+# Tests of many modules, for a mutant of a file of which coverage does not say who reaches it.
 CROSS_SECTION = ("tests/doors/", "tests/model/", "tests/test_", "tests/cli/test_")
 
 
