@@ -64,6 +64,7 @@ def outcomes(content, answer, path, bits):
         yield bit, ask(path / str(number)), answer
 
 
+@pytest.mark.more
 def test_flipped_bits_are_found_or_harmless(content, tmp_path):
     content, answer = content
     bits = random.Random(1).sample(range(8 * 4096 * 2, 8 * len(content)), 3)

@@ -60,6 +60,7 @@ def start(script, *arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.more
 def test_threads_read_committed_states_while_one_writes(database):
     stop = threading.Event()
 

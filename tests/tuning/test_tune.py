@@ -147,6 +147,7 @@ def test_judged_pairs_set_the_threshold(advised_by_pairs):
     assert advice.precision.value > 0.8
 
 
+@pytest.mark.more
 def test_the_judgement_of_the_pairs_decides_not_the_texts(titles):
     # The same texts, but a third of changed words is judged to be another thing.
     near = [(text, changed(text, 1, at)) for at, text in enumerate(titles[:40])]
