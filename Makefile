@@ -19,7 +19,7 @@ FIGURES ?=
 # Compiled modules are kept: hundreds of processes of the tests start from them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
+.PHONY: help demo test test-more test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
   build docs clean
 
 help:  ## list the tasks
@@ -29,7 +29,10 @@ demo: $(VENV)/.installed  ## set up, then find the near-duplicate files of this 
 	$(BIN)/simdb demo
 
 test: $(VENV)/.developed  ## set up, then run the quick tests in JOBS processes
-	$(BIN)/python -m pytest -q -m "not slow" -n $(JOBS)
+	$(BIN)/python -m pytest -q -m "not slow" -n $(JOBS) --dist loadfile
+
+test-more: $(VENV)/.developed  ## run what repeats the power of the quick tests, in JOBS processes
+	$(BIN)/python -m pytest -q -m more -n $(JOBS) --dist loadfile
 
 test-all: $(VENV)/.developed  ## run all tests, the slow tests too, and more examples of each
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q

@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 from covering import covering
@@ -16,7 +16,7 @@ from simdb.storage.environment import gate
 
 settings.register_profile(
     "quick",
-    max_examples=15,
+    max_examples=10,
     stateful_step_count=25,
     derandomize=True,
     deadline=None,
@@ -45,23 +45,38 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark cases of parametrised tests as slow, which `make test-all` runs.
+    """Mark as slow what repeats the power of quick tests, which `make test-more` runs.
 
+    These are tests marked with `more`, and cases of parametrised tests, which get this mark, too.
     Of a test with several parameters the quick tests run cases in which each value occurs; of a
-    test marked with `few(n)`, n cases from the first to the last.
+    test marked with `few(n)`, n cases from the first to the last.  Tests marked with `few(1)` take
+    turns: each runs a case whose values the others of its file have run least.
     """
     cases = defaultdict(list)
+    turns = defaultdict(Counter)
     for item in items:
+        if item.get_closest_marker("more"):
+            item.add_marker(pytest.mark.slow)
         if hasattr(item, "callspec") and not any(item.iter_markers("slow")):
             cases[item.parent, item.originalname].append(item)
     for same in cases.values():
         few = same[0].get_closest_marker("few")
-        if few:
-            quick = [at * (len(same) - 1) // max(few.args[0] - 1, 1) for at in range(few.args[0])]
+        if few and few.args[0] == 1:
+            quick = [next_in_turn([values_of(item) for item in same], turns[same[0].path])]
+        elif few:
+            quick = [at * (len(same) - 1) // (few.args[0] - 1) for at in range(few.args[0])]
         else:
             quick = covering([values_of(item) for item in same])
         for at in {*range(len(same))} - {*quick}:
             same[at].add_marker(pytest.mark.slow)
+            same[at].add_marker(pytest.mark.more)
+
+
+def next_in_turn(cases, used):
+    """Return the position of the case whose values were used least, and count them as used."""
+    chosen = min(range(len(cases)), key=lambda at: sum(used[each] for each in cases[at].items()))
+    used.update(cases[chosen].items())
+    return chosen
 
 
 def pytest_collection_finish():

@@ -54,6 +54,7 @@ def test_ready_fingerprints_are_taken_in_any_layout(filled, laid_out, method):
     assert found.distances.tolist() == expected.distances.tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("laid_out", LAYOUTS)
 def test_every_writing_verb_takes_any_layout(database, laid_out):
     bits = laid_out(BITS)
@@ -67,6 +68,7 @@ def test_every_writing_verb_takes_any_layout(database, laid_out):
     assert claimed.distances.tolist() == [0] * 6
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("laid_out", [*LAYOUTS, swapped])
 def test_weights_vectors_and_features_are_taken_in_any_layout(filled, laid_out):
     fingerprints = simdb.Fingerprints(BITS, laid_out(WEIGHTS))

@@ -166,6 +166,7 @@ def test_an_array_that_contradicts_itself_is_refused(array):
         text_column(array)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=["simhash", "minhash"])
 def test_every_verb_takes_an_arrow_array(tmp_path, kind, sketch):

@@ -91,6 +91,7 @@ def test_a_type_has_the_words_that_are_accepted(name, accepted):
     assert all(f'"{word}"' in choices.__doc__ for word in accepted)
 
 
+@pytest.mark.more
 def test_a_type_checker_finds_every_misspelt_word_and_nothing_else(tmp_path):
     wrong = SNIPPET
     for right, slip in SLIPS:

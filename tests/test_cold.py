@@ -118,6 +118,7 @@ def test_other_commands_load_nothing_of_the_report(tmp_path):
         assert loaded.isdisjoint({"jinja2", "matplotlib", "simdb.cli.report", *pages})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["clusters", "pairs", "lookup"])
 def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
     loaded = modules_of_program(command, "--help")
@@ -198,6 +199,7 @@ def test_a_package_travels_to_other_processes(name):
     assert pickle.loads(pickle.dumps(package)) is package
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["plan", "explain"])
 @pytest.mark.parametrize("before", ["", "simdb.open(None).plan(5); "])
 def test_a_name_that_is_gone_says_what_to_use(name, before):

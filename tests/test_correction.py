@@ -25,6 +25,7 @@ def rounded_cosine(cosine: float) -> float:
     return float((density * own * (shares @ levels)).sum() / (density * own * own).sum())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cosine", [0.05, 0.3, 0.5, 0.75, 0.88, 0.89, 0.94, 0.97, 0.985, 0.9992])
 def test_the_curve_is_that_of_jointly_normal_weights(cosine: float) -> None:
     measured = np.array([rounded_cosine(cosine)])
@@ -32,6 +33,7 @@ def test_the_curve_is_that_of_jointly_normal_weights(cosine: float) -> None:
     assert corrected(measured)[0] == pytest.approx(cosine, abs=3e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_the_mean_estimate_of_normal_weights_is_their_cosine(dimensions: int) -> None:
     # 40,000 pairs: the standard error of the mean is below .0002, and an estimate of a correlation

@@ -100,6 +100,7 @@ def by_command(rows, rule, folder):
     return members, [json.loads(line)["id"] for line in kept.read_text().splitlines()]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_front_end_keeps_the_same_documents_of_the_same_groups(rule, tmp_path, monkeypatch):
     monkeypatch.setattr("simdb.engine.clusters.order.READ_TOGETHER", 7)

@@ -52,6 +52,7 @@ def test_an_unknown_variant_is_refused_by_name():
         kernel.select("sse9")
 
 
+@pytest.mark.more
 def test_every_choice_answers_alike():
     ended = [run(SIMDB_KERNEL=variant) for variant in kernel.variants()]
 

@@ -111,12 +111,14 @@ def filled(request, open_database):
     return database
 
 
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_argument_of_a_reading_verb_may_be_anything(filled, verb):
     assert foreign_errors(getattr(filled, verb), VERBS[verb]) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("verb", WRITING)
 def test_every_argument_of_a_writing_verb_may_be_anything(filled, verb):
@@ -128,6 +130,7 @@ def test_every_argument_of_a_writing_verb_may_be_anything(filled, verb):
     assert errors == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_argument_of_a_function_may_be_anything(name):

@@ -52,6 +52,7 @@ def brightened(image, path):
     image.point(lambda value: min(255, int(value * 1.1) + 5)).save(path, quality=90)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("change", [compressed, scaled, brightened])
 def test_near_copies_of_images_are_found_and_other_images_are_not(
     recipe, originals, tmp_path, change

@@ -73,6 +73,7 @@ def filled(database):
     return database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_verb_refuses_a_table_by_its_name(filled, name):
     with filled.read() as snapshot, filled.write() as transaction:
@@ -86,6 +87,7 @@ def test_every_verb_refuses_a_table_by_its_name(filled, name):
         assert len(transaction) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_sharded_database_refuses_a_table_by_its_name(tmp_path, name):
     simdb.write_sharded(tmp_path / "shards", [tuple(ROWS.values())], shards=2)
@@ -123,6 +125,7 @@ def test_a_mapping_gives_its_keys_where_ids_are_wanted(filled):
     assert filled.delete_many(MAPPING) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_in_place_of_ids_and_documents_is_refused_with_both_columns(filled, name):
     for verb in (filled.insert_many, filled.add_many_if_new, filled.insert_batch):

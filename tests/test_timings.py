@@ -18,6 +18,7 @@ def busy(seconds):
         pass
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_work_of_threads_can_be_shared_and_that_of_the_caller_cannot(threads):
     timings = Timings()

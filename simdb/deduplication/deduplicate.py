@@ -75,22 +75,20 @@ def deduplicate(
     list; without it ids are "id", FILE:LINE or positions.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
-    if not given; texts without words are like nothing.  With verify="numbers" they must also have
-    the same numbers; with verify="estimate" sketches decide, by `similarity` or `distance`.
-    `policy`, `recall`: see `Database.find_clusters`.  `keep`: which row of a group survives: the
-    "first", "last", "longest", "shortest", or by a field ("max:FIELD", "min:FIELD") or a function.
+    if not given; texts without words are like nothing.  verify="numbers": their numbers must be
+    the same, too; "estimate": sketches decide, by `similarity` or `distance`.  `policy`, `recall`:
+    see `Database.find_clusters`.  `keep`: which row of a group survives: the "first", "last",
+    "longest", "shortest", by a field ("max:FIELD", "min:FIELD") or a function.
 
     `against`: like `data`, or a `Database` or its path: rows that match some of it are removed; it
     stays as it is.  `db`: a `Database`, or its path, created if missing.  A row is removed if it
     matches a document stored in it or a row kept before, or has the id and sketch of a stored one;
     others are stored, or, after an error, none.  Estimates decide about stored documents not among
     the rows.  Without `id`, texts make the ids.  `run` names the call: a later call with this name,
-    or without names with the same ids in any order, removes the same.
-
-    `unit`: with "paragraph", "line" or "sentence", parts of at least `min_words` (5) words leave
-    the texts if an earlier part has the same words.  `on_null`: rows without a text (None, NaN) are
-    kept, "drop" or "error".  `max_share`: if more are duplicates, nothing is removed or stored.
-    `memory`: bytes to hold of documents.  `progress`, `errors`, `threads`: see `insert_many`.
+    or without names with the same ids in any order, removes the same.  `unit`: with "paragraph",
+    "line" or "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part
+    has the same words.  `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".  `max_share`: if more are duplicates, nothing is removed.  `memory`:
+    bytes to hold of documents.  `progress`, `errors`, `threads`: see `Database.insert_many`.
     """
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)

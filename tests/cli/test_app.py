@@ -119,6 +119,7 @@ def default_signals():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_and_nothing_is_stored(tmp_path, number, code, default_signals):
     record = json.dumps({"text": FOX}) + "\n"

@@ -45,6 +45,7 @@ def needs_zstd(name):
         pytest.importorskip("zstandard")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", DB)
 @pytest.mark.parametrize("name", ["k.jsonl", "K.NDJSON", "k.jsonl.gz", "k.jsonl.zst"])
 def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
@@ -57,6 +58,7 @@ def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
     assert unpacked(name) == parts[0] + parts[1] + parts[3] + b"\n"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-le"])
 @pytest.mark.parametrize("verify", ["exact", "estimate"])
 def test_json_lines_of_wide_characters_survive_in_utf8(simdb_run, tmp_path, encoding, verify):
@@ -69,6 +71,7 @@ def test_json_lines_of_wide_characters_survive_in_utf8(simdb_run, tmp_path, enco
     assert Path("k.jsonl").read_bytes() == parts[0] + parts[1] + parts[3] + b"\n"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", DB)
 @pytest.mark.parametrize("name", ["k.csv", "k.tsv", "k.csv.gz", "k.tsv.zst"])
 def test_rows_of_a_table_survive_with_all_their_cells(simdb_run, tmp_path, name, options):
@@ -157,6 +160,7 @@ def test_records_and_rows_together_have_the_columns_of_all(simdb_run, tmp_path, 
     assert [row["raw"] for row in rows][4:] == [None, "1"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["g.jsonl.gz", "g.csv", "g.tsv", "g.parquet", "g.csv.zst"])
 def test_groups_are_written_in_every_format(simdb_run, tmp_path, name):
     needs_zstd(name)
@@ -296,6 +300,7 @@ def test_records_are_not_listed(simdb_run):
     assert os.listdir() == ["a.csv"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["k.jsonl", "k.csv.gz", "k.parquet"])
 def test_an_empty_output_says_so_and_what_was_there_is_kept(simdb_run, name):
     Path("a.jsonl").write_bytes(LINES)
@@ -314,6 +319,7 @@ def test_an_empty_output_says_so_and_what_was_there_is_kept(simdb_run, name):
     assert len(Path(name).read_bytes()) < len(before)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("options", "header"),
     [

@@ -184,6 +184,7 @@ def test_a_run_without_keep_is_remembered_too(kept_run, write_lines, simdb_run):
     assert "0 new" in ran.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "minhash", [[], ["--minhash"], ["--verify", "estimate"], ["--distance", "6"]]
 )
@@ -231,7 +232,7 @@ main()
 """
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "where", ["while creating", "before commit", "after commit", "before output", "after output"]
 )

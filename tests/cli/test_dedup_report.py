@@ -67,6 +67,7 @@ def test_a_preferred_document_is_the_one_that_stays(simdb_run, source):
     assert sorted(shown()[1]) == [("a", "b"), ("d", "b")]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("show", [[], ["--show", 5]])
 def test_matches_of_a_database_have_their_texts_if_they_are_known(
     simdb_run, source, write_lines, show

@@ -54,6 +54,7 @@ def test_rows_that_only_the_standard_library_reads_keep_their_place(simdb_run, t
         assert list(csv.reader(file)) == [["id", "text", "n"], ["1", FOX, "a"], ["3", SEA, "c\r"]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["k.jsonl", "k.parquet", "k.tsv", "both.csv"])
 def test_rows_of_a_table_are_written_in_every_format(simdb_run, tmp_path, name):
     (tmp_path / "a.csv").write_bytes(HEADER + b"".join(ROWS))

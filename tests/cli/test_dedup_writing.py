@@ -68,6 +68,7 @@ def sources(tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", WAYS)
 @pytest.mark.parametrize("name", ["k.jsonl", "k.jsonl.gz", "k.csv", "k.parquet", "-"])
 def test_what_is_kept_of_all_kinds_of_sources_is_in_their_order(
@@ -94,6 +95,7 @@ def test_what_is_kept_of_all_kinds_of_sources_is_in_their_order(
     assert [each.get("at") or None for each in found] == [each.get("at") for each in wanted]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", WAYS)
 def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources, options):
     names = [name for name in NAMES if name != "e.txt"]
@@ -115,6 +117,7 @@ def test_shards_of_all_kinds_have_their_own_documents(simdb_run, sources, option
             assert content == b"".join(json.dumps(each).encode() + b"\n" for each in wanted)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", WAYS)
 def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path, options):
     lines = [json.dumps(record("a", at, at)).encode() for at in range(6)]
@@ -127,6 +130,7 @@ def test_blank_lines_and_bad_lines_are_not_kept(simdb_run, tmp_path, options):
     assert (tmp_path / "k.jsonl").read_bytes() == b"".join(line + b"\n" for line in lines)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", WAYS)
 def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources, options):
     ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "a.jsonl", "b.jsonl.gz", "-o", "-",
@@ -136,6 +140,7 @@ def test_after_an_error_nothing_is_on_standard_output(simdb_run, sources, option
     assert "nothing was written" in ran.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", WAYS)
 @pytest.mark.parametrize("name", ["k.jsonl", "k.jsonl.gz", "k.csv", "k.parquet", "out/"])
 def test_an_interruption_while_writing_leaves_no_file(
@@ -178,6 +183,7 @@ def test_a_file_that_is_cut_before_it_is_written_is_an_error(
     assert not os.path.exists("k.jsonl")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_pipe_that_is_closed_early_ends_the_command(sources, tmp_path, unbuffered):
     lines = [json.dumps(record("a", at, at)) for at in range(3000)]

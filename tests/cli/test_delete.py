@@ -29,6 +29,7 @@ def left(db):
         return list(database)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("conditions", "expected"),
     [
@@ -104,6 +105,7 @@ def test_an_empty_file_deletes_nothing(simdb_run, db):
     assert (ran.code, ran.rows) == (0, [{"deleted": 0}])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "arguments",
     [

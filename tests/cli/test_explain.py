@@ -80,6 +80,7 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
     assert [each["left"] for each in row["features"]] == [None] * 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("wrong", "code", "message"),

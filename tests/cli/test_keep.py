@@ -49,6 +49,7 @@ def records(*values, name="score", text=BASE):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["star", "connected"])
 @pytest.mark.parametrize(("rule", "kept"), KEPT)
 def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
@@ -59,6 +60,7 @@ def test_each_rule_keeps_another_document(survivors, rule, kept, policy):
     assert sorted(survivors(rule, *given, options=["--policy", policy])) == sorted([kept, "x"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rule", "values", "kept"),
     [
@@ -114,6 +116,7 @@ def test_records_that_were_renamed_keep_their_values(survivors, simdb_run, write
     assert ran.rows[0]["representative"] == "a.jsonl:x"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rule", "values", "message"),
     [
@@ -144,6 +147,7 @@ def kept_ids(path):
     return [json.loads(line)["id"] for line in Path(path).read_text().splitlines()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rule", "kept"), KEPT)
 @pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
 def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rule, kept, options):
@@ -162,6 +166,7 @@ def test_with_a_database_a_rule_chooses_within_a_run(simdb_run, write_lines, rul
     assert sorted(row["id"] for row in simdb_run("get", "d", kept, "x").rows) == sorted([kept, "x"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rule", ["last", "longest", "shortest", "max:score", "min:score"])
 @pytest.mark.parametrize("batch", [1, 7, 8192])
 def test_with_a_database_the_best_of_each_text_is_kept(
@@ -222,6 +227,7 @@ def test_nothing_is_said_where_no_earlier_run_has_a_match(simdb_run, write_lines
     assert "earlier runs" not in ran.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("again", ["max:score", "first"])
 def test_a_run_with_a_rule_can_be_repeated(simdb_run, write_lines, again):
     named = ({"id": "x", "text": f"{OTHER} z{score}", "score": score} for score in (1, 3, 2))

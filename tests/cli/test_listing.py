@@ -24,6 +24,7 @@ def listed(simdb_run, write_lines):
     return simdb_run
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS)
 def test_found_is_exit_code_0_unless_asked_for(listed, verb):
     found = listed(*verb)
@@ -35,6 +36,7 @@ def test_found_is_exit_code_0_unless_asked_for(listed, verb):
     assert len(asked.rows) == 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "verb", [["dedup", "none.jsonl"], ["dedup", "none.jsonl", "--db", "fresh"], ["pairs", "empty"],
              ["clusters", "empty"]]
@@ -50,6 +52,7 @@ def test_skipped_input_is_exit_code_1_without_being_asked_for(listed):
     assert listed("dedup", "none.jsonl", "bad.jsonl", "--quiet").code == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_limit_shows_the_first_and_says_that_there_are_more(listed, verb):
     every = listed(*verb).rows
@@ -76,6 +79,7 @@ def test_a_limit_does_not_cut_files_of_results(listed):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS)
 def test_quiet_shows_nothing_that_was_found(listed, verb):
     ran = listed(*verb, "--quiet", "--exit-code")

@@ -92,6 +92,7 @@ def test_dedup_works_with_signatures(simdb_run):
     assert "2 kept again" in again.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -29,6 +29,7 @@ def contents():
     return {str(path): path.read_bytes() for path in files if path.suffix == ".jsonl"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [
     ["dedup", "a.jsonl"], ["dedup", "a.jsonl", "--db", "new"], ["dedup", "a.jsonl", "--db", "d"],
     ["lookup", "d", "a.jsonl"], ["insert", "new", "a.jsonl", "--match", "first"],
@@ -82,6 +83,7 @@ def test_an_output_with_an_impossible_name_is_named_as_it_was_given(run):
     assert f"{place} cannot be written: File name too long" in ran.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [
     ["dedup"], ["dedup", "--db", "new"], ["dedup", "--db", "d"],
 ])  # fmt: skip
@@ -126,6 +128,7 @@ IN_THE_MIDDLE = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("verb", "place"), IN_THE_MIDDLE)
 def test_a_first_run_that_is_interrupted_says_that_the_database_is_empty(
     run, monkeypatch, verb, place
@@ -207,6 +210,7 @@ def test_a_source_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
     assert "theirs/a.jsonl may not be read by this user" in ran.notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [
     ["dedup", "a.jsonl", "--db", "d"], ["insert", "d", "a.jsonl", "--on-conflict", "same"],
     ["delete", "d", "1"], ["compact", "d"], ["rebuild", "d"],

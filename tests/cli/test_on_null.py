@@ -20,6 +20,7 @@ def kept_ids():
     return [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [[], ["--db", "d"], ["--keep", "last", "--verify", "estimate"]])
 @pytest.mark.parametrize(
     ("words", "code", "kept", "note"),

@@ -20,6 +20,7 @@ def texts(tmp_path):
     return texts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "given",
     [

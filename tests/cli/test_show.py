@@ -49,6 +49,7 @@ def test_groups_show_their_texts(simdb_run, source, monkeypatch):
         assert [each["text"] for each in row["duplicates"]] == [row["text"]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
 def test_matches_show_both_texts(simdb_run, source, options):
     ran = simdb_run("dedup", source, "--db", "d", "--show", 5, "--groups", "g.jsonl", *options)

@@ -43,7 +43,7 @@ def test_the_flags_can_be_pasted(simdb_run, records):
         assert database.options.sketch == simdb.tune(TEXTS).options.sketch
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
@@ -132,6 +132,7 @@ def test_on_a_terminal_it_is_a_table_and_sentences(simdb_run, records, monkeypat
     assert "* Half of the" in ran.output
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("arguments", [["dedup"], ["dedup", "--db", "db"], ["insert", "db"]])
 def test_short_documents_get_a_note_that_names_tune(simdb_run, records, arguments):
     ran = simdb_run(arguments[0], *arguments[1:], records)
@@ -140,6 +141,7 @@ def test_short_documents_get_a_note_that_names_tune(simdb_run, records, argument
     assert "at most 8 words" in line
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -189,6 +191,7 @@ def test_tags_are_no_words(simdb_run, write_lines):
     assert "simdb tune" in simdb_run("dedup", source).notes
 
 
+@pytest.mark.more
 def test_the_flags_of_an_idf_table_can_be_pasted_too(simdb_run, write_lines, tmp_path):
     # Every title has the same six words; the rare words say what it is about.
     generator = random.Random(11)

@@ -168,6 +168,7 @@ def test_insert_with_match_of_a_taken_id_changes_nothing(simdb_run, db, write_li
     assert simdb_run("get", db, "new").code == 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [
@@ -328,6 +329,7 @@ def test_query_refuses_a_criterion_beside_the_nearest(simdb_run, db, option):
     assert f"{option} does not apply to --nearest" in ran.notes
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -183,6 +183,7 @@ def test_tuples_too_deep_to_be_hashed_are_refused(tmp_path, start, before, after
         read_pickle(written(tmp_path, b"\x80\x04" + start + before + deep + after + b"."))
 
 
+@pytest.mark.more
 def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
     """After a list of three objects, the pickle refers 300,000 times to one object of the memo."""
     content = Path(recorded("list", "2.0.0")).read_bytes()
@@ -206,6 +207,7 @@ def test_a_shape_that_does_not_fit_the_bytes_is_refused(tmp_path) -> None:
         read_pickle(written(tmp_path, changed))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["index", "list", "dict-protocol2", "lean"])
 def test_every_flipped_byte_is_read_or_refused(tmp_path, name) -> None:
     content = Path(recorded(name, "2.0.0")).read_bytes()

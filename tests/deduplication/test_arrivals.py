@@ -83,6 +83,7 @@ def test_the_preferred_document_of_a_group_stays(database):
     assert stored == [3, 5, 6, 7]
 
 
+@pytest.mark.few(1)
 def test_distances_are_those_of_the_database(database):
     refused, _ = decided(database, question_of())
 

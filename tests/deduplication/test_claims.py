@@ -45,6 +45,7 @@ def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_pat
         assert list(db) == list(texts)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
 @pytest.mark.parametrize("keep", ["first", "last"])
 def test_within_one_call_texts_decide(tmp_path, sketch, keep):
@@ -100,6 +101,7 @@ def test_the_rows_of_another_run_were_all_seen_before(tmp_path):
         assert len(db) == len(first) - 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(dimensions=256)]
 )
@@ -187,6 +189,7 @@ def changed_rows(seed):
     return rows, rows[::-1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("id", ["id", None])
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
 def test_a_call_with_the_same_rows_keeps_and_removes_the_same(tmp_path, id, sketch):

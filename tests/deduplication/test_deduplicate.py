@@ -87,6 +87,7 @@ def exact(data, **settings):
     return simdb.deduplicate(data, recall=1.0, **settings)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keep", ORDERS)
 def test_of_each_connected_group_the_preferred_row_survives(keep):
     order = ORDERS[keep]
@@ -106,6 +107,7 @@ def test_of_each_connected_group_the_preferred_row_survives(keep):
     assert found.similarities.tolist() == pytest.approx(similar)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keep", ORDERS)
 def test_with_stars_every_removed_row_matches_its_survivor(keep):
     found = exact(ROWS, keep=keep)
@@ -133,6 +135,7 @@ def test_rows_without_a_value_come_last():
     assert simdb.deduplicate(copies[:2], keep="min:n").kept.tolist() == [1, 0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Minhash(), simdb.Simhash(dimensions=256)])
 def test_any_sketch_finds_the_same_survivors(sketch):
     found = exact(TEXTS, sketch=sketch)
@@ -142,6 +145,7 @@ def test_any_sketch_finds_the_same_survivors(sketch):
     assert exact(TEXTS, options=options).kept.tolist() == found.kept.tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [{}, {"verify": "estimate"}, {"policy": "star"}])
 def test_any_number_of_threads_gives_the_same_result(settings):
     one, many = (simdb.deduplicate(TEXTS, threads=threads, **settings) for threads in (1, 5))
@@ -178,6 +182,7 @@ def test_ids_name_the_rows():
     assert [cluster.ids for cluster in listed.groups] == [[7, 8, 9]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("null", [None, float("nan"), np.float32("nan")])
 def test_nulls_are_kept_dropped_or_refused(null):
     data = [TEXTS[0], null, TEXTS[0], null, TEXTS[1]]

@@ -48,6 +48,7 @@ def expected():
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.parquet"])
 @pytest.mark.parametrize("kind", [str, Path, "pattern", "list"])
 def test_a_file_gives_what_its_records_give(tmp_path, monkeypatch, expected, name, kind):
@@ -82,6 +83,7 @@ def test_files_in_folders_are_documents(tmp_path):
         found.write(f"{tmp_path}.txt")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
 @pytest.mark.parametrize("is_file", [False, True])
 def test_what_stays_is_written_in_every_format(tmp_path, expected, end, is_file):

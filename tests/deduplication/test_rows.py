@@ -90,6 +90,7 @@ def named(data):
     return list(column)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", TABLES)
 @pytest.mark.parametrize("keep", RULES)
 def test_every_table_keeps_the_same_rows(make, keep):
@@ -106,6 +107,7 @@ def test_every_table_keeps_the_same_rows(make, keep):
     assert found.null_count == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", TABLES)
 def test_a_function_sees_the_rows_of_every_table(make):
     found = simdb.deduplicate(make(), keep=lambda row: row["number"])
@@ -113,6 +115,7 @@ def test_a_function_sees_the_rows_of_every_table(make):
     assert found.kept.tolist() == simdb.deduplicate(RECORDS, keep="max:number").kept.tolist()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("make", TABLES)
 def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
     wanted = simdb.deduplicate(RECORDS, id="name", db=tmp_path / "wanted", on_null="drop")
@@ -163,6 +166,7 @@ SERIES = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", SERIES)
 @pytest.mark.parametrize("keep", ["first", "longest"])
 def test_texts_without_fields_stay_what_they_are(kind, keep):
@@ -345,6 +349,7 @@ def test_a_list_loads_none_of_the_packages():
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("data", [[], (), iter([]), RECORDS[:0]])
 def test_no_rows_can_be_rows_with_any_fields(data, tmp_path):
     found = simdb.deduplicate(data, id="name", keep="max:number", db=tmp_path / "seen")

@@ -48,6 +48,7 @@ def test_exact_similarities_are_those_of_sets():
     assert of_column.tolist() == found.tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=["simhash", "minhash"])
 def test_candidates_that_texts_decide_are_the_pairs_of_exact_similarity(sketch):
     least = 0.7

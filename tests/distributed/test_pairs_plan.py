@@ -102,6 +102,7 @@ def test_the_recall_is_that_of_the_plan_for_pairs_that_are_just_similar_enough()
     assert 0.93 < share < 0.98
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimensions", [64, 128, 256])
 @pytest.mark.parametrize("chunk", [None, 7])
 def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):

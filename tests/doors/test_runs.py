@@ -48,6 +48,7 @@ def other_run():
     simdb.deduplicate(changed, id="id", db="db", run="other", similarity=0.99)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("first", ["command", "library"])
 def test_a_run_of_one_door_is_repeated_by_the_other(command, first):
     doors = [command, library] if first == "command" else [library, command]

@@ -216,6 +216,7 @@ def test_compaction_ends_an_unfinished_merge_of_many_documents(open_database):
     assert_right(database, range(35))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [insert_more, compact], ids=["insert", "compact"])
 @pytest.mark.parametrize("number", [1, 2, 9, 30])
 def test_what_a_killed_process_has_written_ahead_does_not_count(stored, verb, number):
@@ -256,6 +257,7 @@ def test_a_verb_that_fails_ahead_removes_what_it_has_written(stored, monkeypatch
     assert_right(stored, KEPT)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [insert_more, compact], ids=["insert", "compact"])
 @pytest.mark.parametrize("number", [2, 9, 30])
 def test_a_rebuild_without_a_manifest_leaves_out_what_was_written_ahead(stored, verb, number):
@@ -271,6 +273,7 @@ def test_a_rebuild_without_a_manifest_leaves_out_what_was_written_ahead(stored, 
     assert_right(stored, KEPT)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [insert_more, compact], ids=["insert", "compact"])
 def test_other_databases_see_nothing_of_what_is_written_ahead(stored, open_database, verb):
     other = open_database(durability="none")
@@ -375,6 +378,7 @@ def test_the_pages_of_merged_runs_leave_the_memory_after_each_step_ahead(open_da
         assert len(given_back) == 22 * len(merging)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [1, 4, 12])
 def test_steps_ahead_of_a_commit_that_fails_stay_done(open_database, number):
     database = open_database(options=TINY, durability="none")

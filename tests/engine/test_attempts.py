@@ -58,6 +58,7 @@ def likely(levels: np.ndarray, costs: np.ndarray, attempts: int, header: list[in
     }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("attempts", [0, 1, 3, 10, 100, 5000])
 def test_attempts_look_up_exactly_the_first_headers_of_vosh(
     database: simdb.Database, queries: simdb.Fingerprints, attempts: int
@@ -83,6 +84,7 @@ def test_attempts_look_up_exactly_the_first_headers_of_vosh(
         assert {match.id for match in found[place]} == expected
 
 
+@pytest.mark.few(1)
 def test_more_attempts_find_no_less_and_all_find_everything(
     database: simdb.Database, queries: simdb.Fingerprints
 ) -> None:
@@ -134,6 +136,7 @@ def test_the_plan_predicts_the_recall_of_so_many_attempts() -> None:
             assert database.plan(**given).recall == pytest.approx(share, abs=0.125)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -57,6 +57,7 @@ def world(request):
         yield database, texts, asked
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", RECALLS)
 @pytest.mark.parametrize("is_exact", [False, True], ids=["estimate", "exact"])
 def test_pairs_just_as_similar_as_asked_are_found_among_easy_ones(world, recall, is_exact):
@@ -73,6 +74,7 @@ def test_pairs_just_as_similar_as_asked_are_found_among_easy_ones(world, recall,
     assert chance_of(len(found), len(wanted), recall) >= CHANCE
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighting", ["bag", "set"])
 def test_bands_of_one_run_are_made_for_the_similarity_asked(weighting):
     texts = {name: " ".join(tokens) for name, tokens in documents(0.6).items()}

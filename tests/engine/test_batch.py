@@ -59,6 +59,7 @@ def filled(database, bits):
     return oracle
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("method", [None, "bphs", "exhaustive"])
 def test_all_matches_are_those_of_the_state_before(open_database, limit, method):
@@ -85,6 +86,7 @@ def test_all_matches_are_those_of_the_state_before(open_database, limit, method)
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_the_first_match_is_one_of_all_and_everyone_who_has_any_gets_it(open_database, limit):
     database = open_database(options=TINY)
@@ -108,6 +110,7 @@ def small_segments(monkeypatch):
     monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 16)
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("small_segments")
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize(
@@ -147,6 +150,7 @@ def test_similar_texts_are_those_that_a_query_finds(open_database, limit, method
         assert list(found) == list(every)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [1, 1500, None])
 @pytest.mark.parametrize("store_volatility", [True, False])
 def test_documents_of_every_kind_are_stored_as_by_insert_many(
@@ -231,6 +235,7 @@ def test_an_empty_batch_is_nothing(open_database):
     assert list(database) == [1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("ids", "documents", "settings", "error"),
     [
@@ -274,6 +279,7 @@ def test_weighted_and_bare_documents_need_a_bound_whatever_the_slices(open_datab
     assert len(database) == 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("match", ["first", "all"])
 def test_progress_rises_to_the_number_of_documents(open_database, limit, match):
@@ -291,6 +297,7 @@ def test_progress_rises_to_the_number_of_documents(open_database, limit, match):
     assert reported[-1] == 40
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [200_000, 10**8])
 def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
     bits = np.random.default_rng(6).integers(0, 2**64, 20_000, np.uint64)
@@ -342,6 +349,7 @@ def test_a_commit_that_fails_leaves_everything_as_it_was(open_database, monkeypa
     assert database.insert_batch(range(20, 22), near_each_other(2, 2)).offsets[-1] > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [50_000, None])
 def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
     database = open_database(map_size=1 << 20)
@@ -359,6 +367,7 @@ def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
     assert len(database) == 30_000
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("most", [None, 2])
 def test_queries_within_a_memory_limit_find_the_same(open_database, limit, most):

@@ -150,6 +150,7 @@ def test_an_empty_table_has_no_buckets():
     assert list(unconnected_pairs(found, kernel.Forest(0))) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("least", [0.6, 0.75, 0.9])
 def test_clusters_of_signatures_are_those_of_all_pairs(open_database, monkeypatch, least, threads):

@@ -55,6 +55,7 @@ def test_the_other_choice_is_refused_by_name(tmp_path, kind):
         answers(tmp_path / "db", options=simdb.Options(sketch=kind(by_character="cjk")))
 
 
+@pytest.mark.few(1)
 def test_a_copy_and_a_loaded_dump_go_on_alike(path, tmp_path):
     expected, stream = answers(path), io.BytesIO()
     with simdb.open(path, "r") as database:

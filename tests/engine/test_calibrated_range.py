@@ -8,6 +8,7 @@ import simdb
 from simdb.plan.calibration import SAMPLED_DISTANCE, WEIGHED_DISTANCE, evidence
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("has_weights", "most"), [(False, SAMPLED_DISTANCE), (True, WEIGHED_DISTANCE)]
 )

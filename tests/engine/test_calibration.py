@@ -83,6 +83,7 @@ def grown(open_database):
     return database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [OPTIONS, ONE_TABLE], ids=["four tables", "one table"])
 @pytest.mark.parametrize("method", METHODS)
 def test_recall_asked_is_recall_given_for_documents_inserted_since(open_database, options, method):
@@ -104,6 +105,7 @@ def test_recall_asked_is_recall_given_for_documents_inserted_since(open_database
     assert len(found) == len(set(found))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_one_query_finds_among_documents_inserted_since_what_a_batch_finds(grown, method):
     batch = grown.query_many(QUERIES, search=method, **ASKED)
@@ -114,6 +116,7 @@ def test_one_query_finds_among_documents_inserted_since_what_a_batch_finds(grown
         assert (grown.first(QUERIES[at], search=method, **ASKED) is None) == (not batch[at])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_pairs_and_clusters_of_documents_inserted_since_are_found(grown, method):
     copies = [f"copy{at}" for at in range(NEW)]
@@ -135,6 +138,7 @@ def test_pairs_and_clusters_of_documents_inserted_since_are_found(grown, method)
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_claim_finds_what_was_inserted_since(grown, method):
     claimed = [f"claim{at}" for at in range(NEW)]
@@ -196,6 +200,7 @@ def test_the_plan_tells_what_is_compared_since_the_calibration_has_not_seen_it(o
     assert database.stats().calibrated_count == 1400
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("similarity", "unseen"), [(0.9, 9 * 10**6), (0.95, 10**6)])
 def test_no_plan_costs_more_than_one_without_a_calibration(

@@ -56,6 +56,7 @@ def test_the_best_match_is_returned_and_the_oldest_of_equals(database):
     assert found == simdb.Match("old", 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [1, 3, 512])
 def test_groups_do_not_show(database, monkeypatch, group):
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", group)
@@ -155,6 +156,7 @@ def test_a_claim_whose_progress_raises_leaves_nothing_in_the_transaction(open_da
     assert list(database.check(deep=True)) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("document", [5, "one page that is copied again and again"])
 def test_a_claim_against_many_copies_looks_at_few_of_them(open_database, monkeypatch, document):
     database = open_database()

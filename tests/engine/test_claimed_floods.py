@@ -92,6 +92,7 @@ def test_a_flood_of_fingerprints_is_decided_as_one_by_one(open_database, tiny, d
     assert list(database) == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("search", [None, "exhaustive"])
 @pytest.mark.parametrize("least", [0.7, 0.85])
 def test_texts_decide_a_flood_of_signatures_as_one_by_one(open_database, tiny, least, search):
@@ -165,6 +166,7 @@ def test_a_similar_document_behind_many_with_its_key_is_found(open_database, tin
     assert [[match.id for match in row] for row in first] == [[60]] * 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash(stored_bits=8)])
 def test_a_flood_in_one_call_costs_few_comparisons_for_each_document(open_database, counts, sketch):
     words = " ".join(f"word{at}" for at in range(200))

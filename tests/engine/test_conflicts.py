@@ -152,6 +152,7 @@ def test_an_id_given_twice_is_refused_by_error(database, verb):
     assert len(database) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [1, 3, 1024])
 @pytest.mark.parametrize("rule", RULES[:3])
 def test_claims_equal_the_oracle_for_groups_of_any_size(open_database, monkeypatch, rule, group):

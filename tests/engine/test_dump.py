@@ -231,6 +231,7 @@ def twice(found):
     return [*found[: at + 1], found[at], *found[at + 1 :]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
     [

@@ -79,6 +79,7 @@ def found_by(pairs):
     return {frozenset((pair.left, pair.right)): pair.similarity for pair in pairs}
 
 
+@pytest.mark.few(1)
 def test_pairs_are_exactly_those_of_the_double_loop(db):
     found = db.find_all(verify="exact", texts=TEXTS, recall=1.0)
 
@@ -88,12 +89,14 @@ def test_pairs_are_exactly_those_of_the_double_loop(db):
     assert found.verification.judged >= len(expected)
 
 
+@pytest.mark.few(1)
 def test_a_given_similarity_is_the_exact_one(db):
     found = db.find_all(similarity=0.9, verify="exact", texts=TEXTS, recall=1.0)
 
     assert found_by(found) == pytest.approx(true_pairs(0.9))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimensions", [64, 128])
 def test_with_recall_1_no_estimate_loses_a_pair(open_database, dimensions):
     # Each pair has the similarity 97 / 121 = .802.  Of 2,000 estimates near the threshold some are
@@ -163,6 +166,7 @@ def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
     assert found == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part_bytes", [1, 1000])
 def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
     monkeypatch.setattr(exact_pairs, "PART_BYTES", part_bytes)

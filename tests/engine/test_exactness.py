@@ -82,6 +82,7 @@ def test_every_method_equals_the_oracle(
         assert [cluster.ids for cluster in clusters] == oracle.find_clusters(distance)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (8, 1), (1, 1), (16, 1)])
 @pytest.mark.parametrize("distance", [0, 3, 8])
 @pytest.mark.parametrize("prefers_tables", [False, True])

@@ -51,7 +51,7 @@ def rows_of(matches):
     return sorted((query, match.id) for query, row in enumerate(matches) for match in row)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("crowded", [False, True])
 @pytest.mark.parametrize("distance", range(11))
 @pytest.mark.parametrize("shape", [(4, 1), (5, 2), (6, 3), (7, 2), (9, 1)])
@@ -119,6 +119,7 @@ def test_equal_fingerprints_are_looked_up_by_the_whole_directory():
     assert equal.cost_seconds < near.cost_seconds / 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("similarity", [0.9, 0.97])
 def test_a_similarity_gives_every_table_the_same_flips(similarity):
     plan = planned(1e7, similarity=similarity, search="bphs", recall=0.9)

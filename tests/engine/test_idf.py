@@ -388,6 +388,7 @@ def run_setters(lacking, tmp_path, tables):
     return [process.communicate()[0].strip() for process in processes]
 
 
+@pytest.mark.more
 def test_of_two_processes_that_set_different_tables_one_does(lacking, tmp_path):
     said = run_setters(lacking, tmp_path, [TABLE, OTHER])
 

@@ -54,6 +54,7 @@ def components(count, pairs):
 HEAVY = [300, 90, *[5] * 20, *[1] * 110]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [0, 1, 60])
 @pytest.mark.parametrize(
     "asked", [{}, {"similarity": 0.8, "distance": 9}, {"recall": 0.5}, {"similarity": 0.95}]
@@ -69,6 +70,7 @@ def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
     assert len(pairs.left) > 200
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("least", [2, 20, 200])
 @pytest.mark.parametrize("delta", [0, 60])
 @pytest.mark.parametrize("method", ["polytope", "exhaustive"])
@@ -85,6 +87,7 @@ def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, le
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["polytope", "exhaustive", "psm", "auto"])
 def test_clusters_of_every_method_are_the_components_of_its_pairs(made, method):
     weights = grouped_weights([60, *[3] * 30], seed=2)

@@ -163,6 +163,7 @@ def test_kept_clusters_are_those_of_a_double_loop(
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [2, 128])
 @pytest.mark.parametrize("recall", [0.9, 1.0])
 @pytest.mark.parametrize("seed", range(3))

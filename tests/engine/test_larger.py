@@ -59,6 +59,7 @@ def chunk_counts(monkeypatch):
     return counts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_is_searched_in_chunks_and_finds_the_same(

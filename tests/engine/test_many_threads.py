@@ -38,6 +38,7 @@ def in_threads(task):
         return list(pool.map(begin, range(THREADS)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_that_query_at_once_get_the_answers_of_one_thread(open_database, method):
     database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
@@ -52,6 +53,7 @@ def test_threads_that_query_at_once_get_the_answers_of_one_thread(open_database,
     assert sum(map(len, alone)) >= len(texts)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_that_query_batches_at_once_get_the_answers_of_one_thread(open_database, method):
     database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))

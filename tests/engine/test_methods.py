@@ -36,6 +36,7 @@ def test_a_method_that_answers_queries_compares_documents_among_themselves(kind,
     assert found.search is not None or found.links is not None
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("kind", "method"), NAMED, ids=str)
 def test_a_method_finds_what_exhaustive_search_finds(open_database, kind, method):
     generator = np.random.default_rng(5)

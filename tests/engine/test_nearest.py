@@ -95,6 +95,7 @@ def with_weights(open_database):
     return database, oracle
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", KS)
 def test_by_weights_the_most_similar_are_found(with_weights, searched, k):
     database, oracle = with_weights
@@ -123,6 +124,7 @@ def test_the_distance_of_a_match_by_weights_is_that_of_the_bits(with_weights):
         assert match.distance == simdb.distance(query, database.get(match.id).fingerprint)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", KS)
 def test_a_stored_document_does_not_find_itself(with_weights, searched, k):
     database, oracle = with_weights
@@ -137,6 +139,7 @@ def test_a_stored_document_does_not_find_itself(with_weights, searched, k):
     assert single == list(many)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [None, 0.5, 0.99])
 def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, recall):
     database, _ = with_weights
@@ -155,6 +158,7 @@ def test_steps_find_k_documents_and_no_wrong_nearness(with_weights, searched, re
             assert [m.similarity for m in row] == sorted((m.similarity for m in row), reverse=True)
 
 
+@pytest.mark.few(1)
 def test_documents_with_equal_weights_come_in_the_order_of_insertion(with_weights, searched):
     database, _ = with_weights
     query = fingerprints_of(weighted(230, 1))[4]
@@ -165,6 +169,7 @@ def test_documents_with_equal_weights_come_in_the_order_of_insertion(with_weight
         assert [match.similarity for match in found] == [1.0] * 8
 
 
+@pytest.mark.few(1)
 def test_databases_without_polytope_tables_take_steps_in_block_tables(
     open_database, searched, monkeypatch
 ):
@@ -217,6 +222,7 @@ def nearest_bits(stored, bits, k, *, without=None):
     return [(id, distance) for distance, id in sorted(found)[:k]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [None, 1.0])
 @pytest.mark.parametrize("k", KS)
 def test_by_bits_the_nearest_are_found_for_certain(with_bits, searched, k, recall):
@@ -233,6 +239,7 @@ def test_by_bits_the_nearest_are_found_for_certain(with_bits, searched, k, recal
         assert {match.similarity for match in row} == {None}
 
 
+@pytest.mark.few(1)
 def test_a_stored_fingerprint_does_not_find_itself(with_bits, searched):
     database, stored = with_bits
     asked = list(stored)[::5]
@@ -255,6 +262,7 @@ def test_bits_find_documents_with_weights_too(with_weights):
     assert len(found) == database.stats().document_count - 1  # all but the empty document
 
 
+@pytest.mark.few(1)
 def test_a_batch_may_mix_documents_with_weights_without_and_empty_ones(with_weights, searched):
     database, _ = with_weights
     mixed = [weighted_one(1), 7, [], weighted_one(2), 2**64 - 1]
@@ -289,6 +297,7 @@ def with_signatures(request, open_database):
     return database, oracle
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", KS)
 def test_by_signatures_those_that_agree_most_are_found(with_signatures, searched, k):
     database, oracle = with_signatures
@@ -305,6 +314,7 @@ def test_by_signatures_those_that_agree_most_are_found(with_signatures, searched
         assert alone == row
 
 
+@pytest.mark.few(1)
 def test_a_stored_signature_does_not_find_itself(with_signatures, searched):
     database, oracle = with_signatures
     asked = [id for id, minima in oracle.documents.items() if minima is not None][::4]
@@ -317,6 +327,7 @@ def test_a_stored_signature_does_not_find_itself(with_signatures, searched):
     assert [database.nearest(id=id, k=3, recall=1.0) for id in asked] == list(found)
 
 
+@pytest.mark.few(1)
 def test_equal_signatures_are_found_without_a_scan(with_signatures, monkeypatch):
     database, oracle = with_signatures
     all_steps(monkeypatch)
@@ -367,18 +378,21 @@ def answers(database, number):
     return [list(each) for each in found]
 
 
+@pytest.mark.few(1)
 def test_any_number_of_threads_gives_the_same_answer_by_weights(with_weights, searched, tiny_parts):
     database, _ = with_weights
 
     assert answers(database, 1) == answers(database, 2) == answers(database, 3)
 
 
+@pytest.mark.few(1)
 def test_any_number_of_threads_gives_the_same_answer_by_bits(with_bits, searched, tiny_parts):
     database, _ = with_bits
 
     assert answers(database, 1) == answers(database, 2) == answers(database, 3)
 
 
+@pytest.mark.few(1)
 def test_any_number_of_threads_gives_the_same_answer_by_signatures(
     with_signatures, searched, tiny_parts
 ):
@@ -413,6 +427,7 @@ def test_ten_are_found_if_no_number_is_given(open_database):
     assert len(database.nearest_many(["text of the number 3"])[0]) == 10
 
 
+@pytest.mark.few(1)
 def test_answers_stay_right_while_the_database_grows_shrinks_and_is_compacted(
     open_database, searched
 ):

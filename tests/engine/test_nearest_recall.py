@@ -30,6 +30,7 @@ def shared(found, exact):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [0.5, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("cosine", [0.95, 0.8, 0.65])
 def test_documents_that_a_step_just_reaches_are_found_with_the_recall(

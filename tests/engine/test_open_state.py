@@ -210,6 +210,7 @@ CONSUMERS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("consumer", CONSUMERS)
 def test_a_transaction_is_not_changed_by_what_its_verb_calls_back(filled, change, consumer):
@@ -233,6 +234,7 @@ def test_a_transaction_is_not_changed_by_what_its_verb_calls_back(filled, change
     assert list(filled) == [*range(300), "before"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("consumer", sorted(set(CONSUMERS) - {"delete_many", "insert_many by ids"}))
 def test_a_transaction_may_be_read_by_what_its_verb_calls_back(filled, consumer):
     counts = []

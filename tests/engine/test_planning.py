@@ -172,7 +172,7 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
     assert usual.method != "psm"
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("offset", range(-4, 1))
 @pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2), (16, 1), (64, 1)])
 @pytest.mark.parametrize("method", ["bphs", "psm", "multiprobe"])

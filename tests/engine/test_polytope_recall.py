@@ -122,6 +122,7 @@ def assert_recalls(database, world):
             assert chance >= CHANCE, f"{method}, {recall}: {len(found)} of {len(wanted)}"
 
 
+@pytest.mark.few(1)
 def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, world):
     options = simdb.Options(sketch=world.sketch, growth=2, delta_documents=100)
     database = open_database(options=options)
@@ -131,6 +132,7 @@ def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, w
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(database, world):
     world.insert_hard(database)
 
@@ -139,6 +141,7 @@ def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(da
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_matches_just_as_similar_as_asked_are_found_after_compaction(database, world):
     world.insert_hard(database)
     database.delete_many(range(0, len(world.hard), 3))
@@ -148,6 +151,7 @@ def test_matches_just_as_similar_as_asked_are_found_after_compaction(database, w
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_documents_of_a_harder_kind_that_are_inserted_later_are_found(database, world):
     world.insert_easy(database)
 
@@ -157,6 +161,7 @@ def test_documents_of_a_harder_kind_that_are_inserted_later_are_found(database, 
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_documents_of_a_harder_kind_are_found_after_compaction(database, world):
     world.insert_easy(database)
     database.calibrate()
@@ -167,6 +172,7 @@ def test_documents_of_a_harder_kind_are_found_after_compaction(database, world):
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_documents_of_a_harder_kind_among_the_others_are_found(database, world):
     hard, easy = world.hard, world.easy
     order = np.random.default_rng(6).permutation(len(hard) + len(easy))
@@ -179,6 +185,7 @@ def test_documents_of_a_harder_kind_among_the_others_are_found(database, world):
     assert_recalls(database, world)
 
 
+@pytest.mark.few(1)
 def test_to_ask_for_less_never_finds_less(database, world):
     world.insert_hard(database)
     world.insert_easy(database)
@@ -204,6 +211,7 @@ def test_to_ask_for_less_never_finds_less(database, world):
     assert every[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", RECALLS)
 def test_pairs_of_all_kinds_are_found_after_compaction(database, world, recall):
     world.insert_easy(database)

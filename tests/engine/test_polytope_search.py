@@ -63,6 +63,7 @@ def pairs_of(pairs):
     return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
 def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     weights = weights_of(350)

@@ -59,6 +59,7 @@ def test_a_database_of_an_older_version_stays_as_it_is_until_then(path, open_dat
     assert not older.has_number(database)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", UPGRADES)
 def test_it_gets_the_tables(path, open_database, verb):
     database = open_database(path, "w")
@@ -73,6 +74,7 @@ def test_it_gets_the_tables(path, open_database, verb):
         assert answers(again) == wanted
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", UPGRADES)
 def test_documents_inserted_after_it_have_entries(path, open_database, verb):
     database = open_database(path, "w")
@@ -108,6 +110,7 @@ def test_an_empty_database_gets_them(tmp_path, open_database):
     assert_tables(database, 4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 2, 16])
 def test_rebuilding_changes_their_number(database, count):
     fill(database, "old")
@@ -143,6 +146,7 @@ def test_tables_that_were_removed_can_come_back(database):
     assert_tables(database, 3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [-1, 17, 1.5, "4", True])
 def test_an_impossible_number_changes_nothing(database, count):
     fill(database, "old")

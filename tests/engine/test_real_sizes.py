@@ -15,6 +15,7 @@ def some_bits(count, seed=1):
     return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "count", [GATHERED_QUERIES_MIN - 1, GATHERED_QUERIES_MIN, LOOKUP_QUERIES_MAX + 1]
 )
@@ -33,6 +34,7 @@ def test_each_of_many_queries_finds_the_document_that_it_differs_from_in_one_bit
     assert (found.distances == 1).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("queries", [1000, 1100])
 def test_equal_documents_are_all_found_by_each_query_however_many_matches_that_makes(
     open_database, queries
@@ -49,6 +51,7 @@ def test_equal_documents_are_all_found_by_each_query_however_many_matches_that_m
     assert np.array_equal(found.ids.reshape(queries, copies), [list(range(copies))] * queries)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("queries", [SCAN_QUERIES_MAX, SCAN_QUERIES_MAX + 1])
 @pytest.mark.parametrize("k", [10, BEST_ROOM // SCAN_QUERIES_MAX + 1])
 def test_the_nearest_of_many_queries_are_those_of_a_sorted_list(open_database, queries, k):
@@ -65,6 +68,7 @@ def test_the_nearest_of_many_queries_are_those_of_a_sorted_list(open_database, q
     assert np.array_equal(found.ids.reshape(queries, k)[-3:], order)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [5999, 6000])
 def test_tables_around_the_first_wider_header_are_sound_and_find_each_document(
     open_database, count

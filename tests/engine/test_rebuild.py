@@ -80,7 +80,7 @@ COLUMNS = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", [flip, remove])
 @pytest.mark.parametrize(("name", "kind"), TABLES)
 def test_damaged_and_missing_tables_are_made_anew(path, name, kind, harm):
@@ -126,6 +126,7 @@ def test_tables_that_are_well_formed_and_wrong_are_made_anew(path):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", [flip, remove])
 @pytest.mark.parametrize(("name", "kind"), COLUMNS)
 def test_lost_columns_are_refused_by_name_and_nothing_is_changed(path, name, kind, harm):
@@ -141,6 +142,7 @@ def test_lost_columns_are_refused_by_name_and_nothing_is_changed(path, name, kin
     assert (path / "data.mdb").read_bytes() == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", [flip, remove])
 @pytest.mark.parametrize(("name", "kind"), COLUMNS)
 def test_documents_of_lost_columns_are_dropped_when_asked_and_named(path, name, kind, harm):
@@ -217,6 +219,7 @@ def test_deletions_that_are_lost_bring_no_document_back(path):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", [flip, remove])
 def test_a_lost_manifest_is_made_anew(path, harm):
     expected = said(path)
@@ -253,6 +256,7 @@ def test_a_damaged_calibration_is_removed_and_said(path):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [{"keep_clusters": "distance"}, {"keep_clusters": "similarity", "similarity": 0.5}],
@@ -289,7 +293,7 @@ KINDS = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_of_pages_of_their_own_are_whole_after_a_rebuild(tmp_path, kind):
     """Values of this size have whole pages, which are not in the file before the commit."""
@@ -308,6 +312,7 @@ def test_tables_of_pages_of_their_own_are_whole_after_a_rebuild(tmp_path, kind):
 STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", STRAYS, ids=[name.decode() for name in STRAYS])
 def test_a_value_under_a_key_of_something_else_is_named_and_dropped_when_asked(path, name):
     # Once, it raised struct.error.

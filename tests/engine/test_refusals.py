@@ -93,6 +93,7 @@ def test_an_equal_fingerprint_alone_refuses_nothing(open_database, small_groups)
     assert stored_of(found) == [*range(60), *range(120, 180)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("most", [1, 2, 100])
 @given(
     calls=st.lists(

@@ -48,6 +48,7 @@ def test_the_fewest_rotations_that_give_the_recall_are_planned(stored):
     assert few.tables < many.tables
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rotations", [0, 65, 1.5, True, "8"])
 def test_rotations_are_1_to_64(stored, rotations):
     with pytest.raises(simdb.OptionError, match="rotations must be"):
@@ -77,6 +78,7 @@ def scattered(tmp_path):
         yield database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ask", ["plan", "find_all", "find_clusters"])
 def test_a_recall_that_no_rotations_give_is_refused(scattered, ask):
     asked = {"distance": 24, "search": "rotation", "recall": 0.9}

@@ -84,6 +84,7 @@ def test_numbers_need_texts(db):
         db.find_all(verify="numbers")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", [None, *SKETCHES, simdb.Minhash(weighting="bag")])
 @pytest.mark.parametrize("policy", ["star", "connected"])
 def test_rows_that_differ_in_numbers_stay(sketch, policy):

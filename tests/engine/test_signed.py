@@ -46,6 +46,7 @@ def filled(open_database, options, documents):
     return database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("asked", "is_banded"),
     [
@@ -82,6 +83,7 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
     assert [len(row) for row in firsts] == [min(len(row), 1) for row in together]
 
 
+@pytest.mark.few(1)
 def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, options):
     database = open_database(options=replace(options, delta_documents=1000))
     made = texts(150)
@@ -112,6 +114,7 @@ def test_documents_are_tokens_features_and_signatures_as_well(filled, options, d
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "document", [7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")], ids=type
 )
@@ -158,6 +161,7 @@ def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_da
     assert database.add_if_new("new", "nothing like it at all") is None
 
 
+@pytest.mark.few(1)
 def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
     wanted = filled.query_many(documents[:20])
 
@@ -200,6 +204,7 @@ def test_what_is_aborted_leaves_nothing(filled, documents):
     assert len(filled) == len(documents)
 
 
+@pytest.mark.few(1)
 def test_compaction_rebuilding_copies_and_dumps_keep_the_answers(
     filled, options, documents, tmp_path
 ):

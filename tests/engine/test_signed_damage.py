@@ -67,6 +67,7 @@ def damage(path, table):
         environment.write(write)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("point", "count"), [("before", 40), ("after", 70)])
 def test_a_killed_process_leaves_what_was_committed(filled, point, count):
     run_until_killed(CHILD, filled, point)

@@ -50,6 +50,7 @@ def filled(open_database, options, documents):
     return database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["banding", "exhaustive"])
 def test_pairs_and_clusters_are_those_of_the_loops(filled, documents, method):
     oracle = oracle_of(filled, documents, is_banded=method == "banding")
@@ -102,6 +103,7 @@ def test_chunks_of_pairs_are_bounded(open_database):
     assert max(sizes) <= 1 << 16
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [1.0, 0.95])
 def test_kept_clusters_are_those_that_would_be_found(open_database, options, recall):
     kept = replace(options, keep_clusters="similarity", recall=recall)

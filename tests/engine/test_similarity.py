@@ -49,6 +49,7 @@ def corpus(request, tmp_path_factory):
         yield database, oracle
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("similarity", [0.3, 0.6, 0.8, 0.9, 0.97, 1.0])
 @pytest.mark.parametrize("method", [None, "exhaustive"])
 def test_all_of_them_are_found_at_recall_one(corpus, similarity, method):
@@ -69,6 +70,7 @@ def test_all_of_them_are_found_at_recall_one(corpus, similarity, method):
         assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("similarity", [0.7, 0.9])
 @pytest.mark.parametrize("recall", [0.5, 0.95])
 @pytest.mark.parametrize("method", [None, "tables", "bphs", "exhaustive"])
@@ -92,6 +94,7 @@ def test_less_recall_finds_fewer_and_never_a_wrong_one(corpus, similarity, recal
     assert method == "bphs" or reached >= (recall - 0.15) * total
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("similarity", [0.6, 0.9])
 def test_pairs_and_clusters_are_those_of_the_definition(corpus, similarity):
     database, oracle = corpus
@@ -121,6 +124,7 @@ def test_both_bounds_hold_when_both_are_given(corpus):
     assert {match.id for match in found} == set(near) & set(sure)
 
 
+@pytest.mark.few(1)
 def test_without_bounds_text_is_asked_by_the_similarity_of_the_options(corpus):
     database, _ = corpus
     text = make_texts(64, 300)[7]
@@ -214,6 +218,7 @@ def neighbours(tmp_path_factory):
         yield database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("method", ["psm", "multiprobe"])
 @pytest.mark.parametrize("is_calibrated", [False, True])

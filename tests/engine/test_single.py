@@ -59,6 +59,7 @@ def count_matches(monkeypatch, made):
         monkeypatch.setattr(module, "Match", counted)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_a_document_with_weights(database, asked):
     if "similarity" in asked and not database.options.sketch.store_volatility:
@@ -75,6 +76,7 @@ def test_a_document_with_weights(database, asked):
         assert first in every[at] if every[at] else first is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_a_stored_document(database, asked):
     if not database.options.sketch.store_volatility:
@@ -89,6 +91,7 @@ def test_a_stored_document(database, asked):
         assert database.query(id=id, limit=1, **asked) == every[at][:1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_a_document_with_many_matches_is_answered_alike(database, monkeypatch, asked):
     if "similarity" in asked and not database.options.sketch.store_volatility:
@@ -223,6 +226,7 @@ def test_snapshots_and_transactions_answer_one_question_each_from_its_own_state(
     assert database.first(text, similarity=0.99).id in (1, 2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("many", [1, 512])
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_a_database_without_runs_is_searched_alike(open_database, monkeypatch, asked, many):

@@ -50,6 +50,7 @@ def opened(open_database, recall):
 FEW, MANY = range(6, 7), range(40, 40 + split.REMOVED_MAX + 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("removed", [FEW, MANY])
 def test_a_cluster_of_exact_max_members_is_split_exactly_whatever_the_recall(
     open_database, removed
@@ -62,6 +63,7 @@ def test_a_cluster_of_exact_max_members_is_split_exactly_whatever_the_recall(
     assert list(database.check(deep=True)) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("removed", [FEW, MANY])
 def test_a_larger_cluster_is_split_with_the_recall_and_never_joined(open_database, removed):
     database = opened(open_database, recall=0.05)

@@ -50,6 +50,7 @@ class Streamed:
         assert [(match.id, match.distance) for match in found] == self.oracle.query(bits, 3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_verbs_in_one_transaction_answer_like_a_dict(database, seed):
     streamed = Streamed(database, seed)
@@ -61,6 +62,7 @@ def test_verbs_in_one_transaction_answer_like_a_dict(database, seed):
     assert list(database) == list(streamed.oracle.documents)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_verbs_with_a_commit_each_answer_like_a_dict(database, seed):
     streamed = Streamed(database, seed)
@@ -71,6 +73,7 @@ def test_verbs_with_a_commit_each_answer_like_a_dict(database, seed):
     assert list(database) == list(streamed.oracle.documents)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_aborted_transactions_leave_nothing(database, seed):
     streamed = Streamed(database, seed)
@@ -88,6 +91,7 @@ def test_aborted_transactions_leave_nothing(database, seed):
         assert list(database) == list(streamed.oracle.documents)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_snapshots_keep_their_documents_while_others_are_streamed(database, seed):
     streamed = Streamed(database, seed)

@@ -63,6 +63,7 @@ def rows_of(matches):
     return [matches[at] for at in range(len(matches))]
 
 
+@pytest.mark.few(1)
 @MANY
 @EVERY_KIND
 def test_what_is_stored_does_not_depend_on_threads(open_database, tmp_path, kind, number):
@@ -76,6 +77,7 @@ def test_what_is_stored_does_not_depend_on_threads(open_database, tmp_path, kind
     assert len(one.stats().runs) == len(many.stats().runs)
 
 
+@pytest.mark.few(1)
 @MANY
 @EVERY_KIND
 def test_queries_answer_the_same(open_database, tmp_path, kind, number):
@@ -89,6 +91,7 @@ def test_queries_answer_the_same(open_database, tmp_path, kind, number):
         assert any(wanted)
 
 
+@pytest.mark.few(1)
 @MANY
 @EVERY_KIND
 def test_pairs_and_clusters_are_the_same(open_database, tmp_path, kind, number):
@@ -107,6 +110,7 @@ def test_pairs_and_clusters_are_the_same(open_database, tmp_path, kind, number):
         assert clusters
 
 
+@pytest.mark.few(1)
 @MANY
 @EVERY_KIND
 def test_claims_are_the_same(open_database, tmp_path, kind, number):
@@ -119,6 +123,7 @@ def test_claims_are_the_same(open_database, tmp_path, kind, number):
     assert list(many) == list(one)
 
 
+@pytest.mark.few(1)
 @MANY
 @EVERY_KIND
 def test_batches_match_the_same(open_database, tmp_path, kind, number):
@@ -135,6 +140,7 @@ def test_batches_match_the_same(open_database, tmp_path, kind, number):
     )
 
 
+@pytest.mark.few(1)
 @MANY
 @EVERY_KIND
 def test_a_compacted_database_is_the_same(open_database, tmp_path, kind, number):

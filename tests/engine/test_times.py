@@ -127,6 +127,7 @@ def test_a_failed_verb_renews_no_time(tmp_path, clock):
             assert transaction.expire(at(clock.now)) == 2
 
 
+@pytest.mark.few(1)
 def test_times_survive_compaction_copy_dump_and_rebuild(tmp_path, clock, keep):
     # More documents than one chunk of times has, some of them deleted.
     count = 3 * TIME_ORDINALS + 7

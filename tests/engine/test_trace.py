@@ -31,6 +31,7 @@ def database(tmp_path_factory):
         yield database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_explain_finds_what_a_query_finds(database, asked):
     found = database.query_many(ids=range(STORED), **asked)
@@ -51,6 +52,7 @@ def test_explain_finds_what_a_query_finds(database, asked):
     assert missed > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_explain_finds_what_a_query_by_a_document_finds(database, asked):
     generator = np.random.default_rng(4)
@@ -69,6 +71,7 @@ def test_explain_finds_what_a_query_by_a_document_finds(database, asked):
     assert missed > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_the_probe_is_the_header_that_leads_from_one_to_the_other(database, asked):
     plan = database.plan(**asked)

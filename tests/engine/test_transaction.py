@@ -105,6 +105,7 @@ def test_everything_inserted_and_deleted_in_one_transaction_leaves_nothing(datab
     assert database.query(3, distance=64) == []
 
 
+@pytest.mark.more
 def test_many_documents_can_follow_one_deletion(database):
     # The bitmap of deleted documents has space for some 130,000 more; once, inserting past its end
     # in the same transaction failed at the commit.

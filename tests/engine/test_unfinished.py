@@ -86,6 +86,7 @@ def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
     assert_right(database, range(count))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("window", [1, 7])
 @pytest.mark.parametrize("pace", [1, 3])
 def test_tables_are_merged_window_by_window(open_database, monkeypatch, window, pace):
@@ -141,6 +142,7 @@ def stage_and_abort(database):
     transaction.abort()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("between", [claim_a_duplicate, stage_and_abort])
 def test_a_transaction_that_writes_nothing_leaves_a_merge_in_memory(
     open_database, tmp_path, monkeypatch, between
@@ -156,7 +158,7 @@ def test_a_transaction_that_writes_nothing_leaves_a_merge_in_memory(
     assert_right(databases[1], range(80))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_documents_deleted_during_a_merge_stay_deleted(open_database, count):
     database = open_database(options=TINY)
@@ -259,7 +261,7 @@ def test_a_rebuild_without_a_manifest_does_not_take_an_unfinished_run_for_a_run(
     assert_right(database, range(count))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_copies_and_dumps_have_everything(open_database, tmp_path, count):
     database = open_database(options=TINY)
@@ -291,7 +293,7 @@ class StopError(Exception):
     """The exception that a commit fails with."""
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_an_aborted_transaction_does_not_disturb_a_merge(open_database, count):
     database = open_database(options=TINY)
@@ -306,7 +308,7 @@ def test_an_aborted_transaction_does_not_disturb_a_merge(open_database, count):
     assert_right(database, range(count + 60))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", range(1, 40, 3))
 def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch, number):
     database = open_database(options=TINY)
@@ -358,6 +360,7 @@ def test_no_merge_makes_a_run_longer_than_the_longest(open_database):
     assert_right(database, range(200))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=["weights", "signatures"]
 )

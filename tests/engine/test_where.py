@@ -70,6 +70,7 @@ def test_the_nearest_satisfy_the_filter(filled):
     assert [[each.id for each in row] for row in found] == [["d"], ["d"]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("chosen", [1, 5, 97])
 @pytest.mark.parametrize("kind", ["bits", "text"])
 def test_the_nearest_are_the_best_of_all_that_satisfy(database, monkeypatch, chosen, kind):
@@ -236,6 +237,7 @@ def test_a_filter_can_use_its_database(filled):
     assert len(filled) == 10
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["connected", "star"])
 @pytest.mark.parametrize("sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=repr)
 @pytest.mark.parametrize("keep_clusters", ["none", "similarity"])

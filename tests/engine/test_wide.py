@@ -51,6 +51,7 @@ def test_a_document_has_the_rounded_weights_of_its_text(filled, texts):
     assert len(filled) == COUNT
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("convert", ["compact", "rebuild", "dump", "copy", "calibrate"])
 def test_a_conversion_keeps_weights_and_answers(filled, open_database, tmp_path, convert):
     before = answers(filled)

@@ -113,6 +113,7 @@ def test_a_database_opened_by_a_relative_path_stays_itself_when_the_process_move
     assert_sound(tmp_path / "elsewhere" / "copy")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_paths_may_have_any_bytes(name, tmp_path):
     place = os.path.join(os.fsencode(tmp_path), name)

@@ -72,6 +72,7 @@ def ended(worker):
         raise
 
 
+@pytest.mark.more
 def test_every_snapshot_is_one_state_whoever_is_killed(tmp_path):
     kills, done = torture(tmp_path / "db", QUICK_SECONDS, seed=1)
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2] / "tools" / "figures" / "experiments"
 NAMES = sorted(path.stem for path in ROOT.glob("*.py") if path.stem != "__init__")
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_judges_each_of_its_claims_once_and_draws(world: Any, name: str) -> None:
     claim = importlib.import_module("claim")
@@ -43,6 +43,7 @@ def test_all_experiments_are_run() -> None:
     assert sorted(evaluation.EXPERIMENTS) == NAMES
 
 
+@pytest.mark.more
 def test_the_page_has_every_verdict_and_picture(world: Any) -> None:
     evaluation = importlib.import_module("evaluation")
     sections = evaluation.run(world, ["heap", "weights"])

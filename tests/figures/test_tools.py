@@ -66,6 +66,7 @@ def test_near_pairs_are_distinct_and_near(world: Any) -> None:
     assert len({tuple(sorted(row[:2])) for row in rows.tolist()}) == len(rows)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layout", ["by_blocks(4, 1)", "by_blocks(5, 2)", "nested(4)"])
 def test_bphs_finds_every_match_once(planted: tuple[Any, Any, Any], layout: str) -> None:
     paper = importlib.import_module("paper")

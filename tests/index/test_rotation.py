@@ -13,6 +13,7 @@ def found_pairs(bits, **options):
     return [pair for left, right, far in chunks for pair in zip(left, right, far, strict=True)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rotations", "window"), [(1, 1), (3, 2), (8, 4), (64, 50)])
 def test_pairs_are_those_near_each_other_in_some_order_each_once(rotations, window):
     generator = np.random.default_rng(rotations)

@@ -86,6 +86,7 @@ def test_sorting_is_stable_whatever_repeats(arrange, keys):
     assert found == expected
 
 
+@pytest.mark.few(1)
 def test_sorting_takes_a_million_random_keys(arrange):
     keys = np.random.default_rng(11).integers(0, 2**64, 1_000_000, dtype=np.uint64)
     ordinals = np.random.default_rng(12).permutation(len(keys)).astype(np.uint32)

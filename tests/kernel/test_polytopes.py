@@ -228,6 +228,7 @@ def test_thousands_of_equal_documents_are_found_once_each(search):
     assert tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 20) is None
 
 
+@pytest.mark.few(1)
 def test_a_delta_of_many_documents_is_compared_one_by_one(search):
     vectors = oracle.near_vectors(8, 700)
     ordinals = np.random.default_rng(8).permutation(700)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import probe_oracle as probes
+import pytest
 import search_oracle as oracle
 from over import over
 
@@ -25,6 +26,7 @@ def crowds(seed, count):
     (2, None, (300, 40, 0)),
     (3, 2, (129, 7, 30)),
 ])  # fmt: skip
+@pytest.mark.few(1)
 def test_a_crowd_of_queries_is_answered_like_one_at_a_time(search, blocks, header_bits, counts):
     masks = leading_masks(blocks, 1)
     parts = [crowds(seed, count) for seed, count in enumerate(counts, start=blocks)]

@@ -244,6 +244,7 @@ def test_equal_fingerprints_by_the_hundred_are_returned_once_each(search):
     assert oracle.rows(found) == [[(ordinal, 0) for ordinal in range(count)], near, near]
 
 
+@pytest.mark.few(1)
 def test_a_large_batch_answers_like_single_queries(search):
     generator = np.random.default_rng(8)
     stored = generator.integers(0, 1 << 63, 2000, np.uint64)

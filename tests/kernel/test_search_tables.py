@@ -83,6 +83,7 @@ def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
     ]
 
 
+@pytest.mark.few(1)
 @over("flips", [[2, 1, 0, -1], [0, 0, 0, 0], [1, 1, 1, 1]])
 @over(("blocks", "header_bits"), [(4, 6), (8, 12)])
 def test_a_large_batch_is_answered_like_its_parts(search, flips, blocks, header_bits):
@@ -291,6 +292,7 @@ def test_one_query_with_more_matches_than_wanted_makes_no_list(search):
     assert looked_up == probed == [None, expected, None, None]
 
 
+@pytest.mark.few(1)
 def test_a_large_batch_answers_like_single_queries(search):
     generator = np.random.default_rng(7)
     stored = generator.integers(0, 1 << 63, 3000, np.uint64)

@@ -6,6 +6,7 @@ from threading import Barrier
 
 import numpy as np
 import polytope_oracle
+import pytest
 import search_oracle as oracle
 from over import over
 
@@ -185,6 +186,7 @@ SEARCHES = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(1)
 @over("make", SEARCHES)
 def test_threads_get_the_answers_of_one_thread(search, make):
     call, parts = make(search)

@@ -9,6 +9,7 @@ import pytest
 
 from changes import c_changes, python_changes
 from drawing import drawn, mutated
+from killing import Suite
 
 TOOL = Path(__file__).parents[2] / "tools" / "mutants" / "mutants.py"
 TEXT = "def larger(a, b):\n    # a > b\n    return a if a > b else b\n"
@@ -67,6 +68,23 @@ def test_drawn_mutants_fit_every_tree(tmp_path):
         text = (tree / mutant["path"]).read_text()
         assert mutant["changed"] in mutated(text, mutant).split("\n")
         assert mutated(text, mutant).count("\n") == text.count("\n")
+
+
+def test_without_coverage_the_tests_of_the_folder_run_and_then_a_cross_section():
+    names = [
+        "tests/model/test_a.py::test_a", "tests/engine/test_many.py::test_b",
+        "tests/engine/search/test_many.py::test_c", "tests/index/test_d.py::test_d",
+    ]  # fmt: skip
+    reached = {"simdb/engine/write.py": {3: {names[3]}}}
+
+    below, above, known = (
+        Suite(names, reached, {}).chosen({"path": f"simdb/engine/{path}", "line": 3}, 10)
+        for path in ("search/many.py", "search/lost/any.py", "write.py")
+    )
+
+    assert below == [names[2], names[0]]
+    assert above == [names[2], names[0]]
+    assert known == [names[3], names[2], names[1]]
 
 
 @pytest.mark.slow

@@ -212,6 +212,7 @@ def test_a_sample_like_the_queries_may_replace_an_exact_plan():
     assert "with 95 % confidence" in plan.reason
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("known", [None, calibrated(6, is_sample=False)])
 def test_an_estimate_of_recall_is_called_one_and_is_cautious(known):
     asked = replace(WEIGHTED, method="multiprobe", recall=0.9)

@@ -74,6 +74,7 @@ def test_every_run_has_the_threshold_of_its_headers():
     assert found == [universal(0.88, 0.9, width=width, tables=4, either=False) for width in (13, 7)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("either", [False, True])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_to_ask_for_more_never_looks_less_far(width, either):

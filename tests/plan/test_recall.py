@@ -193,6 +193,7 @@ def test_synthetic_pairs_are_within_the_distance(similarity, distance):
     assert max(distances) == distance
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("criterion", [{"similarity": 0.9}, {"distance": 3}])
 def test_synthetic_stored_documents_ask_by_rounded_weights_and_need_more(criterion):
     fresh, kept = [
@@ -260,6 +261,7 @@ def test_more_tables_and_shorter_headers_need_less():
     assert thetas == sorted(set(thetas), reverse=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("distance", [1, 5, 12])
 def test_changed_documents_differ_in_so_many_bits_on_average(distance):
     generator = np.random.default_rng(distance)

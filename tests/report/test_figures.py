@@ -23,6 +23,7 @@ def test_labels_and_axes_are_text():
     assert "0.5" not in found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_log", [False, True])
 def test_lying_bars_have_plain_numbers(is_log):
     chart = Chart(

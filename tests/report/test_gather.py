@@ -65,6 +65,7 @@ def varied(open_database):
     return database
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("threshold", [0.8, 0.889, 0.97])
 def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
     measured = similarities(varied)

@@ -142,6 +142,7 @@ def test_advice_is_shown_with_its_remedy(database):
     assert all(each.remedy in parsed.texts["code"] for each in advice)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(store_volatility=False), simdb.Minhash()])
 def test_every_kind_of_database_has_a_page(open_database, sketch):
     options = simdb.Options(sketch=sketch, delta_documents=4)

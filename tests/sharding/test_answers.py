@@ -69,6 +69,7 @@ def limited(given):
     return {"search": simdb.Search(method=given.get("search"), memory_limit=2000)}
 
 
+@pytest.mark.few(1)
 def test_a_query_by_document(both):
     many, one, _, texts = both
 
@@ -83,6 +84,7 @@ def test_a_query_by_document(both):
             assert (found in every) if every else found is None
 
 
+@pytest.mark.few(1)
 def test_a_query_by_id(both):
     many, one, ids, _ = both
 
@@ -97,6 +99,7 @@ def test_a_query_by_id(both):
             assert (found in every) if every else found is None
 
 
+@pytest.mark.few(1)
 def test_queries_of_many_documents_are_those_of_each(both):
     many, _, ids, texts = both
 
@@ -136,6 +139,7 @@ def test_the_first_match_of_many_documents(both):
                 assert set(some) <= set(all_of_it)
 
 
+@pytest.mark.few(1)
 def test_the_nearest(both):
     many, one, ids, texts = both
 
@@ -155,6 +159,7 @@ def test_the_nearest(both):
             assert list(together) == alone
 
 
+@pytest.mark.few(1)
 def test_matches_that_a_function_confirms(both):
     many, _, _, texts = both
     given = questions(many)[-1]
@@ -202,6 +207,7 @@ def test_all_documents(both):
     assert many
 
 
+@pytest.mark.few(1)
 def test_ready_fingerprints(both):
     many, one, _, texts = both
     if many.options.is_minhash:
@@ -226,6 +232,7 @@ def test_documents_with_and_without_weights_have_nearest_documents_together(both
     assert list(found) == [many.nearest(each, 3, recall=1.0) for each in mixed]
 
 
+@pytest.mark.few(1)
 def test_the_numbers_of_all_shards(both):
     many, one, ids, texts = both
 
@@ -270,6 +277,7 @@ def test_bad_arguments_are_refused_as_by_one_database(both):
         assert str(found.value) == str(wanted.value)
 
 
+@pytest.mark.few(1)
 def test_filters_by_metadata(both):
     many, one, ids, texts = both
 

@@ -73,6 +73,7 @@ def a_link(path):
 BROKEN = [lost, damaged, other_count, other_options, a_link]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("break_it", BROKEN)
 def test_a_broken_shard_is_named(path, break_it):
     errors, message = break_it(path)
@@ -81,6 +82,7 @@ def test_a_broken_shard_is_named(path, break_it):
         simdb.open_sharded(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("break_it", BROKEN)
 def test_a_broken_shard_is_left_out_with_a_warning_when_asked(path, break_it):
     ids, texts = sharded.corpus()

@@ -69,6 +69,7 @@ def is_short(metadata):
     return len(metadata["text"]) < 150
 
 
+@pytest.mark.few(1)
 def test_all_pairs(both):
     kind, many, one, _ = both
 
@@ -80,6 +81,7 @@ def test_all_pairs(both):
             assert pairs_of(found) == pairs_of(wanted)
 
 
+@pytest.mark.few(1)
 def test_all_pairs_are_those_of_a_double_loop(both):
     _, many, _, texts = both
     if many.options.is_minhash:
@@ -99,6 +101,7 @@ def test_all_pairs_are_those_of_a_double_loop(both):
         assert len(found) == len(wanted)
 
 
+@pytest.mark.few(1)
 def test_all_clusters(both):
     kind, many, one, _ = both
 
@@ -112,6 +115,7 @@ def test_all_clusters(both):
             assert groups_of(many.find_clusters(**given, **more)) == wanted
 
 
+@pytest.mark.few(1)
 def test_texts_decide_across_shards(both):
     kind, many, one, texts = both
     if kind == "bare":
@@ -132,6 +136,7 @@ def test_texts_decide_across_shards(both):
                 assert found.verification == wanted.verification
 
 
+@pytest.mark.few(1)
 def test_any_method_finds_pairs_and_says_how(both):
     kind, many, one, _ = both
     search = simdb.Search(method="rotation", rotations=20)
@@ -145,6 +150,7 @@ def test_any_method_finds_pairs_and_says_how(both):
     assert pairs_of(found) == pairs_of(wanted)
 
 
+@pytest.mark.few(1)
 def test_given_pairs_are_compared(both):
     kind, many, one, texts = both
     ids = list(texts)
@@ -197,6 +203,7 @@ def test_all_documents_one_by_one_and_as_sketches(both):
     )
 
 
+@pytest.mark.few(1)
 def test_a_plan_is_that_of_every_shard(both):
     kind, many, one, _ = both
 
@@ -209,6 +216,7 @@ def test_a_plan_is_that_of_every_shard(both):
             )
 
 
+@pytest.mark.few(1)
 def test_bad_arguments_are_refused_as_by_one_database(both):
     _, many, one, texts = both
     ids = list(texts)
@@ -269,6 +277,7 @@ def test_times_that_are_not_kept_are_an_error(both):
             many.times_many(ids)
 
 
+@pytest.mark.few(1)
 def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
     _, many, one, _ = both
     monkeypatch.setattr(gathering, "ORDINALS_MAX", 20)
@@ -282,6 +291,7 @@ def folders(place):
     return [name for name in os.listdir(place) if name.startswith(temporary.PREFIX)]
 
 
+@pytest.mark.few(1)
 def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, monkeypatch):
     _, many, one, texts = both
     monkeypatch.setattr(temporary.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
@@ -301,6 +311,7 @@ def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, 
     assert folders(tmp_path) == []
 
 
+@pytest.mark.few(1)
 def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch):
     _, many, _, _ = both
     asked = []
@@ -345,6 +356,7 @@ def test_a_shard_that_fails_while_it_is_copied_is_named_or_left_out(tmp_path, mo
 
 @settings(max_examples=6)  # to write shards takes some tenths of a second
 @drawn(strategies.integers(0, 2**32), strategies.integers(1, 6), strategies.integers(0, 9))
+@pytest.mark.more
 def test_fingerprints_of_a_few_bits(tmp_path_factory, seed, shards, distance):
     draw = random.Random(seed)
     bits = [draw.getrandbits(5) | draw.getrandbits(2) << 40 for _ in range(30)]

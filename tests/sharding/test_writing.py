@@ -67,6 +67,7 @@ def test_a_job_of_tasks_writes_what_one_process_writes(tmp_path, documents):
     assert files[0].read_text() == files[1].read_text()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("limit", "value"), [("BUFFERED_DOCUMENTS", 5), ("BUFFERED_BYTES", 300)])
 def test_batches_of_any_size_and_order_make_the_same_set(
     tmp_path, documents, monkeypatch, limit, value
@@ -178,6 +179,7 @@ def test_a_set_without_documents_can_be_written_and_asked(tmp_path):
         assert list(database.query_many(["a text"])) == [[]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["batches", "document", "twice", "twice later", "no batch"])
 def test_what_fails_leaves_nothing(tmp_path, documents, fault, monkeypatch):
     ids, texts = documents
@@ -268,6 +270,7 @@ def test_two_attempts_at_once_leave_one_good_shard(tmp_path, documents):
     assert names(target) == ["shard-00001"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("moment", ["reading", "finishing"])
 def test_an_attempt_that_is_killed_leaves_no_shard_and_can_be_repeated(
     tmp_path, documents, moment, monkeypatch

@@ -42,6 +42,7 @@ def kept(script, sketch):
 # A similarity of about 0.965 is estimated with a standard deviation below 0.01, Jaccard's of about
 # 0.94 below 0.025; the means of five differ by four of their standard deviations with a chance of
 # less than 1 in 10,000.
+@pytest.mark.few(1)
 @pytest.mark.parametrize("script", SPACELESS_ONLY)
 @pytest.mark.parametrize(
     ("sketch", "margin"), [(simdb.Simhash(), 0.025), (simdb.Minhash(), 0.06)], ids=["sim", "min"]
@@ -53,6 +54,7 @@ def test_a_changed_character_costs_no_more_than_in_a_japanese_text(script, sketc
     assert japanese > 0.88
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("script", SPACELESS_ONLY)
 def test_a_changed_character_costs_much_if_only_cjk_is_cut(script):
     assert kept(script, simdb.Simhash(by_character="cjk")) < 0.9

@@ -219,7 +219,7 @@ def cleaned_by_rules(text, *, lowercase, turkic):
     return "".join(out)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("variant", _sketch.variants())
 @pytest.mark.parametrize("seed", range(4))
 def test_the_kernel_cleans_by_the_rules(variant, seed):

@@ -109,6 +109,7 @@ def test_permutations_are_independent_of_each_other(family, size):
     assert 0.46 < ratio < 1.83
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("permutations", [128, 104])
 @pytest.mark.parametrize("size", [15, 45, 75])
 def test_evenly_spaced_permutations_vary_less_than_independent_ones(size, permutations):
@@ -122,6 +123,7 @@ def test_evenly_spaced_permutations_vary_less_than_independent_ones(size, permut
     assert ((found - truth) ** 2).mean() < 0.8 * truth * (1 - truth) / permutations
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [5, 20, 200])
 def test_bands_agree_as_often_as_independent_rows(size):
     """Sets of similarity .8 share one of 16 bands of 8 rows with probability .947.

@@ -261,6 +261,7 @@ def test_fewer_permutations_are_the_first_of_more(stored_bits, weighting):
     assert simdb.signature(TEXT.split(), some.sketch).minima.tolist() == some.minima[2].tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("permutations", [16, 17, 100, 1023])
 @pytest.mark.parametrize("stored_bits", [8, 32])
 def test_signatures_of_any_size_are_stored_and_found(permutations, stored_bits):

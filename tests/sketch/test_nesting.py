@@ -35,6 +35,7 @@ def seconds_of(page):
     return time.process_time() - start
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("page", "message"),
     [
@@ -51,6 +52,7 @@ def test_what_takes_the_square_of_its_length_is_refused_by_place_and_limit(page,
         simdb.fingerprints(["<p>fine</p>", page], SKETCH)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "page",
     [

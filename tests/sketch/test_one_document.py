@@ -50,6 +50,7 @@ def outcome(sketcher: Any, documents: list[Any], errors: str, is_query: bool) ->
     return row, shapes
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", SIMHASHES, ids=str)
 @settings(deadline=None, max_examples=60)
 @given(
@@ -67,6 +68,7 @@ def test_a_fingerprint_made_alone_is_the_same(
     assert alone == outcome(sketcher, [document, "other"], errors, is_query)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", MINHASHES, ids=str)
 @settings(deadline=None, max_examples=60)
 @given(document=DOCUMENTS, errors=st.sampled_from(["strict", "replace"]))
@@ -80,6 +82,7 @@ def test_a_signature_made_alone_is_the_same(
     assert alone == outcome(sketcher, [document, "other"], errors, True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", SIMHASHES, ids=str)
 @settings(deadline=None, max_examples=30)
 @given(document=DOCUMENTS, errors=st.sampled_from(["strict", "replace"]))

@@ -165,6 +165,7 @@ def test_the_seed_changes_the_projection():
     assert not np.array_equal(simdb.fingerprints(rows).bits, other.bits)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cosine", [0.0, 0.5, 0.9, -0.6])
 def test_similarity_and_distance_estimate_the_angle(cosine):
     """Means of 100 independent estimates within 5 standard errors: fails once in a million."""

@@ -95,6 +95,7 @@ def test_normalisation_makes_compatible_characters_equal():
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("normalisation", ["none", "nfkc"])
 @pytest.mark.parametrize("document", [b"caf\xe9", "lone \udc80", b"\xed\xa0\x80"])
 def test_damaged_text_is_refused_or_replaced_under_every_normalisation(normalisation, document):

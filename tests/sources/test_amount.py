@@ -47,6 +47,7 @@ def shares(*sources):
     return [*found, AMOUNT.share()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
 def test_the_share_of_a_file_grows_to_one(name, monkeypatch):
     monkeypatch.setattr(memory, "BLOCK_BYTES", 1 << 16)
@@ -84,6 +85,7 @@ def test_texts_are_counted_together():
     assert [round(AMOUNT.share(), 2) for _ in found] == [0.33, 0.67, 1.0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("extra", ["folder", "-"])
 def test_without_the_size_of_every_source_there_is_no_share(extra, monkeypatch):
     os.mkdir("folder")

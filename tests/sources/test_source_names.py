@@ -46,6 +46,7 @@ def test_zstd_is_read_by_frames_as_if_it_were_not_compressed():
     assert problems == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -381,6 +381,7 @@ def test_compressed_sources_are_read_by_the_name_before_gz(name):
     assert problems == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
 def test_a_torn_compressed_source_gives_what_can_be_read(name):
     head = b"text\n" if name.startswith("a.csv") else b""

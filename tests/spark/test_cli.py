@@ -27,6 +27,7 @@ def lines_of(folder):
     return [json.loads(line) for part in parts for line in part.read_text().splitlines()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("end", ["jsonl", "parquet"])
 def test_survivors_and_removed_rows_are_written(spark, tmp_path, source, end):
     kept, removed = tmp_path / f"kept.{end}", tmp_path / "removed.jsonl"

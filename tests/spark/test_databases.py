@@ -16,6 +16,7 @@ def frame_of(spark, kind):
     return spark.createDataFrame(rows, f"id {kind}, text string").repartition(3), dict(rows)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["bigint", "string"])
 @pytest.mark.parametrize("sketch", [simdb.Simhash(dimensions=64), simdb.Minhash(stored_bits=8)])
 def test_shards_hold_what_a_database_makes_of_the_texts(spark, tmp_path, kind, sketch):
@@ -72,6 +73,7 @@ def test_what_cannot_be_written_is_refused(spark, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_sharded", [True, False])
 def test_texts_are_looked_up(spark, tmp_path, is_sharded):
     frame, texts = frame_of(spark, "string")

@@ -48,6 +48,7 @@ def removed_of(result):
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["connected", "star"])
 @pytest.mark.parametrize("has_checkpoint", [False, True])
 def test_removed_rows_are_those_of_a_database(documents, tmp_path, policy, has_checkpoint):
@@ -83,6 +84,7 @@ def test_signatures_decide_and_rows_are_kept_by_a_column(documents, tmp_path):
     assert result.count() == len(TEXTS) - len(expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["connected", "star"])
 def test_texts_decide(documents, policy):
     sketch = simdb.Minhash()

@@ -52,6 +52,7 @@ def star_survivors(documents, **asked):
     return ss.drop_duplicates(documents, distance=9, policy="star", **asked)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("job", "left"),
     [
@@ -75,6 +76,7 @@ def test_only_the_result_remains_cached_until_it_is_freed(documents, cached, job
     assert cached() == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("job", [signature_pairs, exact_pairs, star_clusters, star_survivors])
 def test_nothing_remains_cached_beside_a_checkpoint(documents, cached, tmp_path, job):
     result = job(documents, partitions=2, checkpoint=str(tmp_path / "work"))

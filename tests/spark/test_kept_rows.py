@@ -74,6 +74,7 @@ def test_the_row_that_a_rule_names_is_not_removed(documents):
     kept.removed.unpersist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["connected", "star"])
 def test_sizes_come_from_texts_beside_the_sketches_or_in_them(documents, policy):
     columns = ["text"] if policy == "star" else []

@@ -37,6 +37,7 @@ def of_spark(frame):
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [200_000, 9])
 def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path, limit):
     frame, texts = documents
@@ -51,6 +52,7 @@ def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path, li
     }
 
 
+@pytest.mark.few(1)
 def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketch = simdb.Minhash(stored_bits=8)
@@ -65,6 +67,7 @@ def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     )
 
 
+@pytest.mark.few(1)
 def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
@@ -80,6 +83,7 @@ def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
         assert similarity == pytest.approx(expected[pair][1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.999, "distance": 64 - 1}])
 def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
     frame, texts = documents
@@ -100,6 +104,7 @@ def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
     assert len(rows) == len(expected)
 
 
+@pytest.mark.few(1)
 def test_stars_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
     sketches = ss.fingerprints(frame).cache()
@@ -120,6 +125,7 @@ def test_stars_are_those_of_a_database(documents, tmp_path):
     assert expected != connected
 
 
+@pytest.mark.few(1)
 def test_many_links_are_joined_in_rounds(documents, tmp_path):
     frame, _ = documents
     sketches = ss.fingerprints(frame).cache()

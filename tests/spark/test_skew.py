@@ -83,6 +83,7 @@ def test_a_task_makes_fewer_links_than_it_has_documents(bits):
     assert max(map(len, components_of(links))) > COPIES // 2
 
 
+@pytest.mark.more
 def test_a_large_part_is_cut_into_tasks_of_like_size_with_the_same_result(bits):
     plan, shared, inputs = tasks_of(bits, None)
     whole = components_of([link for each in inputs for link in links_of(plan, shared, each)])
@@ -121,6 +122,7 @@ def sent_links(monkeypatch):
     return counts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("limit", "forests"), [(None, 2), (LIMIT, 32)])
 def test_links_that_leave_a_job_are_fewer_than_documents(
     spark, bits, sent_links, monkeypatch, limit, forests

@@ -63,6 +63,7 @@ def run_key(database, column):
     return layout.table_key(run, column)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["document_count", "empty_count", "deleted_count", "bare_count"])
 def test_a_counter_that_is_wrong_is_found_without_deep(damaged, name):
     rewrite_manifest(damaged, **{name: 17})

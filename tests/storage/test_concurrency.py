@@ -60,6 +60,7 @@ def start(script, *arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.more
 def test_threads_read_committed_states_while_one_writes(database):
     stop = threading.Event()
 
@@ -121,6 +122,7 @@ def test_only_one_of_many_threads_claims_a_document(database):
     assert len(database) == 20
 
 
+@pytest.mark.more
 def test_compaction_beside_readers_loses_nothing(database):
     database.insert_many(range(200), np.arange(200, dtype=np.uint64) << np.uint64(20))
     stop = threading.Event()

@@ -89,7 +89,7 @@ def filled(database):
     return database
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", READING)
 def test_a_reading_verb_of_the_parents_database_answers_in_a_child(filled, verb):
     expected = READING[verb](filled)
@@ -98,7 +98,7 @@ def test_a_reading_verb_of_the_parents_database_answers_in_a_child(filled, verb)
     assert READING[verb](filled) == expected
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", WRITING)
 def test_a_writing_verb_of_the_parents_database_works_in_a_child(filled, verb):
     def write():
@@ -113,7 +113,7 @@ def test_a_writing_verb_of_the_parents_database_works_in_a_child(filled, verb):
     assert list(filled.check(deep=True)) == []
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", WRITING)
 def test_a_child_of_a_process_that_was_writing_only_reads(filled, verb):
     # The parent may wait for the child, which would wait for the end of the transaction.
@@ -297,6 +297,7 @@ def claim_by_parents(row):
     return DATABASE.add_if_new(f"again {row['bits']}", row["bits"] ^ (2**64 - 1)) is None
 
 
+@pytest.mark.more
 def test_two_processes_of_datasets_filter_by_the_parents_database(filled, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", os.environ)  # datasets leaves another in its place
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
@@ -404,6 +405,7 @@ def test_pairs_begun_by_the_parent_are_refused_in_a_child(database):
     assert len(pairs) == 36
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ending", ["sys.exit()", "raise SystemExit(3)", "os._exit(0)", "1"])
 def test_a_process_may_end_without_closing_anything(tmp_path, ending):
     script = (

@@ -53,6 +53,7 @@ def path(tmp_path):
     return tmp_path / "db"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("durability", ["full", "process"])
 def test_a_commit_that_does_not_fit_changes_nothing(path, durability):
     script = """

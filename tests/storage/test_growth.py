@@ -89,6 +89,7 @@ def test_a_map_that_cannot_grow_is_full_and_nothing_is_lost(open_database, monke
     database.insert(2, 2)
 
 
+@pytest.mark.more
 def test_readers_in_threads_survive_growth(open_database):
     database = open_database(options=TINY, map_size=MIB)
     database.insert("first", 2**63)

@@ -24,6 +24,7 @@ def directory_lengths(database):
         return [len(run.table(0, state.source).directory) for run in state.runs]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("count", [1, 2, 3, 31, 64, 65, 700])
 def test_every_width_answers_as_comparing_does_and_is_sound(open_database, offset, count):
@@ -43,6 +44,7 @@ def test_every_width_answers_as_comparing_does_and_is_sound(open_database, offse
     assert list(database.check(deep=True)) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_a_header_has_as_many_bits_as_the_option_says(open_database, offset):
     database = open_database(options=simdb.Options(header_offset=offset, delta_documents=8))

@@ -62,6 +62,7 @@ def run_until_killed(path, point, verb):
     forked.run_until_killed(CHILD, path, table, point, verb)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_before_the_commit_the_database_is_as_before(tmp_path, point):
     path = tmp_path / "db"
@@ -94,6 +95,7 @@ def test_killed_after_the_commit_the_database_has_the_table(tmp_path):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_while_creating_the_database_can_be_created_otherwise(tmp_path, point):
     path = tmp_path / "db"

@@ -60,6 +60,7 @@ def asked(database):
     return database.query("red green 1", distance=9)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "stored",
     [
@@ -102,6 +103,7 @@ def test_a_format_that_is_none_is_refused(opened, stored):
         simdb.open(opened.path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -129,6 +131,7 @@ def test_a_calibration_that_is_none_is_corrupt(opened, name, value):
         asked(again)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "changes",
     [

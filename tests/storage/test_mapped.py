@@ -43,6 +43,7 @@ def address(value):
     return np.frombuffer(value, np.uint8).ctypes.data
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("column", list(layout.TABLE_KINDS))
 @pytest.mark.parametrize("name", [layout.IDS, layout.table_name(0), layout.table_name(3)])
 def test_a_large_value_is_found_where_it_lies(found, name, column):
@@ -63,6 +64,7 @@ def test_there_is_no_value_under_an_unknown_key(found):
     assert found(layout.DELTA, b"x") == (None, None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("wrong", [FileMap(4096, 1 << 30), FileMap(0, 1 << 30), FileMap(0, 8192)])
 def test_pages_that_do_not_fit_are_left_to_the_binding(found, wrong):
     value, expected = found(layout.IDS, KEY, file_map=wrong)
@@ -97,6 +99,7 @@ def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
     assert store.environment.write(written) is None
 
 
+@pytest.mark.more
 def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
     monkeypatch.setattr(source, "memory_bytes", lambda: 1)
     advised = []

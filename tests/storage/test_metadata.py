@@ -110,6 +110,7 @@ def in_threes():
         yield
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [

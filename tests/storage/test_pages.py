@@ -121,6 +121,7 @@ def damage_and(path, verb):
         verb(database)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [compact, rebuild, seal, copy])
 def test_a_head_damaged_while_open_is_told_before_anything_is_dropped(data_file, verb):
     # LMDB aborted the process.

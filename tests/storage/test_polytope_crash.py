@@ -64,7 +64,7 @@ def path(tmp_path):
     return tmp_path / "db"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 @pytest.mark.parametrize("point", BEFORE)
 def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):
@@ -82,6 +82,7 @@ def test_killed_before_the_commit_the_database_is_as_before(path, verb, point):
     assert_sound(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 def test_killed_after_the_commit_the_database_has_the_tables(path, verb):
     run_until_killed(CHILD, path, verb, "after commit 2")

@@ -72,6 +72,7 @@ AT_ONCE = {
 }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", DEEP)
 def test_the_deep_check_names_the_table(damaged, case):
     column, change, message = DEEP[case]
@@ -85,6 +86,7 @@ def test_the_deep_check_names_the_table(damaged, case):
     assert bool(list(damaged.check())) == (column != layout.DIRECTORY)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", AT_ONCE)
 def test_a_wrong_length_is_found_without_deep(damaged, case):
     column, change, message = AT_ONCE[case]
@@ -97,6 +99,7 @@ def test_a_wrong_length_is_found_without_deep(damaged, case):
     assert "rebuild" in found.remedy
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("column", layout.TABLE_KINDS)
 def test_a_missing_value_is_found_without_deep(damaged, column):
     environment = damaged._store.environment
@@ -134,6 +137,7 @@ def test_a_flipped_bit_is_found_by_deep(damaged):
     assert any("its checksum differs" in each.message for each in damaged.check(deep=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", [*DEEP, *AT_ONCE])
 def test_a_rebuild_repairs_it_and_loses_nothing(damaged, case):
     wanted = list(damaged)

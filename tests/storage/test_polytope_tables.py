@@ -56,6 +56,7 @@ def test_deleted_documents_leave_the_tables_when_their_run_is_merged(mixed):
     assert found == polytope_tables.expected(mixed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 def test_compacting_and_rebuilding_keep_every_entry(mixed, verb):
     mixed.delete_many(["old text 3", "old bits 4", "old empty 5"])

@@ -65,6 +65,7 @@ def sums_by_definition(database):
         return found, [sums_of(run.info, names) for run in runs]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", [None, "compact", "rebuild", "calibrate"])
 def test_the_manifest_has_the_sums_of_all_tables(database, verb):
     if verb:
@@ -76,6 +77,7 @@ def test_the_manifest_has_the_sums_of_all_tables(database, verb):
     assert all(len(sums) == len(table_names(OPTIONS)) + 1 for sums in stored[:1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("column", [layout.KEYS, layout.ORDINALS])
 @pytest.mark.parametrize(
     "name", [layout.table_name(0), layout.table_name(3), layout.polytope_name(1), layout.IDS]
@@ -110,6 +112,7 @@ def test_damage_is_not_merged_by_an_insertion(database):
     database.rebuild()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", ["rebuild", "compact"])
 def test_what_changes_between_writing_and_the_commit_is_not_committed(database, verb, monkeypatch):
     """LMDB's pages are plain memory of the process until the commit."""

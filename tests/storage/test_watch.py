@@ -66,6 +66,7 @@ VERBS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("first", [0, 2], ids=["with the meta pages", "without them"])
 def test_pages_damaged_while_open_are_a_corrupt_error(path, name, first):

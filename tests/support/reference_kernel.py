@@ -6,6 +6,8 @@ They take for granted that the arguments are right.  Tokens and the weights of c
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
 
 import mmh3
 import numpy as np
@@ -110,6 +112,24 @@ def project_tokens(
     """Do `project_texts` for documents whose tokens are given; tokens are hashed as they are."""
     features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
     return _projected(features, counting, idf, dimensions)
+
+
+def remembered(
+    project: Callable[..., Any], documents: Sequence[Any], **options: Any
+) -> tuple[I32 | F32, I64]:
+    """Return `project(documents, **options)` from a cache: variants are tested on the same data."""
+    known = tuple(each if isinstance(each, str | bytes) else tuple(each) for each in documents)
+    answer: tuple[I32 | F32, I64] = _remembered(project, known, tuple(sorted(options.items())))
+    return answer
+
+
+@lru_cache(maxsize=200)
+def _remembered(
+    project: Callable[..., Any], documents: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
+) -> Any:
+    weights, counts = project(documents, **dict(options))
+    weights.flags.writeable = counts.flags.writeable = False
+    return weights, counts
 
 
 def _features_of_texts(

@@ -37,6 +37,7 @@ def test_every_campaign_has_a_short_form_that_ci_runs_and_a_test():
     assert "tools/torture/campaigns.py --seconds $(SECONDS)" in (ROOT / "Makefile").read_text()
 
 
+@pytest.mark.more
 def test_texts_and_races_run_at_a_drawn_seed_that_is_told():
     ended = run("--seconds", 0, "--tools", "texts.py", "races.py")
 
@@ -55,6 +56,7 @@ def test_the_same_seed_runs_the_same_campaigns():
     assert "--seed 3\ntexts.py --seed " in told
 
 
+@pytest.mark.more
 def test_a_campaign_that_finds_something_is_told_with_its_seed_and_what_it_said(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(BROKEN)
 

@@ -18,6 +18,7 @@ def run(*arguments, **settings):
     return ended.returncode, ended.stdout + ended.stderr
 
 
+@pytest.mark.more
 def test_every_verb_answers_as_brute_force_does():
     code, told = run("--documents", 400, "--seeds", 1)
 

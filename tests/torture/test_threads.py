@@ -22,6 +22,7 @@ def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
     assert any(said.endswith(": done") for said in report["done"])
 
 
+@pytest.mark.more
 def test_threads_beside_forks_get_answers_or_errors_at_a_drawn_seed():
     seed = random.randrange(10**6)
     actors = ["fork", "insert", "ask", "close"]

@@ -19,6 +19,7 @@ def vectors_of(count, dimensions):
     return kernel.quantise(weights)[1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimensions", [64, 128])
 @pytest.mark.parametrize(("count", "tolerance"), [(1, 0.1), (5, 1), (10, 2), (20, 3), (26, 5)])
 def test_few_features_are_counted_by_levels(count, tolerance, dimensions):

@@ -55,6 +55,11 @@ def judged(titles):
     return duplicates + others, [True] * 30 + [False] * 30
 
 
+@pytest.fixture(scope="module")
+def advised_by_pairs(titles, judged):
+    return simdb.tune(titles, *judged)
+
+
 def test_pages_get_the_defaults():
     advice = simdb.tune(records(150, 300))
 
@@ -103,6 +108,7 @@ def test_without_pairs_nothing_is_said_about_precision(advised):
     assert advised.pair_count == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("letters", [THAI, HAN])
 def test_in_scripts_without_spaces_each_character_is_a_word(letters):
     generator = random.Random(2)
@@ -131,8 +137,8 @@ def test_signs_that_only_look_like_tags_are_no_markup():
     assert simdb.tune(texts).options.sketch.markup == "none"
 
 
-def test_judged_pairs_set_the_threshold(titles, judged):
-    advice = simdb.tune(titles, *judged)
+def test_judged_pairs_set_the_threshold(advised_by_pairs):
+    advice = advised_by_pairs
 
     assert 0.3 < advice.options.similarity < 0.65
     assert advice.pair_count == 60
@@ -141,6 +147,7 @@ def test_judged_pairs_set_the_threshold(titles, judged):
     assert advice.precision.value > 0.8
 
 
+@pytest.mark.more
 def test_the_judgement_of_the_pairs_decides_not_the_texts(titles):
     # The same texts, but a third of changed words is judged to be another thing.
     near = [(text, changed(text, 1, at)) for at, text in enumerate(titles[:40])]
@@ -180,7 +187,7 @@ def test_pairs_by_position_by_id_and_by_text_are_the_same(titles, judged):
 
 
 def test_the_same_seed_gives_the_same_advice(titles, judged):
-    few = titles[:200]
+    few = titles[:100]
 
     assert simdb.tune(few, *judged, seed=5) == simdb.tune(few, *judged, seed=5)
 
@@ -204,8 +211,8 @@ def test_idf_is_advised_where_frequent_words_hide_the_others():
     assert advice.precision.value > 0.9
 
 
-def test_advice_can_be_printed_and_stored_as_json(titles, judged):
-    advice = simdb.tune(titles, *judged)
+def test_advice_can_be_printed_and_stored_as_json(advised_by_pairs):
+    advice = advised_by_pairs
 
     row = json.loads(json.dumps(advice.as_dict()))
     assert row["flags"] == advice.flags
@@ -217,12 +224,10 @@ def test_advice_can_be_printed_and_stored_as_json(titles, judged):
     assert all(reason.split()[0] in str(advice) for reason in advice.reasons)
 
 
-def test_it_is_advice_like_that_on_a_database(titles):
-    advice = simdb.tune(titles)
-
-    assert isinstance(advice, simdb.Advice)
-    assert advice.remedy == f"simdb dedup SOURCE... {advice.flags}"
-    assert advice.topic == "sketch"
+def test_it_is_advice_like_that_on_a_database(advised):
+    assert isinstance(advised, simdb.Advice)
+    assert advised.remedy == f"simdb dedup SOURCE... {advised.flags}"
+    assert advised.topic == "sketch"
 
 
 def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):

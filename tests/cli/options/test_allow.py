@@ -30,6 +30,7 @@ VERBS = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
 def test_it_is_not_imported_because_the_database_says_so(simdb_run, verb):
     ran = simdb_run(*verb)
@@ -39,6 +40,7 @@ def test_it_is_not_imported_because_the_database_says_so(simdb_run, verb):
     assert MODULE not in sys.modules
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
 def test_a_tokeniser_is_imported_with_allow(simdb_run, verb):
     ran = simdb_run(*verb, "--allow", NAME)
