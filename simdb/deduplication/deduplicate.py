@@ -87,8 +87,9 @@ def deduplicate(
     the rows.  Without `id`, texts make the ids.  `run` names the call: a later call with this name,
     or without names with the same ids in any order, removes the same.  `unit`: with "paragraph",
     "line" or "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part
-    has the same words.  `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".  `max_share`: if more are duplicates, nothing is removed.  `memory`:
-    bytes to hold of documents.  `progress`, `errors`, `threads`: see `Database.insert_many`.
+    has the same words.  `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".
+    `max_share`: if more are duplicates, nothing is removed.  `memory`: bytes to hold of documents.
+    `progress`, `errors`, `threads`: see `Database.insert_many`.
     """
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
