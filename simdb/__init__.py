@@ -6,8 +6,8 @@ near-duplicates of a document, which pairs match, and which clusters they form.
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
-from simdb.errors import (
+from simdb.ground import cold
+from simdb.ground.errors import (
     BusyError,
     ClosedError,
     CorruptError,
@@ -25,19 +25,15 @@ from simdb.errors import (
 )
 
 if TYPE_CHECKING:
-    from simdb.clusters import Cluster, Clusters
     from simdb.database import Database, open
     from simdb.decontamination.decontaminate import decontaminate
     from simdb.decontamination.leaks import Leak
     from simdb.decontamination.result import Decontaminated
     from simdb.deduplication.deduplicate import deduplicate
     from simdb.deduplication.result import Deduplicated, Parts
-    from simdb.document_like import DocumentLike
-    from simdb.documents import Document
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.transaction import WriteTransaction
-    from simdb.features import Features
     from simdb.functions import (
         distance,
         find_all,
@@ -53,9 +49,9 @@ if TYPE_CHECKING:
         similarities,
         similarity,
     )
-    from simdb.idf import IdfTable
     from simdb.index.vosh import vosh
-    from simdb.matches import (
+    from simdb.results.clusters import Cluster, Clusters
+    from simdb.results.matches import (
         ContainedMatch,
         ContainedPair,
         Match,
@@ -64,11 +60,9 @@ if TYPE_CHECKING:
         PairArrays,
         SharedSpan,
     )
-    from simdb.minhash import Minhash
-    from simdb.options import Options, Simhash
-    from simdb.plans import Plan, Probe
-    from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
-    from simdb.reports import (
+    from simdb.results.plans import Plan, Probe
+    from simdb.results.positions import ArrayClusters, ArrayPairs, PairPositions
+    from simdb.results.reports import (
         Advice,
         Compaction,
         DifferingBit,
@@ -79,36 +73,42 @@ if TYPE_CHECKING:
         Rebuild,
         Statistics,
     )
-    from simdb.search import Search
+    from simdb.results.verification import Verification
+    from simdb.settings.idf import IdfTable
+    from simdb.settings.minhash import Minhash
+    from simdb.settings.options import Options, Simhash
+    from simdb.settings.search import Search
+    from simdb.settings.text_sketch import TextSketch
     from simdb.sharding.reports import ShardedStatistics
     from simdb.sharding.routing import shard_of
     from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
     from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
-    from simdb.signatures import Signature, Signatures
     from simdb.storage.files.shards_file import Shard
-    from simdb.text_sketch import TextSketch
     from simdb.tuning.advice import SketchAdvice
     from simdb.tuning.tune import tune
-    from simdb.values import Fingerprint, Fingerprints
-    from simdb.verification import Verification
+    from simdb.values.arrays import Fingerprint, Fingerprints
+    from simdb.values.document_like import DocumentLike
+    from simdb.values.documents import Document
+    from simdb.values.features import Features
+    from simdb.values.signatures import Signature, Signatures
 else:
     # Each module is loaded when a program first uses one of its names.
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.clusters": ["Cluster", "Clusters"],
+            "simdb.results.clusters": ["Cluster", "Clusters"],
             "simdb.database": ["Database", "open"],
             "simdb.decontamination.decontaminate": ["decontaminate"],
             "simdb.decontamination.leaks": ["Leak"],
             "simdb.decontamination.result": ["Decontaminated"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated", "Parts"],
-            "simdb.document_like": ["DocumentLike"],
-            "simdb.documents": ["Document"],
+            "simdb.values.document_like": ["DocumentLike"],
+            "simdb.values.documents": ["Document"],
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
             "simdb.engine.transaction": ["WriteTransaction"],
-            "simdb.features": ["Features"],
+            "simdb.values.features": ["Features"],
             "simdb.functions": [
                 "distance",
                 "find_all",
@@ -124,13 +124,13 @@ else:
                 "similarities",
                 "similarity",
             ],
-            "simdb.idf": ["IdfTable"],
+            "simdb.settings.idf": ["IdfTable"],
             "simdb.index.vosh": ["vosh"],
-            "simdb.minhash": ["Minhash"],
-            "simdb.options": ["Options", "Simhash"],
-            "simdb.plans": ["Plan", "Probe"],
-            "simdb.positions": ["ArrayClusters", "ArrayPairs", "PairPositions"],
-            "simdb.reports": [
+            "simdb.settings.minhash": ["Minhash"],
+            "simdb.settings.options": ["Options", "Simhash"],
+            "simdb.results.plans": ["Plan", "Probe"],
+            "simdb.results.positions": ["ArrayClusters", "ArrayPairs", "PairPositions"],
+            "simdb.results.reports": [
                 "Advice",
                 "Compaction",
                 "DifferingBit",
@@ -141,19 +141,19 @@ else:
                 "Rebuild",
                 "Statistics",
             ],
-            "simdb.search": ["Search"],
+            "simdb.settings.search": ["Search"],
             "simdb.sharding.reports": ["ShardedStatistics"],
             "simdb.sharding.routing": ["shard_of"],
             "simdb.sharding.sharded_database": ["ShardedDatabase", "open_sharded"],
             "simdb.sharding.writing": ["finish_sharded", "write_shard", "write_sharded"],
-            "simdb.signatures": ["Signature", "Signatures"],
+            "simdb.values.signatures": ["Signature", "Signatures"],
             "simdb.storage.files.shards_file": ["Shard"],
-            "simdb.text_sketch": ["TextSketch"],
-            "simdb.verification": ["Verification"],
+            "simdb.settings.text_sketch": ["TextSketch"],
+            "simdb.results.verification": ["Verification"],
             "simdb.tuning.advice": ["SketchAdvice"],
             "simdb.tuning.tune": ["tune"],
-            "simdb.values": ["Fingerprint", "Fingerprints"],
-            "simdb.matches": [
+            "simdb.values.arrays": ["Fingerprint", "Fingerprints"],
+            "simdb.results.matches": [
                 "ContainedMatch",
                 "ContainedPair",
                 "Match",

@@ -7,8 +7,15 @@ from traceback import clear_frames
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from simdb import engine, previews
-from simdb.choices import (
+from simdb import engine
+from simdb.engine import maintenance, write
+from simdb.engine.reading import Reading
+from simdb.engine.state.handle import Handle
+from simdb.engine.state.opening import open_store, open_temporary
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
+from simdb.ground import previews
+from simdb.ground.choices import (
     ConflictName,
     DurabilityName,
     ErrorsName,
@@ -17,33 +24,27 @@ from simdb.choices import (
     ModeName,
     VerifyName,
 )
-from simdb.engine import maintenance, write
-from simdb.engine.reading import Reading
-from simdb.engine.state.handle import Handle
-from simdb.engine.state.opening import open_store, open_temporary
-from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
-from simdb.errors import BusyError, ClosedError, Error, ReadOnlyError
-from simdb.foreign import answering
-from simdb.ids import IdT
-from simdb.matches import Match, Matches
-from simdb.options import Options
+from simdb.ground.errors import BusyError, ClosedError, Error, ReadOnlyError
+from simdb.ground.foreign import answering
+from simdb.ground.ids import IdT
 from simdb.plan.calibration import Calibration
-from simdb.search import Search
+from simdb.results.matches import Match, Matches
+from simdb.running.threads import thread_count
+from simdb.settings.options import Options
+from simdb.settings.search import Search
 from simdb.sketch.kinds import AnySketcher
-from simdb.threads import thread_count
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from simdb.document_like import DocumentLike
     from simdb.engine.search.judge import Texts
     from simdb.engine.search.where import Where
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.transaction import WriteTransaction
-    from simdb.idf import IdfTable
-    from simdb.progress import Progress
-    from simdb.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
+    from simdb.results.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
+    from simdb.running.progress import Progress
+    from simdb.settings.idf import IdfTable
+    from simdb.values.document_like import DocumentLike
 
 
 class Database(Reading[IdT]):

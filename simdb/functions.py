@@ -8,29 +8,29 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.checks import instance
-from simdb.choices import ErrorsName
-from simdb.correction import corrected
+from simdb.columns.vector_form import DIMENSIONS, unpack, width
 from simdb.engine import maintenance
 from simdb.engine.clusters import arrays
-from simdb.errors import InputError, OptionError
-from simdb.idf import IdfTable
-from simdb.minhash import Minhash
-from simdb.options import Simhash
-from simdb.positions import ArrayClusters, ArrayPairs
-from simdb.progress import Progress
-from simdb.signatures import Signature, Signatures, check_comparable, estimates
+from simdb.ground.checks import instance
+from simdb.ground.choices import ErrorsName
+from simdb.ground.correction import corrected
+from simdb.ground.errors import InputError, OptionError
+from simdb.results.positions import ArrayClusters, ArrayPairs
+from simdb.running import kernel
+from simdb.running.progress import Progress
+from simdb.running.threads import thread_count
+from simdb.settings.idf import IdfTable
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.quantisation import widened
 from simdb.sketch.ready import ReadySketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
-from simdb.text_sketch import TextSketch
-from simdb.threads import thread_count
-from simdb.values import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
-from simdb.vector_form import DIMENSIONS, unpack, width
+from simdb.values.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
+from simdb.values.signatures import Signature, Signatures, check_comparable, estimates
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 

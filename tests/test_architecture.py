@@ -6,19 +6,16 @@ from pathlib import Path
 
 from source_trees import FUNCTIONS, PACKAGE, name_of, nodes_of
 
-from simdb.options import AUTO, METHODS, MINHASH_METHODS
+from simdb.settings.options import AUTO, METHODS, MINHASH_METHODS
 
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
-    [
-        "cold", "errors", "ids", "mix", "records", "foreign", "choices", "decoding", "checks",
-        "search", "keeping", "vocabulary", "progress_bar", "progress", "previews",
-        "arrow", "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf",
-        "memory", "threads", "timings", "text_sketch", "minhash", "options", "stored_options",
-        "resources", "verification", "values", "features", "clusters", "signatures", "matches",
-        "document_like", "documents", "positions", "plans", "reports",
-    ],
-    ["kernel"],
+    ["ground"],
+    ["running"],
+    ["columns"],
+    ["settings"],
+    ["values"],
+    ["results"],
     ["sketch", "index", "plan", "storage"],
     ["tuning"],
     ["engine"],
@@ -40,6 +37,26 @@ FLOORS = [
 ]  # fmt: skip
 # The order of modules inside a folder.
 FOLDERS = {
+    "ground": [
+        "cold", "errors", "ids", "mix", "records", "foreign", "choices", "decoding", "checks",
+        "previews", "bits", "correction",
+    ],
+    "running": [
+        "progress_bar", "progress", "memory", "threads", "timings", "kernel",
+    ],
+    "columns": [
+        "arrow", "text_column", "arrow_texts", "vector_form",
+    ],
+    "settings": [
+        "search", "keeping", "vocabulary", "idf", "text_sketch", "minhash", "options",
+        "stored_options", "resources",
+    ],
+    "values": [
+        "arrays", "features", "signatures", "document_like", "documents",
+    ],
+    "results": [
+        "verification", "clusters", "matches", "positions", "plans", "reports",
+    ],
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
         "normalisation", "cleaning", "cutting", "parts", "weighing", "language", "markup",
@@ -175,9 +192,9 @@ DOORS = {
     "snowballstemmer": ["sketch"],
     "stop_words": ["sketch"],
     "selectolax": ["sketch"],
-    "simdb_ext": ["kernel"],
-    "rich": ["cli", "progress_bar"],
-    "pyarrow": ["arrow"],
+    "simdb_ext": ["running"],
+    "rich": ["cli", "running"],
+    "pyarrow": ["columns"],
     "zstandard": ["outputs"],
     "fsspec": ["outputs"],
     "charset_normalizer": ["sources"],
@@ -259,7 +276,7 @@ def last_position(order: list[str], name: str) -> int:
     """Return the position of a module in the order of its folder.
 
     For a folder, return the position of its last module: a module that imports a folder may load
-    any module in it (`simdb.cold`).
+    any module in it (`simdb.ground.cold`).
     """
     inside = [each for each in order if each == name or each.startswith(name + ".")]
     return order.index(inside[-1])

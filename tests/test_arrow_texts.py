@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.arrow import listed
-from simdb.arrow_texts import text_column
-from simdb.text_column import TextColumn
+from simdb.columns.arrow import listed
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
 
 arrow = pytest.importorskip("pyarrow")
 

@@ -4,7 +4,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from simdb import bits, kernel
+from simdb.ground import bits
+from simdb.running import kernel
 
 SHAPES = [(1, 1), (2, 1), (4, 1), (5, 2), (6, 3), (7, 7), (13, 2), (64, 1)]
 

@@ -6,19 +6,19 @@ import pytest
 from type_checking import checked
 
 import simdb
-from simdb import choices
-from simdb.choices import ON_NULL
 from simdb.engine.clusters.find import POLICIES
 from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.search.many import MATCHED
 from simdb.engine.state.opening import MODES
 from simdb.engine.write.conflicts import RULES
-from simdb.minhash import FAMILIES, READY_FAMILIES
-from simdb.options import KEPT, METHODS, MINHASH_METHODS, TIMES_KEPT
+from simdb.ground import choices
+from simdb.ground.choices import ON_NULL
+from simdb.settings.minhash import FAMILIES, READY_FAMILIES
+from simdb.settings.options import KEPT, METHODS, MINHASH_METHODS, TIMES_KEPT
+from simdb.settings.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
 from simdb.sharding.shards import MISSING
 from simdb.sketch.sketcher import ERRORS
 from simdb.storage.files.location import DURABILITIES
-from simdb.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
 
 SNIPPET = """\
 import simdb

@@ -69,7 +69,7 @@ def test_importing_simdb_loads_no_cold_module():
     loaded = modules_after("")
 
     assert loaded.isdisjoint(cold_modules())
-    assert loaded.isdisjoint({*FOREIGN, "simdb.reports", "simdb.cli.app"})
+    assert loaded.isdisjoint({*FOREIGN, "simdb.results.reports", "simdb.cli.app"})
     assert loaded.isdisjoint({"numpy", "lmdb", "simdb.database"})
 
 
@@ -92,7 +92,9 @@ def test_the_help_of_the_program_loads_neither_numpy_nor_the_library():
     loaded = modules_of_program("--help")
 
     assert "simdb.cli.app" in loaded
-    assert loaded.isdisjoint({"numpy", "lmdb", "simdb.database", "simdb.kernel", "simdb.cli.query"})
+    assert loaded.isdisjoint(
+        {"numpy", "lmdb", "simdb.database", "simdb.running.kernel", "simdb.cli.query"}
+    )
 
 
 def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_path):

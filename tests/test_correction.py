@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from simdb import kernel
-from simdb.correction import CURVE, corrected, corrected_one, least_rounded
-from simdb.vector_form import unpack
+from simdb.columns.vector_form import unpack
+from simdb.ground.correction import CURVE, corrected, corrected_one, least_rounded
+from simdb.running import kernel
 
 STEP = 0.335
 

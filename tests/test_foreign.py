@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import simdb
-from simdb import foreign, vocabulary
 from simdb.cli.app import app
+from simdb.ground import foreign
+from simdb.settings import vocabulary
 
 
 @pytest.mark.parametrize(

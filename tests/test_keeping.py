@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import keeping
+from simdb.settings import keeping
 
 NOTHING = (None, float("nan"), "")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simdb import kernel
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
+from simdb.running import kernel
 
 PACKAGE = Path(kernel.__file__).parent
 SCRIPT = """
@@ -85,8 +85,8 @@ def unbuilt(tmp_path):
     for path in PACKAGE.iterdir():
         (tmp_path / "folder" / "simdb" / path.name).symlink_to(path)
     # A link would be followed to the place of the package that is tested.
-    (tmp_path / "folder" / "simdb" / "kernel.py").unlink()
-    shutil.copy(PACKAGE / "kernel.py", tmp_path / "folder" / "simdb")
+    (tmp_path / "folder" / "simdb" / "running").unlink()
+    shutil.copytree(PACKAGE / "running", tmp_path / "folder" / "simdb" / "running")
     (tmp_path / "folder" / "simdb_ext" / "__init__.py").touch()
     return tmp_path / "folder"
 

@@ -6,7 +6,7 @@ from strategies import options
 
 import simdb
 from simdb.index.defaults import settled
-from simdb.stored_options import (
+from simdb.settings.stored_options import (
     check_same,
     decode_dumped,
     decode_options,

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 import simdb
-from simdb import progress, progress_bar
+from simdb.running import progress, progress_bar
 
 
 class Terminal(io.StringIO):

@@ -25,10 +25,10 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # The modules that import others by name: tokenisers, when they are allowed; optional packages; and
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
-    "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py",
-    "sources/line_parser.py", "sources/table_records.py", "cold.py", "sketch/projection.py",
-    "previews.py", "report/figures.py", "report/page.py", "report/template.py", "outputs/remote.py",
-    "outputs/zstd.py", "sources/encoding_guess.py", "spark/frames.py",
+    "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "columns/arrow.py",
+    "sources/line_parser.py", "sources/table_records.py", "ground/cold.py", "sketch/projection.py",
+    "ground/previews.py", "report/figures.py", "report/page.py", "report/template.py",
+    "outputs/remote.py", "outputs/zstd.py", "sources/encoding_guess.py", "spark/frames.py",
 }  # fmt: skip
 
 

@@ -5,8 +5,8 @@ import pyarrow
 import pytest
 
 import simdb
-from simdb.arrow_texts import text_column
-from simdb.text_column import TextColumn, joined
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn, joined
 
 MEMORY = np.frombuffer("red\u660egreen\xff".encode(), np.uint8)
 START = MEMORY.ctypes.data

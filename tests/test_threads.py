@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from simdb import threads
-from simdb.errors import OptionError
-from simdb.threads import in_rounds, mapped, parts_of, read_ahead, streamed, thread_count
+from simdb.ground.errors import OptionError
+from simdb.running import threads
+from simdb.running.threads import in_rounds, mapped, parts_of, read_ahead, streamed, thread_count
 
 COUNTS = pytest.mark.parametrize("number", [1, 2, 5])
 

@@ -7,8 +7,8 @@ import pytest
 
 from simdb.cli.app import app
 from simdb.cli.output.stages import stage_lines
-from simdb.threads import mapped
-from simdb.timings import Timings
+from simdb.running.threads import mapped
+from simdb.running.timings import Timings
 
 
 def busy(seconds):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.matches import known
-from simdb.values import describe, object_array
+from simdb.results.matches import known
+from simdb.values.arrays import describe, object_array
 
 WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
 BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)

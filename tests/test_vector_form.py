@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simdb import vector_form
+from simdb.columns import vector_form
 
 
 def test_each_byte_has_a_weight_of_each_half():

@@ -1,4 +1,4 @@
-"""The doors have the verbs and arguments of `simdb.vocabulary`, and each argument is read."""
+"""The doors have the verbs and arguments of the table, and each argument is read."""
 
 import ast
 import inspect
@@ -7,8 +7,8 @@ import click
 import pytest
 
 import simdb
-from simdb import vocabulary
 from simdb.cli.app import app
+from simdb.settings import vocabulary
 
 HIDDEN = {"Snapshot": {"abandon"}}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.bits import set_bits
+from simdb.ground.bits import set_bits
 
 # The three bits of each feature of the blog, the first bit first.
 FEATURES = {

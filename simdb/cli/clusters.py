@@ -28,7 +28,7 @@ from simdb.cli.options.match_options import given_search
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import print_note
-from simdb.keeping import FIRST
+from simdb.settings.keeping import FIRST
 
 COLUMNS = ("representative", "size", "ids")
 WRITTEN = ("id", "representative", "cluster")

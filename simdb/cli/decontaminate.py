@@ -6,7 +6,6 @@ from typing import Annotated
 
 import numpy as np
 
-from simdb.choices import KEEP
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
@@ -21,18 +20,19 @@ from simdb.decontamination.leaks import COLUMNS
 from simdb.decontamination.result import Decontaminated
 from simdb.decontamination.run import CUT, DROP, MARK, Numbers, Run
 from simdb.decontamination.search import Search
-from simdb.errors import OptionError
-from simdb.options import Simhash
+from simdb.ground.choices import KEEP
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.survivors import Survivors, keep_format, surviving
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import side_files, written
 from simdb.report.template import check_page
+from simdb.running.threads import thread_count
+from simdb.settings.options import Simhash
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
-from simdb.threads import thread_count
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 

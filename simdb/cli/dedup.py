@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from simdb import keeping
-from simdb.choices import KEEP
 from simdb.cli.duplicates.against import check_against, opened_against
 from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
@@ -33,7 +31,8 @@ from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.parts.units import DOCUMENT
 from simdb.deduplication.reference import Stored
-from simdb.errors import OptionError
+from simdb.ground.choices import KEEP
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import (
     FOLDER,
     PATHS,
@@ -48,6 +47,7 @@ from simdb.outputs.table_file import write_results
 from simdb.outputs.target import Target, side_files, written
 from simdb.report.removed import Removed, render, rule_in_words
 from simdb.report.template import check_page, write_page
+from simdb.settings import keeping
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Reading, valid_name

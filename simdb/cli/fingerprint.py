@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import numpy as np
 
 import simdb
-from simdb import kernel
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketcher, sketched
@@ -15,10 +14,11 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows
 from simdb.cli.reading.intake import Intake
 from simdb.outputs.rows import Row
+from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
 from simdb.sources.batch import Found
 from simdb.sources.reading import check_sources, read_texts
-from simdb.values import Fingerprint
+from simdb.values.arrays import Fingerprint
 
 COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")
 

@@ -10,7 +10,7 @@ from simdb.cli.options.door import one_state, open_either
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
 from simdb.outputs.rows import Row
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 
 def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:

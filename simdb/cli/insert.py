@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated, Any
 
 import simdb
-from simdb.choices import ConflictName, MatchName
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import MatchOptions, given_search
@@ -17,11 +16,12 @@ from simdb.cli.output.render import match_row, print_one, print_rows, quantity
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
 from simdb.engine.write.conflicts import ERROR, rule_of
+from simdb.ground.choices import ConflictName, MatchName
 from simdb.outputs.rows import Row
 from simdb.outputs.spool import Spool
 from simdb.sources.batch import Batch, Found
 from simdb.sources.reading import check_sources, read_sources
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 

@@ -18,7 +18,7 @@ from simdb.report.limits import GROUPED_DOCUMENTS, Limits
 from simdb.report.page import check_libraries, render
 from simdb.report.template import check_page, write_page
 from simdb.sources.reading import check_sources, read_sources
-from simdb.values import ORDINALS_MAX
+from simdb.values.arrays import ORDINALS_MAX
 
 USUAL = Limits()
 

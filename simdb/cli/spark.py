@@ -10,13 +10,13 @@ from simdb.cli.options.sketch_options import Given, make_sketch, sketched
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.engine.clusters.find import STAR
-from simdb.errors import ExistsError, OptionError
-from simdb.keeping import parse
+from simdb.ground.errors import ExistsError, OptionError
+from simdb.settings.keeping import parse
 from simdb.spark import drop_duplicates
 from simdb.spark.frames import exists, session
 
 if TYPE_CHECKING:
-    from simdb.choices import NullName, PolicyName, VerifyName
+    from simdb.ground.choices import NullName, PolicyName, VerifyName
 else:
     # The type of the value that click gives; the job checks the word.
     NullName = PolicyName = VerifyName = str

@@ -14,8 +14,8 @@ from simdb.cli.options.door import open_either
 from simdb.cli.output.measures import size_in_words, time_and_age
 from simdb.cli.output.render import is_table, print_one, quantity
 from simdb.cli.output.words import in_words
-from simdb.minhash import Minhash
-from simdb.options import SEEN, Simhash
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import SEEN, Simhash
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"

@@ -15,7 +15,7 @@ from simdb.cli.output.render import is_table, print_one
 from simdb.cli.output.words import in_words
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.judged_pairs import JudgedPair, read_judged_pairs
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources.reading import check_sources, read_sources
 from simdb.tuning.judged import Share
 from simdb.tuning.sample import as_text

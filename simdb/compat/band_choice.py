@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import whole
-from simdb.choices import FamilyName
 from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
 from simdb.compat.packing import WEIGHTED, WIDTHS
-from simdb.errors import OptionError
-from simdb.minhash import (
+from simdb.ground.checks import whole
+from simdb.ground.choices import FamilyName
+from simdb.ground.errors import OptionError
+from simdb.settings.minhash import (
     PERMUTATIONS_LEAST,
     PERMUTATIONS_MOST,
     PERMUTATIONS_STEP,
     Minhash,
 )
-from simdb.options import TABLES_MAX, Options
+from simdb.settings.options import TABLES_MAX, Options
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
 FAMILY_OF: dict[str, FamilyName] = {

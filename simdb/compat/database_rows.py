@@ -8,8 +8,8 @@ import numpy.typing as npt
 from simdb.compat.row_form import RowForm
 from simdb.database import Database
 from simdb.engine.reading import Reading
-from simdb.errors import NotFoundError
-from simdb.values import Id
+from simdb.ground.errors import NotFoundError
+from simdb.values.arrays import Id
 
 # Less than the share of one minimum, so every document that agrees in a band matches.
 ANY_SIMILARITY = 1e-6

@@ -12,8 +12,8 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import ALL_BITS
-from simdb.errors import InputError
+from simdb.ground.bits import ALL_BITS
+from simdb.ground.errors import InputError
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

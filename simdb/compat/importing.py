@@ -11,11 +11,11 @@ from simdb import database
 from simdb.compat.band_choice import banded, chosen_bands, new_options
 from simdb.compat.pickled import read_pickle
 from simdb.engine.state.incoming import EncodedIds
-from simdb.errors import OptionError
-from simdb.minhash import Minhash
-from simdb.options import Options
-from simdb.signatures import Signatures
+from simdb.ground.errors import OptionError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options
 from simdb.storage.files.new_directory import made_beside
+from simdb.values.signatures import Signatures
 
 UNFINISHED = ".importing"
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.row_form import RowForm
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 U32 = npt.NDArray[np.uint32]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import DurabilityName, ModeName
 from simdb.compat.band_choice import chosen_bands, new_options
 from simdb.compat.database_rows import DatabaseRows
 from simdb.compat.row_form import RowForm, form_of, kind_of
@@ -18,9 +17,10 @@ from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unkn
 from simdb.compat.storage_choice import check_storage, opened_at
 from simdb.compat.temporary_rows import TemporaryRows
 from simdb.database import Database
-from simdb.errors import ExistsError, InputError, NotFoundError, OptionError
-from simdb.signatures import Signature
-from simdb.values import Id
+from simdb.ground.choices import DurabilityName, ModeName
+from simdb.ground.errors import ExistsError, InputError, NotFoundError, OptionError
+from simdb.values.arrays import Id
+from simdb.values.signatures import Signature
 
 Row = npt.NDArray[np.uint32]
 

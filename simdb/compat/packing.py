@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
-from simdb.errors import InputError
-from simdb.values import describe
+from simdb.ground.errors import InputError
+from simdb.values.arrays import describe
 
 # The scheme of a weighted MinHash, which has none in datasketch.
 WEIGHTED = "weighted"

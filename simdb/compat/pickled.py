@@ -24,9 +24,9 @@ from simdb.compat.unpickler import (
     StoredMinHash,
     Unpickler,
 )
-from simdb.errors import InputError
-from simdb.minhash import PERMUTATIONS_MOST
-from simdb.values import describe
+from simdb.ground.errors import InputError
+from simdb.settings.minhash import PERMUTATIONS_MOST
+from simdb.values.arrays import describe
 
 # Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.
 ROOM_BYTES, ROOM_TIMES = 1 << 26, 16

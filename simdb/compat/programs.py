@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb import functions
 from simdb.compat.decimal_lines import read_numbers, write_arrays
 from simdb.engine.clusters.arrays import distinct
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
 from simdb.plan.arrangement import check_arrangement
 
 U8 = npt.NDArray[np.uint8]

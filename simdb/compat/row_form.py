@@ -10,11 +10,11 @@ import numpy.typing as npt
 from simdb.compat.band_choice import SCHEME_OF, banded, new_options, places_of
 from simdb.compat.minwise import LEGACY
 from simdb.compat.packing import WEIGHTED, WIDTHS, packed, unpacked
-from simdb.errors import InputError, OptionError
-from simdb.minhash import Minhash
-from simdb.options import Options
-from simdb.signatures import Signature, Signatures
-from simdb.values import describe
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options
+from simdb.values.arrays import describe
+from simdb.values.signatures import Signature, Signatures
 
 U32 = npt.NDArray[np.uint32]
 

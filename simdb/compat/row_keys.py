@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.errors import InputError
-from simdb.values import Id, describe
+from simdb.ground.errors import InputError
+from simdb.values.arrays import Id, describe
 
 MARK = b"\0simdb-key:"
 # The ids that a database accepts: whole numbers of 64 bits, and 1 to 1,023 bytes.

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import ExistsError, InputError, OptionError
-from simdb.values import Id
+from simdb.ground.errors import ExistsError, InputError, OptionError
+from simdb.values.arrays import Id
 
 Row = npt.NDArray[np.uint32]
 

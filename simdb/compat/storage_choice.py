@@ -4,10 +4,10 @@ import os
 from typing import Any
 
 from simdb import database
-from simdb.choices import DurabilityName, ModeName
-from simdb.errors import NotFoundError, OptionError
-from simdb.options import Options
-from simdb.values import describe
+from simdb.ground.choices import DurabilityName, ModeName
+from simdb.ground.errors import NotFoundError, OptionError
+from simdb.settings.options import Options
+from simdb.values.arrays import describe
 
 
 def check_storage(storage_config: Any, hashfunc: Any) -> None:

@@ -21,8 +21,8 @@ from simdb import database
 from simdb.compat.database_rows import DatabaseRows, Rows
 from simdb.compat.memory_rows import MemoryRows
 from simdb.compat.row_form import RowForm
-from simdb.errors import ClosedError, ExistsError, NotFoundError
-from simdb.values import Id
+from simdb.ground.errors import ClosedError, ExistsError, NotFoundError
+from simdb.values.arrays import Id
 
 # A larger number makes fewer commits, and takes more memory: some 200 bytes for each row and band.
 SETTLED = 1 << 13

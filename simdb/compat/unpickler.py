@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 
 NUMBERS = ("u4", "u8", "i4", "i8")
 # The errors that an invalid pickle can cause in the unpickler, and in users of its result.

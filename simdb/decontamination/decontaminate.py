@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import keeping
-from simdb.checks import instance, one_of, share, whole
-from simdb.choices import DROP as DROP_NULLS
-from simdb.choices import ON_NULL, ActionName, ErrorsName, NullName
 from simdb.decontamination.items import Part
 from simdb.decontamination.judge import Rule
 from simdb.decontamination.leaks import Leak, marks, without
@@ -23,16 +19,20 @@ from simdb.deduplication.references import ids_in
 from simdb.deduplication.result import InMemory
 from simdb.deduplication.rows import Records, Rows, Values, own_ids, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.errors import InputError, OptionError
-from simdb.memory import check_memory
-from simdb.options import Simhash
-from simdb.progress import Progress, Report, report_of
+from simdb.ground.checks import instance, one_of, share, whole
+from simdb.ground.choices import DROP as DROP_NULLS
+from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName
+from simdb.ground.errors import InputError, OptionError
+from simdb.running.memory import check_memory
+from simdb.running.progress import Progress, Report, report_of
+from simdb.running.threads import thread_count
+from simdb.settings import keeping
+from simdb.settings.options import Simhash
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources
 from simdb.sources.records import Reading
 from simdb.sources.source_names import expanded
-from simdb.text_sketch import TextSketch
-from simdb.threads import thread_count
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
 

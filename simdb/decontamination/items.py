@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.running import kernel
 from simdb.sketch.word_order import WordOrder
 
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.

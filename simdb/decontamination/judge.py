@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.decontamination.items import Items
 from simdb.decontamination.scan import Scan
+from simdb.running import kernel
 from simdb.sketch.word_order import WordOrder
 
 # An n-gram is not common in so few documents or items, however few there are in all.

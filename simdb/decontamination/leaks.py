@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from simdb.arrow import id_array, load_arrow
+from simdb.columns.arrow import id_array, load_arrow
 from simdb.decontamination.items import Items
 from simdb.decontamination.judge import Found
 from simdb.sketch.encoding import decoded

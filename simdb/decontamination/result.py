@@ -11,10 +11,10 @@ import numpy.typing as npt
 from simdb import report
 from simdb.decontamination.leaks import COLUMNS, Leak, leak_table
 from simdb.deduplication.result import Survivors
+from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
-from simdb.previews import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

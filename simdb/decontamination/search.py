@@ -15,9 +15,9 @@ from simdb.decontamination.items import Items, Part
 from simdb.decontamination.judge import Judge, Rule
 from simdb.decontamination.leaks import Leak, leaks_of
 from simdb.decontamination.scan import Scan
+from simdb.running.threads import mapped
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.word_order import WordOrder
-from simdb.text_sketch import TextSketch
-from simdb.threads import mapped
 
 # So many documents are judged by one thread at a time.
 JUDGED_DOCUMENTS = 256

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import ErrorsName
 from simdb.deduplication.comparing import Comparing
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.measures import ByEstimates, ByTexts, Measure
@@ -25,12 +24,13 @@ from simdb.deduplication.minima import (
 )
 from simdb.deduplication.question import Question
 from simdb.deduplication.stars import find_stars
+from simdb.ground.choices import ErrorsName
 from simdb.index.banding import Background, Banding
-from simdb.options import Options
+from simdb.running.threads import mapped
+from simdb.settings.options import Options
 from simdb.sketch.exact_similarity import JACCARD, ExactSimilarity
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.packages import take_resources
-from simdb.threads import mapped
 
 Bools = npt.NDArray[np.bool_]
 

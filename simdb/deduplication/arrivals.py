@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database, engine
-from simdb.choices import ErrorsName
 from simdb.deduplication.blocks import Blocks
 from simdb.deduplication.decided import F32, I64, Texts
 from simdb.deduplication.measures import apart
@@ -23,8 +22,9 @@ from simdb.deduplication.question import Question
 from simdb.deduplication.sifted import Sifted, counted, places_in
 from simdb.deduplication.within import within
 from simdb.engine.state.incoming import sketch_all
-from simdb.values import Id, Sketches, object_array
-from simdb.verification import Verification
+from simdb.ground.choices import ErrorsName
+from simdb.results.verification import Verification
+from simdb.values.arrays import Id, Sketches, object_array
 
 # So many documents are stored at a time.
 STORED_DOCUMENTS = 1 << 16

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.memory import column_bytes
+from simdb.running.memory import column_bytes
 
 
 class Blocks:
     """Arrays, one after the other, in memory or, if they are large, in a temporary file."""
 
     def __init__(self, memory: int | None) -> None:
-        """Begin without arrays; `memory`: that of the run, see `simdb.memory`."""
+        """Begin without arrays; `memory`: that of the run, see `simdb.running.memory`."""
         self._held_bytes = column_bytes(memory)
         self._held: list[npt.NDArray[Any]] = []
         self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from simdb.choices import ErrorsName
 from simdb.deduplication.cosines import F32, Cosines, scaled
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.measures import EXACT_RECALL
@@ -17,8 +16,9 @@ from simdb.deduplication.planes import bands_for, buckets_of
 from simdb.deduplication.products import find_stars as find_stars_of_all
 from simdb.deduplication.question import Question
 from simdb.deduplication.stars import find_stars
+from simdb.ground.choices import ErrorsName
+from simdb.results.verification import Verification
 from simdb.sketch.exact_similarity import COSINE
-from simdb.verification import Verification
 
 
 class ByCosine:

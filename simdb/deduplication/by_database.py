@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database
-from simdb.choices import ErrorsName
-from simdb.clusters import Clusters
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.question import Question
 from simdb.engine.clusters.order import Places
 from simdb.engine.search.judge import ByOrdinal
 from simdb.engine.search.remembered import Remembered
+from simdb.ground.choices import ErrorsName
 from simdb.index.defaults import settled
-from simdb.options import Options
+from simdb.results.clusters import Clusters
+from simdb.settings.options import Options
 from simdb.sketch.kinds import AnySketcher
 
 # So many documents are stored by one commit, and so many of those that go compared with those that

@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database, engine
-from simdb.clusters import Clusters
 from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import U64, Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import Found
 from simdb.deduplication.texts import Texts
 from simdb.engine.state.incoming import sketch_all
-from simdb.errors import ExistsError, InputError
-from simdb.values import EMPTY, Id, Sketches, object_array, offsets_of
-from simdb.verification import Verification
+from simdb.ground.errors import ExistsError, InputError
+from simdb.results.clusters import Clusters
+from simdb.results.verification import Verification
+from simdb.values.arrays import EMPTY, Id, Sketches, object_array, offsets_of
 
 # So many rows are claimed at a time.
 CLAIMED_ROWS = 1 << 15

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import load_arrow
-from simdb.arrow_texts import text_column
-from simdb.text_column import TextColumn, joined
-from simdb.threads import mapped, thread_count
+from simdb.columns.arrow import load_arrow
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn, joined
+from simdb.running.threads import mapped, thread_count
 
 Bools = npt.NDArray[np.bool_]
 

@@ -8,10 +8,10 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.deduplication.measures import Measure
 from simdb.deduplication.minima import COMPARED_MINIMA
-from simdb.threads import mapped
+from simdb.running import kernel
+from simdb.running.threads import mapped
 
 # A pair that is alike agrees in fewer minima than this many standard deviations below the mean once
 # in a million times.

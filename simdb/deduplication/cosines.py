@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from simdb.threads import mapped
+from simdb.running.threads import mapped
 
 # Products of vectors of length 1 in float32 differ from the cosine by less than this.
 SLACK = 1e-3

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from simdb.choices import DROP
 from simdb.deduplication.evidence import I64, Bools, Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Reference, either
@@ -14,8 +13,9 @@ from simdb.deduplication.result import Deduplicated, Found, InMemory
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.deduplication.vectors import Vectors
-from simdb.options import Options
-from simdb.values import object_array
+from simdb.ground.choices import DROP
+from simdb.settings.options import Options
+from simdb.values.arrays import object_array
 
 
 @dataclass(frozen=True, slots=True)

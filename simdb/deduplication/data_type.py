@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     # Type checkers know this module even if it is not installed.
     from typing_extensions import TypeVar
 
-    from simdb.arrow import Table
+    from simdb.columns.arrow import Table
 
     Given = TypeVar("Given")
     Given_co = TypeVar("Given_co", default=Any, covariant=True)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.values import offsets_of
-from simdb.verification import Verification
+from simdb.results.verification import Verification
+from simdb.values.arrays import offsets_of
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]

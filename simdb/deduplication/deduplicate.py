@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import database, keeping
-from simdb.checks import instance, one_of
-from simdb.choices import KEEP, ON_NULL, ErrorsName, NullName, PartName, PolicyName, VerifyName
+from simdb import database
 from simdb.deduplication import claims, files, within
 from simdb.deduplication.data import Data
 from simdb.deduplication.data_type import Given
@@ -28,13 +26,24 @@ from simdb.deduplication.vectors import FIELD, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
-from simdb.errors import InputError, NotFoundError, OptionError
-from simdb.foreign import answering
-from simdb.minhash import Minhash
-from simdb.options import NO_TIMES, SEEN, Options, Simhash
-from simdb.progress import Progress, report_of
-from simdb.text_sketch import TextSketch
-from simdb.threads import thread_count
+from simdb.ground.checks import instance, one_of
+from simdb.ground.choices import (
+    KEEP,
+    ON_NULL,
+    ErrorsName,
+    NullName,
+    PartName,
+    PolicyName,
+    VerifyName,
+)
+from simdb.ground.errors import InputError, NotFoundError, OptionError
+from simdb.ground.foreign import answering
+from simdb.running.progress import Progress, report_of
+from simdb.running.threads import thread_count
+from simdb.settings import keeping
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import NO_TIMES, SEEN, Options, Simhash
+from simdb.settings.text_sketch import TextSketch
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from simdb import report
 from simdb.deduplication.question import Question
 from simdb.engine.clusters.find import STAR
-from simdb.errors import OptionError
-from simdb.verification import Verification
+from simdb.ground.errors import OptionError
+from simdb.results.verification import Verification
 
 if TYPE_CHECKING:
     from simdb.report.beside import TextPair

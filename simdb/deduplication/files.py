@@ -12,29 +12,29 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import keeping
-from simdb.arrow import load_arrow
-from simdb.choices import DROP, KEEP, NullName
-from simdb.clusters import Clusters
+from simdb.columns.arrow import load_arrow
 from simdb.deduplication.decided import Decided
 from simdb.deduplication.evidence import Evidence, least_of, refusal_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Reference
 from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import Run
-from simdb.errors import InputError, OptionError
-from simdb.options import Options
+from simdb.ground.choices import DROP, KEEP, NullName
+from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.survivors import Survivors as Filling
 from simdb.outputs.survivors import keep_format
 from simdb.outputs.target import written
+from simdb.results.clusters import Clusters
+from simdb.settings import keeping
+from simdb.settings.options import Options
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, columns_of, read_sources
 from simdb.sources.records import Problem, Reading, valid_name
 from simdb.sources.source_names import expanded, holds_records
-from simdb.values import object_array
+from simdb.values.arrays import object_array
 
 USUAL_ID = "id"
 # What messages of readers, which are those of the command line, are called in Python.

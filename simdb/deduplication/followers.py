@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from simdb.choices import ErrorsName
 from simdb.deduplication.alike import Alike
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Listed, Reference, either
-from simdb.errors import InputError
+from simdb.ground.choices import ErrorsName
+from simdb.ground.errors import InputError
 from simdb.sketch.kinds import AnySketcher
 
 

@@ -10,23 +10,23 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import bit_counts
-from simdb.checks import share
-from simdb.correction import corrected
+from simdb.columns.vector_form import unpack_minima
 from simdb.deduplication.decided import Texts
 from simdb.engine.search.judge import estimate_deviation
-from simdb.minhash import Minhash
-from simdb.options import Options
-from simdb.signatures import differing, estimates
+from simdb.ground.bits import bit_counts
+from simdb.ground.checks import share
+from simdb.ground.correction import corrected
+from simdb.results.verification import Verification
+from simdb.running import kernel
+from simdb.running.threads import mapped
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.sketch.kinds import AnySketcher
-from simdb.text_sketch import TextSketch
-from simdb.threads import mapped
-from simdb.values import Sketches
-from simdb.vector_form import unpack_minima
-from simdb.verification import Verification
+from simdb.values.arrays import Sketches
+from simdb.values.signatures import differing, estimates
 
 # Where texts decide, nearly all matches should be candidates.
 EXACT_RECALL = 0.9999

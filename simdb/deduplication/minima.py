@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.text_column import TextColumn
 from simdb.deduplication.blocks import Blocks
 from simdb.index.banding import (
     Background,
@@ -22,13 +23,12 @@ from simdb.index.banding import (
     expected_candidates,
     fewest_bands,
 )
-from simdb.minhash import PERMUTATIONS_MOST, Minhash
-from simdb.options import Simhash
-from simdb.resources import Resources
+from simdb.running.threads import mapped
+from simdb.settings.minhash import PERMUTATIONS_MOST, Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.resources import Resources
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
 from simdb.sketch.permutations import narrowed, permutations_of
-from simdb.text_column import TextColumn
-from simdb.threads import mapped
 
 # No number of bands makes all pairs candidates.
 RECALL_MOST = 0.999999
@@ -113,7 +113,7 @@ class Minima:
         allowed: Collection[str] = (),
         memory: int | None = None,
     ) -> None:
-        """Take features as `sketch` does; see `Sketcher` and `simdb.memory` for the others."""
+        """Take features as `sketch` does; for the others see `Sketcher`, `simdb.running.memory`."""
         self.banding = banding
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
         self._keys, self._minima = Blocks(memory), Blocks(memory)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from simdb import database, engine
-from simdb.choices import ErrorsName
 from simdb.deduplication.alike import Alike
 from simdb.deduplication.by_database import ByDatabase
 from simdb.deduplication.decided import I64, Decided, Texts
@@ -20,11 +19,12 @@ from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Reference, Stored
 from simdb.deduplication.sifted import Sifted, counted, places_in
 from simdb.engine.state.incoming import sketch_all
-from simdb.errors import InputError
-from simdb.matches import Matches
-from simdb.options import Options
+from simdb.ground.choices import ErrorsName
+from simdb.ground.errors import InputError
+from simdb.results.matches import Matches
+from simdb.settings.options import Options
 from simdb.sketch.kinds import AnySketcher
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 
 class Gathered:

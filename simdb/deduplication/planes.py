@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from simdb.deduplication.cosines import F32, I64, U32
 from simdb.deduplication.minima import Buckets, joined, shared_keys
-from simdb.threads import mapped
+from simdb.running.threads import mapped
 
 PLANES_LEAST, PLANES_MOST = 4, 62  # of a band; their sides fit into a word
 BANDS_MOST = 1 << 11

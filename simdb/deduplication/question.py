@@ -7,17 +7,17 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import most_removed, one_of, share
-from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search import question as searching
 from simdb.engine.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
-from simdb.errors import InputError, OptionError
-from simdb.memory import check_memory
-from simdb.progress import Report
-from simdb.search import SearchLike
+from simdb.ground.checks import most_removed, one_of, share
+from simdb.ground.choices import ErrorsName, PolicyName, VerifyName
+from simdb.ground.errors import InputError, OptionError
+from simdb.running.memory import check_memory
+from simdb.running.progress import Report
+from simdb.settings.search import SearchLike
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.kinds import AnySketcher
-from simdb.text_sketch import TextSketch
 
 I64 = npt.NDArray[np.int64]
 

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb import database
+from simdb.columns.text_column import TextColumn, joined
 from simdb.deduplication.decided import I64, Bools
 from simdb.deduplication.texts import Texts
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import TextsAgain
-from simdb.text_column import TextColumn, joined
-from simdb.values import Id, object_array
+from simdb.values.arrays import Id, object_array
 
 
 class Reference(Protocol):

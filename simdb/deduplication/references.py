@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from simdb import database
-from simdb.checks import shown
-from simdb.choices import KEEP
 from simdb.deduplication.files import Files, paths_of, reading_of
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Listed, Read, Reference, Stored
 from simdb.deduplication.rows import Rows, Values, own_ids, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.errors import InputError, OptionError
-from simdb.options import Options
+from simdb.ground.checks import shown
+from simdb.ground.choices import KEEP
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.options import Options
 from simdb.sources.amount import expected_documents
 from simdb.sources.content import STANDARD_INPUT
 from simdb.sources.origins import Origins
@@ -22,7 +22,7 @@ from simdb.sources.reading import check_sources, is_under
 from simdb.sources.records import valid_name
 from simdb.sources.source_names import expanded
 from simdb.storage.files.location import is_database
-from simdb.values import class_of
+from simdb.values.arrays import class_of
 
 
 @contextmanager

@@ -23,10 +23,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
+from simdb.running import kernel
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
-from simdb.values import Id, object_array
+from simdb.values.arrays import Id, object_array
 
 NOTE = "dedup/"
 HASH_BYTES = 8

@@ -8,21 +8,22 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import previews, report
-from simdb.arrow import checked_arrow, read_batches
-from simdb.checks import share
-from simdb.choices import DROP
-from simdb.clusters import Clusters
+from simdb import report
+from simdb.columns.arrow import checked_arrow, read_batches
 from simdb.deduplication.data_type import Given_co, OfData, data_property
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import Bools, Evidence
-from simdb.errors import OptionError
+from simdb.ground import previews
+from simdb.ground.checks import share
+from simdb.ground.choices import DROP
+from simdb.ground.errors import OptionError
+from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
-from simdb.previews import counted
-from simdb.values import Id, object_array
-from simdb.verification import Verification
+from simdb.results.clusters import Clusters
+from simdb.results.verification import Verification
+from simdb.values.arrays import Id, object_array
 
 
 class Survivors(Protocol):

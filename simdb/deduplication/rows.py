@@ -14,14 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import STREAM, load_arrow
-from simdb.checks import shown
+from simdb.columns.arrow import STREAM, load_arrow
+from simdb.columns.text_column import TextColumn
 from simdb.deduplication.columns import filtered, is_of, joined_texts, listed, text_values
 from simdb.deduplication.vectors import vectors_of
-from simdb.errors import InputError, OptionError
-from simdb.keeping import is_missing
-from simdb.text_column import TextColumn
-from simdb.values import class_of, is_table
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.keeping import is_missing
+from simdb.values.arrays import class_of, is_table
 
 Bools = npt.NDArray[np.bool_]
 

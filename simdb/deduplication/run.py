@@ -15,9 +15,9 @@ from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.question import Question
 from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.within import within
-from simdb.keeping import Rule
-from simdb.options import Options
 from simdb.outputs.survivors import Survivors
+from simdb.settings.keeping import Rule
+from simdb.settings.options import Options
 from simdb.sources.amount import expected_documents
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names

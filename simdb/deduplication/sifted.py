@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from simdb.columns.text_column import TextColumn
 from simdb.deduplication.decided import I64, Decided, joined
-from simdb.matches import Matches
-from simdb.text_column import TextColumn
-from simdb.verification import Verification
+from simdb.results.matches import Matches
+from simdb.results.verification import Verification
 
 
 class Sifted:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import shown
-from simdb.choices import ERROR
-from simdb.errors import InputError
-from simdb.keeping import is_missing
-from simdb.text_column import TextColumn, encoded
+from simdb.columns.text_column import TextColumn, encoded
+from simdb.ground.checks import shown
+from simdb.ground.choices import ERROR
+from simdb.ground.errors import InputError
+from simdb.settings.keeping import is_missing
 
 DIGEST_BYTES = 16
 # So many texts are read at a time.

@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import share, shown
 from simdb.deduplication.question import Question
 from simdb.engine.search.judge import NUMBERS
-from simdb.errors import InputError, OptionError
-from simdb.options import Options
+from simdb.ground.checks import share, shown
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.options import Options
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]

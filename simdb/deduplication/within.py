@@ -20,8 +20,8 @@ from simdb.deduplication.reference import Reference, Stored
 from simdb.deduplication.result import Found, found_of
 from simdb.deduplication.texts import Texts
 from simdb.deduplication.vectors import Vectors
-from simdb.errors import InputError
-from simdb.options import Options, Simhash
+from simdb.ground.errors import InputError
+from simdb.settings.options import Options, Simhash
 
 # So many rows are taken at a time.
 TAKEN_ROWS = 1 << 12

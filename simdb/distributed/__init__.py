@@ -8,7 +8,7 @@ finds the pairs of one part; `components`, `LinkForest` and `stars` make cluster
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 if TYPE_CHECKING:
     from simdb.distributed.exact import exact_similarities

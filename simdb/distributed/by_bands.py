@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS
 from simdb.distributed.part_pairs import chosen, in_order
 from simdb.engine.search.couples import Couples, sweep_table
+from simdb.ground.bits import ALL_BITS
 from simdb.index.bands import Bands
-from simdb.signatures import differing, estimates
+from simdb.running import kernel
 from simdb.storage.runs.table import Table
+from simdb.values.signatures import differing, estimates
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import leading_masks
-from simdb.correction import corrected
+from simdb.columns.vector_form import signs_of
 from simdb.distributed.part_pairs import chosen, in_order
 from simdb.engine.clusters.arrays import sorted_tables
 from simdb.engine.search.couples import Couples, Searched, sweep_tables
+from simdb.ground.bits import leading_masks
+from simdb.ground.correction import corrected
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
-from simdb.vector_form import signs_of
+from simdb.running import kernel
 
 FINGERPRINT_BYTES = 8
 # A part is cut into at most so many blocks more than its distance, to be searched in.

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.correction import corrected
+from simdb.columns.vector_form import signs_of
 from simdb.distributed.part_pairs import chosen
 from simdb.distributed.similar import similar_pairs
 from simdb.engine.search.couples import Couples
-from simdb.vector_form import signs_of
+from simdb.ground.correction import corrected
+from simdb.running import kernel
 
 # A part is one vertex of the first slice of a key.
 VERTEX_BITS = 7

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow_texts import text_column
-from simdb.checks import instance
-from simdb.errors import InputError
-from simdb.minhash import Minhash
-from simdb.options import Simhash
-from simdb.resources import Resources
+from simdb.columns.arrow_texts import text_column
+from simdb.ground.checks import instance
+from simdb.ground.errors import InputError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.text_sketch import TextSketch
-from simdb.values import check_many, describe
+from simdb.values.arrays import check_many, describe
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]

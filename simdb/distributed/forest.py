@@ -7,9 +7,9 @@ joined by their own links, of which each has fewer than ids.
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import InputError
-from simdb.values import describe
+from simdb.ground.errors import InputError
+from simdb.running import kernel
+from simdb.values.arrays import describe
 
 # Links are put in order when there are so many, and as many as ids.
 PENDING_LEAST = 1 << 16

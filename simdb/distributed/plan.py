@@ -13,10 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
-from simdb.checks import instance, one_of, shown, whole
-from simdb.choices import VerifyName
+from simdb.columns.vector_form import pack_minima
 from simdb.distributed.by_bands import ByBands
 from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
@@ -24,19 +21,22 @@ from simdb.distributed.exchange import Exchange
 from simdb.distributed.part_pairs import PartPairs
 from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
-from simdb.errors import InputError, OptionError
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.checks import instance, one_of, shown, whole
+from simdb.ground.choices import VerifyName
+from simdb.ground.errors import InputError, OptionError
+from simdb.ground.mix import fmix64
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
-from simdb.minhash import Minhash
-from simdb.mix import fmix64
-from simdb.options import Options, Simhash
 from simdb.plan.polytope_reach import meeting, probe_count
-from simdb.resources import Resources
-from simdb.signatures import Signatures
+from simdb.running import kernel
+from simdb.running.threads import thread_count
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
+from simdb.settings.resources import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.threads import thread_count
-from simdb.values import Fingerprints, describe
-from simdb.vector_form import pack_minima
+from simdb.values.arrays import Fingerprints, describe
+from simdb.values.signatures import Signatures
 
 BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
 # Of what may be missed, the share that the exchange may miss; the search of a part has the rest.

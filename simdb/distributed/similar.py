@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.search.couples import Batches, Couples, couples_of, joined_couples, sweep_table
 from simdb.engine.search.rows import Rows
 from simdb.plan.chance import filter_distance
 from simdb.plan.polytope_reach import universal
 from simdb.plan.polytopes import shares
+from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
-from simdb.threads import mapped, parts_of
 
 # So many vectors are all compared: their tables would take longer to make and to look up.
 COMPARED_MAX = 1 << 14

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 
 I64 = npt.NDArray[np.int64]
 

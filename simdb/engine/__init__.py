@@ -1,11 +1,11 @@
 """Transactions, snapshots, look-up, sweep, clusters and compaction.
 
-The modules of the two transactions are cold: a query needs neither, see `simdb.cold`.
+The modules of the two transactions are cold: a query needs neither, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["snapshot", "stored", "transaction"]
 

@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import Columns, load_arrow
+from simdb.columns.arrow import Columns, load_arrow
+from simdb.columns.vector_form import NO_WEIGHTS, signs_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
-from simdb.values import BARE, EMPTY, Sketches, object_array
-from simdb.vector_form import NO_WEIGHTS, signs_of
+from simdb.values.arrays import BARE, EMPTY, Sketches, object_array
 
 # Vectors have at least so many bytes.
 WIDTH_LEAST = 32

@@ -5,8 +5,8 @@ A note has a name and plain content, such as which documents one run of a progra
 
 from typing import Any
 
-from simdb.checks import shown
-from simdb.errors import InputError
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
 from simdb.storage import codec, layout
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
 from simdb.storage.records.metadata import METADATA_BYTES_MAX

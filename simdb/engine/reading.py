@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from simdb import checks
-from simdb.arrow import checked_arrow, read_batches
-from simdb.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
-from simdb.documents import Document
+from simdb.columns.arrow import checked_arrow, read_batches
 from simdb.engine import clusters, explain, exporting, passages
 from simdb.engine import search as searches
 from simdb.engine import state as states
@@ -41,22 +38,23 @@ from simdb.engine.state.documents import (
 )
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import InputError, OptionError
-from simdb.foreign import answering
-from simdb.ids import IdT
-from simdb.keeping import Keep
-from simdb.matches import Match, Matches, PairArrays
+from simdb.ground import checks
+from simdb.ground.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
+from simdb.ground.errors import InputError, OptionError
+from simdb.ground.foreign import answering
+from simdb.ground.ids import IdT
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.results.matches import Match, Matches, PairArrays
+from simdb.results.plans import Plan
+from simdb.running.threads import thread_count
+from simdb.settings.keeping import Keep
+from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
-from simdb.threads import thread_count
-from simdb.values import ORDINALS_MAX
+from simdb.values.arrays import ORDINALS_MAX
+from simdb.values.documents import Document
 
 if TYPE_CHECKING:
-    from simdb.arrow import Columns
-    from simdb.clusters import Clusters
-    from simdb.document_like import DocumentLike
+    from simdb.columns.arrow import Columns
     from simdb.engine.passages.question import Containment
     from simdb.engine.search.accepting import Accept, AcceptMany
     from simdb.engine.search.judge import Judge, Texts
@@ -64,7 +62,9 @@ if TYPE_CHECKING:
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
     from simdb.engine.search.where import Where
-    from simdb.reports import Explanation
+    from simdb.results.clusters import Clusters
+    from simdb.results.reports import Explanation
+    from simdb.values.document_like import DocumentLike
 
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024

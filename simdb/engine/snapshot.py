@@ -8,12 +8,12 @@ from threading import get_ident
 from types import TracebackType
 from typing import NoReturn
 
-from simdb import previews
 from simdb.engine.reading import Reading
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import ClosedError
-from simdb.ids import IdT
+from simdb.ground import previews
+from simdb.ground.errors import ClosedError
+from simdb.ground.ids import IdT
 from simdb.storage.environment.gate import Gate, Holder
 
 

@@ -6,9 +6,9 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.write import claim
 from simdb.engine.write.referee import Referee
-from simdb.ids import IdT
-from simdb.matches import Matches
-from simdb.values import Sketches
+from simdb.ground.ids import IdT
+from simdb.results.matches import Matches
+from simdb.values.arrays import Sketches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdb import kernel, previews
-from simdb.arrow_texts import text_column
-from simdb.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
+from simdb.columns.arrow_texts import text_column
 from simdb.engine import search as searches
 from simdb.engine import write
 from simdb.engine.notes import note_key, packed_note
@@ -24,21 +22,24 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts
 from simdb.engine.write.write_state import WriteState
-from simdb.errors import NotFoundError, OptionError
-from simdb.ids import IdT
-from simdb.matches import Match, Matches
-from simdb.progress import Progress
-from simdb.search import OF_BATCHES, Search
+from simdb.ground import previews
+from simdb.ground.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
+from simdb.ground.errors import NotFoundError, OptionError
+from simdb.ground.ids import IdT
+from simdb.results.matches import Match, Matches
+from simdb.running import kernel
+from simdb.running.progress import Progress
+from simdb.running.threads import thread_count
+from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import NO_METADATA
-from simdb.threads import thread_count
-from simdb.values import Sketches, check_many
+from simdb.values.arrays import Sketches, check_many
 
 if TYPE_CHECKING:
-    from simdb.document_like import DocumentLike
     from simdb.engine.search.judge import Texts
     from simdb.engine.write.referee import Referee
     from simdb.plan.problem import Criterion
+    from simdb.values.document_like import DocumentLike
 
 
 class WriteTransaction(Reading[IdT]):

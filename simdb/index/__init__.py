@@ -1,11 +1,11 @@
 """Which keys a table stores and which key ranges a search asks; pure.
 
-What only databases of signatures need is cold, see `simdb.cold`.
+What only databases of signatures need is cold, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["banding"]
 

@@ -14,9 +14,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import OptionError
-from simdb.signatures import Signatures
+from simdb.ground.errors import OptionError
+from simdb.running import kernel
+from simdb.values.signatures import Signatures
 
 F64 = npt.NDArray[np.float64]
 

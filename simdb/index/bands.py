@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.columns.vector_form import unpack_minima
 from simdb.index.banding import (
     Banding,
     candidate_probability,
     expected_candidates,
 )
 from simdb.index.polytopes import Polytopes
-from simdb.minhash import Minhash
-from simdb.options import Options
-from simdb.vector_form import unpack_minima
+from simdb.running import kernel
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

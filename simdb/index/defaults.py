@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from simdb import index
-from simdb.checks import share
-from simdb.minhash import Minhash
-from simdb.options import TABLES_MAX, USUAL_POLYTOPES, Options
+from simdb.ground.checks import share
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Options
 
 
 def settled(

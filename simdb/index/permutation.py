@@ -9,8 +9,9 @@ range of keys that the table's directory gives for these bits.
 import numpy as np
 import numpy.typing as npt
 
-from simdb import bits, kernel
+from simdb.ground import bits
 from simdb.index.polytopes import Polytopes
+from simdb.running import kernel
 
 
 class Permutations:

@@ -10,7 +10,7 @@ that are nearly as near.  The sign bits of the weights follow in the low bits of
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.running import kernel
 
 
 class Polytopes:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import bit_counts, rotated, rotation_amounts
+from simdb.ground.bits import bit_counts, rotated, rotation_amounts
+from simdb.running import kernel
 
 # This many entries, and what is computed from them, stay in the second-level cache.
 PART_ENTRIES = 1 << 14

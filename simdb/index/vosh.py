@@ -28,9 +28,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
-from simdb.errors import InputError, OptionError
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.errors import InputError, OptionError
+from simdb.running import kernel
 
 Ranks = tuple[int, ...]
 # Costs are counted in this part of a natural logarithm of 1.

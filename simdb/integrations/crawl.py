@@ -13,9 +13,9 @@ from typing import Any
 
 from simdb.database import Database
 from simdb.engine.transaction import WriteTransaction
-from simdb.errors import InputError
-from simdb.matches import Match
-from simdb.values import Id
+from simdb.ground.errors import InputError
+from simdb.results.matches import Match
+from simdb.values.arrays import Id
 
 # The document that names the crawls which have not ended; without features, it matches nothing.
 CRAWLS_ID = b"simdb.integrations.crawl"

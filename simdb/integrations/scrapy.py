@@ -19,9 +19,9 @@ from twisted.internet.threads import deferToThread
 
 from simdb.database import Database
 from simdb.database import open as open_database
-from simdb.errors import Error, InputError, OptionError
+from simdb.ground.errors import Error, InputError, OptionError
 from simdb.integrations.crawl import NEAR_DUPLICATE, Crawl, Page, Verdict
-from simdb.options import Options, Simhash
+from simdb.settings.options import Options, Simhash
 
 PATH, TEXT_FIELD, ID_FIELD = "SIMDB_PATH", "SIMDB_TEXT_FIELD", "SIMDB_ID_FIELD"
 SIMILARITY, SKETCH = "SIMDB_SIMILARITY", "SIMDB_SKETCH"

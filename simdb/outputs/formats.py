@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from simdb.arrow import load_arrow
-from simdb.errors import OptionError
+from simdb.columns.arrow import load_arrow
+from simdb.ground.errors import OptionError
 from simdb.outputs.remote import check_remote, is_remote
 from simdb.outputs.zstd import load_zstd
 

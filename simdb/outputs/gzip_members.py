@@ -9,7 +9,7 @@ import io
 import zlib
 from typing import IO, Any
 
-from simdb.threads import AHEAD, mapped, thread_count
+from simdb.running.threads import AHEAD, mapped, thread_count
 
 LEVEL = 6
 MEMBER_BYTES = 1 << 20

@@ -15,12 +15,12 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import load_arrow
-from simdb.errors import InputError
+from simdb.columns.arrow import load_arrow
+from simdb.ground.errors import InputError
 from simdb.outputs.pieces import Rows, changed
 from simdb.outputs.remote import is_remote, open_remote
 from simdb.outputs.rows import Row, encoded
-from simdb.threads import read_ahead, streamed, thread_count
+from simdb.running.threads import read_ahead, streamed, thread_count
 
 PORTION_ROWS = 1024
 READ_BYTES = 1 << 20

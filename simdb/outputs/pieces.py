@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import InputError
-from simdb.threads import mapped
+from simdb.ground.errors import InputError
+from simdb.running import kernel
+from simdb.running.threads import mapped
 
 BLOCK_BYTES = 1 << 20
 # What one thread copies at a time.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from simdb.errors import Error, InputError, OptionError
+from simdb.ground.errors import Error, InputError, OptionError
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 

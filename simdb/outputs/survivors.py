@@ -13,7 +13,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import (
     DELIMITERS,
     FOLDER,
@@ -33,7 +33,7 @@ from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import write_separated
 from simdb.outputs.table_rows import copy_rows, loaded, rows_of, shared_table
 from simdb.outputs.target import BEFORE, Target, written
-from simdb.threads import read_ahead, thread_count
+from simdb.running.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from filecmp import cmp
 from typing import IO
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
 from simdb.outputs.gzip_members import GzipWriter
 from simdb.outputs.remote import is_remote, put_remote

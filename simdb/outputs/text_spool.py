@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.text_column import TextColumn, encoded
 from simdb.outputs.spool import Temporary
-from simdb.text_column import TextColumn, encoded
 
 # Texts are written to the system so many bytes at a time.
 WRITTEN_BYTES = 1 << 20

@@ -8,9 +8,9 @@ import io
 from importlib import import_module
 from typing import IO, Any
 
-from simdb.arrow import load_arrow
-from simdb.errors import InputError, OptionError
-from simdb.threads import thread_count
+from simdb.columns.arrow import load_arrow
+from simdb.ground.errors import InputError, OptionError
+from simdb.running.threads import thread_count
 
 REMEDY = "needs the package zstandard: pip install zstandard"
 

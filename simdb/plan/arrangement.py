@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import block_masks, flip_count, header_mask, leading_masks
-from simdb.checks import shown
-from simdb.errors import OptionError
+from simdb.ground.bits import block_masks, flip_count, header_mask, leading_masks
+from simdb.ground.checks import shown
+from simdb.ground.errors import OptionError
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips
 
 U64 = npt.NDArray[np.uint64]

@@ -7,11 +7,11 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 
 from collections.abc import Callable, Sequence
 
-from simdb.errors import OptionError
-from simdb.options import BANDING, EXHAUSTIVE
+from simdb.ground.errors import OptionError
 from simdb.plan.problem import BandedPopulation, Criterion
 from simdb.plan.way import Problem
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import BANDING, EXHAUSTIVE
 
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query

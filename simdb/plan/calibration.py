@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS
-from simdb.decoding import a_map, a_number, a_whole, expecting
-from simdb.errors import CorruptError
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.decoding import a_map, a_number, a_whole, expecting
+from simdb.ground.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.recall import SampledPairs

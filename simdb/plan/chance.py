@@ -7,7 +7,7 @@ independent.  Each bit of unrelated documents differs with probability 1/2.
 import math
 from functools import lru_cache
 
-from simdb import bits
+from simdb.ground import bits
 
 # Inside a transaction every insertion leads to a new plan, mostly of the same probabilities.
 REMEMBERED = 4096

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from simdb.bits import FINGERPRINT_BITS
-from simdb.errors import OptionError
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.errors import OptionError
 
 FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from simdb import bits
-from simdb.options import EXHAUSTIVE
+from simdb.ground import bits
 from simdb.plan.chance import binomial_below, share_within
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import EXHAUSTIVE
 
 METHODS = (EXHAUSTIVE,)
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints during a walk over one table

@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from simdb.bits import FINGERPRINT_BITS
-from simdb.options import BANDING, EXHAUSTIVE
+from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.plan import bands, exhaustive, polytopes, tables
 from simdb.plan.cost import Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plan.way import Problem
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import BANDING, EXHAUSTIVE
 
 # The similarities of possible steps.
 SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))

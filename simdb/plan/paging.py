@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 
 PAGE_BYTES = 4096
 KEY_BYTES = 8

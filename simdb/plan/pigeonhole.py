@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from simdb import bits
+from simdb.ground import bits
 
 NOT_READ = -1
 REMEMBERED = 1024

@@ -8,14 +8,14 @@ way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were meas
 from dataclasses import replace
 from typing import Any
 
-from simdb.options import AUTO
 from simdb.plan import bands, exhaustive, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plan.way import Problem, Way
-from simdb.plans import Plan
-from simdb.text_sketch import TextSketch
+from simdb.results.plans import Plan
+from simdb.settings.options import AUTO
+from simdb.settings.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {

@@ -8,14 +8,14 @@ threshold (`polytope_reach`).  Each run has a threshold of its own, by the width
 import math
 from collections.abc import Callable, Sequence
 
-from simdb.errors import OptionError
-from simdb.options import POLYTOPE
+from simdb.ground.errors import OptionError
 from simdb.plan.chance import binomial_below, filter_distance
 from simdb.plan.paging import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.polytope_reach import probe_count, thresholds
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import POLYTOPE
 
 METHODS = (POLYTOPE,)
 # The sign bits in a key, by which a candidate is judged before its vector is read.

@@ -16,9 +16,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from simdb import bits
-from simdb.errors import OptionError
-from simdb.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
+from simdb.ground import bits
+from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Calibration, Evidence, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays
@@ -27,7 +26,8 @@ from simdb.plan.probing_reach import Reach, mean_count, reach, recall_of
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
 from simdb.plan.way import Problem, candidate_distances
-from simdb.plans import Plan, Probing
+from simdb.results.plans import Plan, Probing
+from simdb.settings.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 
 METHODS = PROBING_METHODS
 # The kernel looks up so many headers of one table, that of the query among them.

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import bits
+from simdb.ground import bits
 from simdb.plan import recall, volatility
 from simdb.plan.calibration import Evidence
-from simdb.plans import Probing
+from simdb.results.plans import Probing
 
 # A query that needs more probes than this in one table is better compared with all documents.
 CAP = 4096

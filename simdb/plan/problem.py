@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
-from simdb import bits
-from simdb.errors import OptionError
+from simdb.ground import bits
+from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Evidence
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.paging import ALL_IN_MEMORY, Paging
@@ -28,9 +28,9 @@ class Criterion:
     weights are rounded.  `rotations`: for search="rotation"; None for as many as the recall needs.
     `decided`: the least similarity of a match where something else decides it, as the sketch would
     estimate it; None for `similarity`.  `asked`: what the caller gave for `similarity`, if the
-    kernel compares with another number; see `simdb/correction.py`.  `floor`: the similarity from
-    which candidates are kept although tables are searched for `similarity`, because something else
-    decides them; None for `similarity`.
+    kernel compares with another number; see `simdb/ground/correction.py`.  `floor`: the similarity
+    from which candidates are kept although tables are searched for `similarity`, because something
+    else decides them; None for `similarity`.
     `attempts`: for a probing method, how many headers are looked up in each table beside that of
     the query, whatever share of the matches this finds; None for as many as the recall needs.
     `header_bits`: the most bits of a header that such a method looks up; None for any.

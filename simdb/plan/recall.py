@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import bits, kernel
+from simdb.columns.vector_form import fingerprints_of, unpack
+from simdb.ground import bits
 from simdb.plan import volatility
-from simdb.vector_form import fingerprints_of, unpack
+from simdb.running import kernel
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta

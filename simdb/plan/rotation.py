@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS, rotated, rotation_amounts
-from simdb.checks import is_one_of, shown
-from simdb.errors import OptionError
-from simdb.options import ROTATION
+from simdb.ground.bits import FINGERPRINT_BITS, rotated, rotation_amounts
+from simdb.ground.checks import is_one_of, shown
+from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import ROTATION
 
 METHODS = (ROTATION,)
 WINDOW = 16  # neighbours compared with each fingerprint; that costs about as much as sorting

@@ -8,16 +8,16 @@ and the share of matches that they find follows from the angle between the docum
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from simdb import bits
-from simdb.errors import OptionError
-from simdb.options import BPHS
+from simdb.ground import bits
+from simdb.ground.errors import OptionError
 from simdb.plan.chance import reach, share_of_reached, share_within
 from simdb.plan.exhaustive import SWEPT_SECONDS
 from simdb.plan.paging import distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import BPHS
 
 METHODS = (BPHS,)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
-from simdb.decoding import a_map, a_number, a_whole
-from simdb.errors import CorruptError, FormatError, InputError, OptionError
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.decoding import a_map, a_number, a_whole
+from simdb.ground.errors import CorruptError, FormatError, InputError, OptionError
+from simdb.running import kernel
 
 VERSION = 1
 LEVELS = 256

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from simdb import bits
+from simdb.ground import bits
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import Delays
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)

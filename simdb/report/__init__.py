@@ -8,7 +8,7 @@ jinja2 and matplotlib are optional (`pip install jinja2 matplotlib`), and loaded
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["leaks", "removed", "template"]
 

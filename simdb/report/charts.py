@@ -7,7 +7,7 @@ from simdb.report.facts import Drawn, Groups, SizeBin, Storage, Threshold
 from simdb.report.figures import Chart, Series
 from simdb.report.pairs import BIN_WIDTH, SIMILARITY
 from simdb.report.words import table_group
-from simdb.reports import HeaderFill
+from simdb.results.reports import HeaderFill
 
 MEGABYTE = 1e6
 LABELS_MOST = 8

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from simdb.reports import Advice, HeaderFill, RunStatistics
-from simdb.values import Id
+from simdb.results.reports import Advice, HeaderFill, RunStatistics
+from simdb.values.arrays import Id
 
 
 @dataclass(frozen=True, slots=True)

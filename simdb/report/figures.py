@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 
 REMEDY = "pip install jinja2 matplotlib"
 # Colours that matplotlib writes, and the variable of the style sheet that takes their place.

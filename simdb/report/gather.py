@@ -6,14 +6,14 @@ from datetime import datetime, timezone
 
 from simdb.database import Database
 from simdb.engine.snapshot import Snapshot
-from simdb.options import BY_DISTANCE
 from simdb.report.facts import Drawn, Facts, Groups, Headline, Storage, Threshold
 from simdb.report.groups import Texts, all_groups, drawn_groups, shown_ids, with_texts
 from simdb.report.limits import Limits
 from simdb.report.pairs import draw_pairs
 from simdb.report.words import options_in_words, sections_in_words
-from simdb.reports import Statistics
-from simdb.search import SearchLike
+from simdb.results.reports import Statistics
+from simdb.settings.options import BY_DISTANCE
+from simdb.settings.search import SearchLike
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 
 LARGER = (2, 10, 100)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.clusters import Clusters
 from simdb.engine.snapshot import Snapshot
-from simdb.matches import PairArrays
 from simdb.report.excerpts import beginning, compared
 from simdb.report.facts import Group, Groups, Member, SizeBin, Threshold
 from simdb.report.limits import Limits
 from simdb.report.pairs import Matched
-from simdb.search import SearchLike
-from simdb.values import Id
+from simdb.results.clusters import Clusters
+from simdb.results.matches import PairArrays
+from simdb.settings.search import SearchLike
+from simdb.values.arrays import Id
 
 # The least sizes of groups that are counted together.
 SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.previews import counted
+from simdb.ground.previews import counted
 from simdb.report.beside import TextPair, render_pairs, shown_text
 from simdb.report.excerpts import visible
 from simdb.report.template import shown_id

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from simdb.engine.snapshot import Snapshot
 from simdb.report.facts import Bin, Drawn, Threshold
 from simdb.report.limits import Limits
-from simdb.search import SearchLike
-from simdb.values import Id
+from simdb.settings.search import SearchLike
+from simdb.values.arrays import Id
 
 # How far below the threshold pairs are shown, and the width of a bin of similarities.
 BELOW = 0.1

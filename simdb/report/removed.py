@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.report import template
 from simdb.report.beside import TextPair, render_pairs, shown_text
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 # A page of so many pairs has a few megabytes.
 SHOWN_PAIRS = 2000

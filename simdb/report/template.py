@@ -14,13 +14,13 @@ from types import ModuleType
 from typing import Any
 
 import simdb
-from simdb.arrow import id_text
-from simdb.errors import OptionError
+from simdb.columns.arrow import id_text
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.outputs.target import check_place, written
 from simdb.report.excerpts import visible
 from simdb.report.words import size
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 FOLDER = Path(__file__).parent
 STYLE = "page.css"

@@ -1,9 +1,9 @@
 """Words: options, sizes and sections of the file as people say them."""
 
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
 from simdb.report.facts import Section, Threshold
-from simdb.text_sketch import TextSketch
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
+from simdb.settings.text_sketch import TextSketch
 
 UNITS = {
     "words": "words",

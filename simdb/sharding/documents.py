@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import Columns, checked_arrow, read_batches
+from simdb.columns.arrow import Columns, checked_arrow, read_batches
 from simdb.database import Database
 from simdb.engine import exporting
 from simdb.engine import state as states
@@ -15,7 +15,7 @@ from simdb.engine.state.documents import drawn, known_ordinals, stored_sketches,
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.merging import global_ordinals
 from simdb.sharding.shards import Shards
-from simdb.values import Id, Sketches, object_array
+from simdb.values.arrays import Id, Sketches, object_array
 
 
 class Stored(NamedTuple):

@@ -8,8 +8,8 @@ from simdb.engine.explain.stored import Both
 from simdb.engine.search.planning import planned as planned_of
 from simdb.engine.search.question import Question, of_any, of_pairs
 from simdb.engine.state.state import State
-from simdb.plans import Plan
-from simdb.reports import Explanation
+from simdb.results.plans import Plan
+from simdb.results.reports import Explanation
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.routing import shard_of
 from simdb.sharding.shards import Shards

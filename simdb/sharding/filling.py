@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import ErrorsName, ModeName
 from simdb.engine import state as states
 from simdb.engine import write
 from simdb.engine.maintenance import compaction
 from simdb.engine.state.opening import open_store
 from simdb.engine.state.store import Store
-from simdb.errors import InputError, OptionError
-from simdb.options import Options
-from simdb.progress import Progress, report_of
+from simdb.ground.choices import ErrorsName, ModeName
+from simdb.ground.errors import InputError, OptionError
+from simdb.running.progress import Progress, report_of
+from simdb.settings.options import Options
 from simdb.sharding.inspection import Content
 from simdb.sharding.routing import numbers_of
 from simdb.storage.environment import registry
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.shards_file import shard_name
 from simdb.storage.records.batch import Batch, concatenate
-from simdb.values import check_many
+from simdb.values.arrays import check_many
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.
 BUFFERED_DOCUMENTS = 1 << 20

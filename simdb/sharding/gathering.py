@@ -21,11 +21,11 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.opening import open_beside
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import FullError
+from simdb.ground.errors import FullError
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.shards import Shards
 from simdb.storage.records.batch import Batch
-from simdb.values import ORDINALS_MAX, Id
+from simdb.values.arrays import ORDINALS_MAX, Id
 
 # So many documents are in memory before they are stored.
 COPIED_DOCUMENTS = 1 << 18

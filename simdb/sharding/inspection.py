@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import database, kernel
+from simdb import database
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.store import Store
-from simdb.errors import CorruptError, Error, FormatError, InputError, NotFoundError
-from simdb.options import Options
+from simdb.ground.errors import CorruptError, Error, FormatError, InputError, NotFoundError
+from simdb.running import kernel
+from simdb.settings.options import Options
 from simdb.sharding.routing import numbers_of
 from simdb.storage.contents import plain_options, read_resources
 from simdb.storage.files.plain import check_directory
 from simdb.storage.files.shards_file import Shard, digest_of, shard_name
-from simdb.values import WEIGHTED, Sketches
+from simdb.values.arrays import WEIGHTED, Sketches
 
 READ_DOCUMENTS = 1 << 16
 # Multipliers of the 64-bit finaliser of MurmurHash3.

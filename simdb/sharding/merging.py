@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.matches import Match, Matches
-from simdb.values import object_array, offsets_of
+from simdb.results.matches import Match, Matches
+from simdb.values.arrays import object_array, offsets_of
 
 # A sharded database numbers a document by its shard and its ordinal in the shard.
 ORDINAL_BITS = np.uint64(32)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.reports import Statistics
+from simdb.results.reports import Statistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.checks import whole
 from simdb.engine.state.incoming import as_list
+from simdb.ground.checks import whole
+from simdb.running import kernel
 from simdb.storage.files.shards_file import SHARDS_MAX
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 
 def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:

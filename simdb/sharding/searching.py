@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import ErrorsName
 from simdb.engine import search
 from simdb.engine.search import lookup, one
 from simdb.engine.search.many import Room
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.engine.search.where import Where, kept, kept_matches
-from simdb.errors import InputError
-from simdb.matches import Match, Matches
+from simdb.ground.choices import ErrorsName
+from simdb.ground.errors import InputError
+from simdb.results.matches import Match, Matches
 from simdb.sharding.documents import of_stored
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.merging import Part, best_first, joined, merged
 from simdb.sharding.shards import Shards
-from simdb.values import EMPTY, WEIGHTED, Id, Sketches
+from simdb.values.arrays import EMPTY, WEIGHTED, Id, Sketches
 
 
 class Asked(NamedTuple):

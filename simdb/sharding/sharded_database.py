@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 import numpy as np
 import numpy.typing as npt
 
-from simdb import checks, previews
-from simdb.choices import (
+from simdb.database import Database
+from simdb.engine import search as searches
+from simdb.engine import state as states
+from simdb.engine.explain.stored import Both
+from simdb.engine.search.nearest import Wanted
+from simdb.engine.search.question import Question, check_limit
+from simdb.engine.search.where import check_optional
+from simdb.ground import checks, previews
+from simdb.ground.choices import (
     ErrorsName,
     MatchName,
     MethodName,
@@ -18,22 +25,15 @@ from simdb.choices import (
     PolicyName,
     VerifyName,
 )
-from simdb.database import Database
-from simdb.documents import Document
-from simdb.engine import search as searches
-from simdb.engine import state as states
-from simdb.engine.explain.stored import Both
-from simdb.engine.search.nearest import Wanted
-from simdb.engine.search.question import Question, check_limit
-from simdb.engine.search.where import check_optional
-from simdb.errors import InputError, ReadOnlyError
-from simdb.ids import IdT
-from simdb.keeping import Keep, needs_metadata
-from simdb.matches import Match, Matches, PairArrays
-from simdb.options import Options
-from simdb.plans import Plan
-from simdb.reports import Advice, Finding
-from simdb.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.ground.errors import InputError, ReadOnlyError
+from simdb.ground.ids import IdT
+from simdb.results.matches import Match, Matches, PairArrays
+from simdb.results.plans import Plan
+from simdb.results.reports import Advice, Finding
+from simdb.running.threads import thread_count
+from simdb.settings.keeping import Keep, needs_metadata
+from simdb.settings.options import Options
+from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.sharding import explaining, gathering, searching
 from simdb.sharding.documents import (
     all_sketches,
@@ -45,18 +45,18 @@ from simdb.sharding.documents import (
 from simdb.sharding.reports import ShardedStatistics
 from simdb.sharding.shards import Shards
 from simdb.storage.files.shards_file import shard_name
-from simdb.threads import thread_count
-from simdb.values import ORDINALS_MAX, Sketches, object_array
+from simdb.values.arrays import ORDINALS_MAX, Sketches, object_array
+from simdb.values.documents import Document
 
 if TYPE_CHECKING:
-    from simdb.clusters import Clusters
-    from simdb.document_like import DocumentLike
     from simdb.engine.search.accepting import Accept, AcceptMany
     from simdb.engine.search.judge import Texts
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
     from simdb.engine.search.where import Where
-    from simdb.reports import Explanation
+    from simdb.results.clusters import Clusters
+    from simdb.results.reports import Explanation
+    from simdb.values.document_like import DocumentLike
 
 
 class ShardedDatabase(Generic[IdT]):

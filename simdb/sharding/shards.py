@@ -14,10 +14,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import one_of
-from simdb.choices import MissingName
 from simdb.database import Database
-from simdb.errors import (
+from simdb.ground.checks import one_of
+from simdb.ground.choices import MissingName
+from simdb.ground.errors import (
     BusyError,
     ClosedError,
     CorruptError,
@@ -30,6 +30,7 @@ from simdb.errors import (
     ReadOnlyError,
     ReplacedError,
 )
+from simdb.running.threads import mapped
 from simdb.sharding.inspection import OpenShard, named, options_digest
 from simdb.sharding.routing import shard_of
 from simdb.storage.files.names import DATA_FILE, SHARDS_FILE
@@ -42,8 +43,7 @@ from simdb.storage.files.shards_file import (
     shard_name,
     strange_directories,
 )
-from simdb.threads import mapped
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from simdb.checks import flag, instance, whole
-from simdb.choices import ErrorsName
-from simdb.errors import (
+from simdb.ground.checks import flag, instance, whole
+from simdb.ground.choices import ErrorsName
+from simdb.ground.errors import (
     CorruptError,
     ExistsError,
     FormatError,
@@ -20,8 +20,10 @@ from simdb.errors import (
     NotFoundError,
     OptionError,
 )
-from simdb.options import Options
-from simdb.progress import Progress
+from simdb.running.progress import Progress
+from simdb.running.threads import mapped, thread_count
+from simdb.settings.options import Options
+from simdb.settings.stored_options import differences
 from simdb.sharding.filling import Filling
 from simdb.sharding.inspection import Inspected, inspect
 from simdb.sharding.routing import check_shards
@@ -36,8 +38,6 @@ from simdb.storage.files.shards_file import (
     strange_directories,
     write_shards_file,
 )
-from simdb.stored_options import differences
-from simdb.threads import mapped, thread_count
 
 
 def write_sharded(

@@ -1,11 +1,11 @@
 """From documents to fingerprints and volatility vectors; pure.
 
-What few documents need is cold, see `simdb.cold`.
+What few documents need is cold, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["exact_similarity", "minhash_sketcher", "naming", "projection", "winnowing"]
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from simdb import kernel
+from simdb.running import kernel
+from simdb.settings.text_sketch import DROP, NFC, NONE, TextSketch
 from simdb.sketch.normalisation import normalised, without_marks
-from simdb.text_sketch import DROP, NFC, NONE, TextSketch
 
 
 def cleaning_of(options: TextSketch) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.matches import SharedSpan
+from simdb.results.matches import SharedSpan
+from simdb.running import kernel
 from simdb.sketch.winnowing import (
     PASSAGE_WORDS,
     WINDOW_GRAMS,

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sketch.unicode_table import CLASS_RANGES, LOWER_RANGES
 
 U8 = npt.NDArray[np.uint8]

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from simdb.bits import ALL_BITS
-from simdb.checks import shown
-from simdb.errors import InputError
-from simdb.features import Features
+from simdb.columns.text_column import TextColumn
+from simdb.ground.bits import ALL_BITS
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
 from simdb.sketch.vectors import Vectors, is_vector
-from simdb.text_column import TextColumn
-from simdb.values import Fingerprint, describe
+from simdb.values.arrays import Fingerprint, describe
+from simdb.values.features import Features
 
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"

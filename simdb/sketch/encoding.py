@@ -3,7 +3,7 @@
 import codecs
 import re
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow_texts import text_column
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
+from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.text_column import TextColumn
-from simdb.threads import mapped
 
 # A part has texts of about this size, and at most this number of pairs.
 PART_BYTES = 1 << 23

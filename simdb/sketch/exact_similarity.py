@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import OptionError
-from simdb.minhash import BAG, Minhash
-from simdb.options import Simhash
-from simdb.resources import Resources
+from simdb.ground.errors import OptionError
+from simdb.running import kernel
+from simdb.settings.minhash import BAG, Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.resources import Resources
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher

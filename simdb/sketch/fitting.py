@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.arrow_texts import text_column
-from simdb.checks import shown
-from simdb.errors import InputError, OptionError
-from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
-from simdb.progress import Progress, report_of
+from simdb.columns.arrow_texts import text_column
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError, OptionError
+from simdb.running import kernel
+from simdb.running.progress import Progress, report_of
+from simdb.settings.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import check_many
+from simdb.values.arrays import check_many
 
 BATCH_DOCUMENTS = 4096
 BATCH_LENGTH = 1 << 24  # characters or bytes; a token of a list counts as TOKEN_LENGTH of them

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simdb import sketch as room
-from simdb.minhash import Minhash
-from simdb.options import Simhash
-from simdb.resources import Resources
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.resources import Resources
 from simdb.sketch.sketcher import Sketcher
 
 if TYPE_CHECKING:

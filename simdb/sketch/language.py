@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 
 Stem = Callable[[list[str]], list[str]]
 REMEDY = "pip install snowballstemmer stop-words"

@@ -10,10 +10,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.encoding import decoded, page_encoding
 from simdb.sketch.nesting import check_nesting
-from simdb.text_sketch import TextSketch
 
 REMEDY = "pip install selectolax"
 

@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.arrow_texts import text_column
-from simdb.checks import is_one_of, shown
-from simdb.errors import InputError
-from simdb.features import Features, NamedFeatures
-from simdb.minhash import BAG, SET, Minhash
-from simdb.mix import fmix64
-from simdb.resources import Resources
-from simdb.signatures import Signature, Signatures, check_comparable
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
+from simdb.columns.vector_form import minimum_type
+from simdb.ground.checks import is_one_of, shown
+from simdb.ground.errors import InputError
+from simdb.ground.mix import fmix64
+from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
+from simdb.settings.minhash import BAG, SET, Minhash
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import threads_for
 from simdb.sketch import weighing
 from simdb.sketch.document_kind import check_not_null
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.sketch.pipeline import Pipeline
-from simdb.text_column import TextColumn
-from simdb.text_sketch import threads_for
-from simdb.threads import mapped, parts_of
-from simdb.values import check_many, describe, offsets_of
-from simdb.vector_form import minimum_type
+from simdb.values.arrays import check_many, describe, offsets_of
+from simdb.values.features import Features, NamedFeatures
+from simdb.values.signatures import Signature, Signatures, check_comparable
 
 ERRORS = ("strict", "replace")
 COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS, rotated
-from simdb.features import Features, NamedFeatures
+from simdb.ground.bits import FINGERPRINT_BITS, rotated
+from simdb.running import kernel
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.weighing import UNITS, weigh
-from simdb.text_sketch import TextSketch
+from simdb.values.features import Features, NamedFeatures
 
 U64 = npt.NDArray[np.uint64]
 

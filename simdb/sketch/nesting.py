@@ -12,7 +12,7 @@ from collections import Counter
 
 import numpy as np
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 
 DEPTH_MAX = 4000
 ATTRIBUTES_MAX = 2000

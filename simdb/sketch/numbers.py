@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.mix import fmix64
-from simdb.values import offsets_of
+from simdb.ground.mix import fmix64
+from simdb.values.arrays import offsets_of
 
 # The hash of a number is a polynomial in this odd constant, which is mixed afterwards.
 BASE = np.uint64(0x9E3779B97F4A7C15)

@@ -2,10 +2,10 @@
 
 import warnings
 
-from simdb.resources import Resources
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.language import snowball_version, stop_words_of
 from simdb.sketch.markup import parser_version
-from simdb.text_sketch import TextSketch
 
 # What depends on the version of each package, by the name under which the version is stored.
 SNOWBALL = "Snowball"

@@ -6,9 +6,9 @@ They also say how a minimum of 32 bits is cut to 8.
 import numpy as np
 import numpy.typing as npt
 
-from simdb.minhash import MERSENNE as MERSENNE_FAMILY
-from simdb.minhash import PERMUTATIONS_STEP, STRATIFIED, Minhash
-from simdb.mix import SECOND_WORD, fmix64
+from simdb.ground.mix import SECOND_WORD, fmix64
+from simdb.settings.minhash import MERSENNE as MERSENNE_FAMILY
+from simdb.settings.minhash import PERMUTATIONS_STEP, STRATIFIED, Minhash
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

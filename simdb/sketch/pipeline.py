@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb import sketch as room
-from simdb.checks import shown
-from simdb.errors import InputError, OptionError
-from simdb.features import NamedFeatures
-from simdb.resources import Resources
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError, OptionError
+from simdb.running import kernel
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cleaning import cleaned, cleaning_of, spelled
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
@@ -28,7 +28,7 @@ from simdb.sketch.markup import Markup
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
 from simdb.sketch.weighing import Idf
-from simdb.text_sketch import TextSketch
+from simdb.values.features import NamedFeatures
 
 if TYPE_CHECKING:
     from simdb.sketch.permutations import Family

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
-from simdb.vector_form import fingerprints_of
+from simdb.columns.vector_form import fingerprints_of
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.running import kernel
 
 # Weights of this many queries stay in the processor's cache while they are read twice.
 CACHED_ROWS = 1024

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
-from simdb.errors import InputError
+from simdb.columns.vector_form import HALF_MAX, has_features, pack, signs_of, width
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.errors import InputError
+from simdb.running import kernel
 from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
-from simdb.values import (
+from simdb.values.arrays import (
     BARE,
     EMPTY,
     WEIGHTED,
@@ -20,7 +21,6 @@ from simdb.values import (
     aligned,
     describe,
 )
-from simdb.vector_form import HALF_MAX, has_features, pack, signs_of, width
 
 LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 

@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb import sketch as room
-from simdb.arrow_texts import text_column
-from simdb.bits import FINGERPRINT_BITS
-from simdb.checks import is_one_of, shown
-from simdb.errors import InputError
-from simdb.features import Features, NamedFeatures
-from simdb.options import Simhash
-from simdb.resources import Resources
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
+from simdb.columns.vector_form import projected, width
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.checks import is_one_of, shown
+from simdb.ground.errors import InputError
+from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
+from simdb.settings.options import Simhash
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import threads_for
 from simdb.sketch.document_kind import kind_of, kind_of_all
 from simdb.sketch.numbers import numbers_in
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.quantisation import columns_of
 from simdb.sketch.ready import ReadySketcher
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
-from simdb.text_column import TextColumn
-from simdb.text_sketch import threads_for
-from simdb.threads import mapped, parts_of
-from simdb.values import (
+from simdb.values.arrays import (
     EMPTY,
     ONE_STATE,
     Fingerprint,
@@ -41,7 +41,7 @@ from simdb.values import (
     describe,
     offsets_of,
 )
-from simdb.vector_form import projected, width
+from simdb.values.features import Features, NamedFeatures
 
 ERRORS = ("strict", "replace")
 # Documents that are fingerprinted at a time.

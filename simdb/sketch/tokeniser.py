@@ -7,7 +7,7 @@ function is imported only if the caller, too, has named it.
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
 from simdb.sketch.encoding import decoded
 from simdb.sketch.normalisation import lower_cased
 

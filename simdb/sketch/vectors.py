@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import InputError
-from simdb.values import describe, offsets_of
+from simdb.ground.errors import InputError
+from simdb.values.arrays import describe, offsets_of
 
 # Weights are float32; of vectors within these bounds, no weight overflows or loses digits.
 PEAK_MIN, PEAK_MAX = 2.0**-90, 2.0**90

@@ -1,12 +1,12 @@
 """Vocabulary: hands the stop words and the stemmer of one sketch to the kernel."""
 
-from simdb import kernel
-from simdb.errors import OptionError
-from simdb.resources import Resources
+from simdb.ground.errors import OptionError
+from simdb.running import kernel
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cleaning import cleaned, spelled
 from simdb.sketch.language import stemming_of, stop_words_of
 from simdb.sketch.normalisation import lower_cased
-from simdb.text_sketch import TextSketch
 
 
 def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabulary | None:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import InputError
+from simdb.columns.text_column import TextColumn
+from simdb.ground.errors import InputError
+from simdb.running import kernel
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.word_order import WordOrder
-from simdb.text_column import TextColumn
-from simdb.text_sketch import TextSketch
-from simdb.values import Grains, describe, offsets_of
+from simdb.values.arrays import Grains, describe, offsets_of
 
 GRAM_WORDS = 8
 WINDOW_GRAMS = 8

@@ -10,13 +10,13 @@ from itertools import chain, repeat
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import OptionError
-from simdb.resources import Resources
+from simdb.ground.errors import OptionError
+from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cleaning import cleaned, spelled
 from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.encoding import decoded
 from simdb.sketch.pipeline import Pipeline, Words
-from simdb.text_sketch import TextSketch
 
 # What lies between white space; what a hyphen cuts at the end of a line is one piece.
 PIECES = re.compile(r"\S+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*\S+)*")

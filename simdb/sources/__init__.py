@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["batch", "records"]
 

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import InputError
+from simdb.columns.text_column import TextColumn, encoded
+from simdb.columns.text_column import joined as joined_columns
+from simdb.ground.errors import InputError
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import ABSENT, NO_TEXT, InputId, Problem, Record, place
-from simdb.text_column import TextColumn, encoded
-from simdb.text_column import joined as joined_columns
 
 # How much `batched` collects.
 COLLECTED_RECORDS = 1024

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import GZIP, ZSTD
 from simdb.outputs.remote import is_remote, open_remote
 from simdb.outputs.zstd import ZstdReader

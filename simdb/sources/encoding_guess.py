@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
 
 GUESS = "guess"  # the value of --encoding
 UTF8 = "utf-8-sig"

@@ -5,7 +5,7 @@ The usual ids, all of one type and short, need no check one by one.
 
 from typing import Any
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources.batch import I64, Batch, Bools, Found, Texts
 from simdb.sources.records import ID_BYTES_MAX, InputId, Problem, Reading, make_id, place
 

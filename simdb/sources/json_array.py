@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained
 from simdb.sources.records import Problem, Reading, Record, byte_count, make_record
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.arrow import listed, load_arrow
-from simdb.arrow_texts import text_column
-from simdb.choices import KEEP
+from simdb.columns.arrow import listed, load_arrow
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
+from simdb.ground.choices import KEEP
+from simdb.running import kernel
 from simdb.sources.digits import has_number
 from simdb.sources.records import Reading
-from simdb.text_column import TextColumn
 
 PURPOSE = "reading JSON lines"
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simdb.errors import InputError
-from simdb.memory import block_bytes
+from simdb.ground.errors import InputError
+from simdb.running.memory import block_bytes
+from simdb.running.threads import mapped, thread_count
 from simdb.sources.batch import Found, batched
 from simdb.sources.content import (
     CONTENT_ERRORS,
@@ -29,7 +30,6 @@ from simdb.sources.line_ranges import line_ranges, read_range
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import Problem, Reading, Record, make_record, place
 from simdb.storage.codec import checksum_of
-from simdb.threads import mapped, thread_count
 
 # Of a pipe.
 WAITED_BYTES = 1 << 20

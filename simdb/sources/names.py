@@ -12,11 +12,11 @@ from mmap import ACCESS_READ, mmap
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.outputs.spool import Temporary
+from simdb.running import kernel
 from simdb.sources.batch import Batch
 from simdb.sources.records import ID_BYTES_MAX, InputId, place
-from simdb.values import offsets_of
+from simdb.values.arrays import offsets_of
 
 REPORTED_NAMES = 10
 # Ids are written to the system so many bytes at a time.

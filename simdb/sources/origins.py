@@ -22,9 +22,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.text_column import TextColumn, joined
 from simdb.outputs.pieces import Lines, Table, changed, content, merged, unreadable
 from simdb.storage.codec import checksum_of
-from simdb.text_column import TextColumn, joined
 
 # A line without an origin: its source is a pipe, is compressed, or has another encoding.
 NOWHERE = -1

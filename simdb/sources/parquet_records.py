@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from simdb.arrow import listed
-from simdb.arrow_texts import text_column
-from simdb.choices import KEEP
+from simdb.columns.arrow import listed
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
+from simdb.ground.choices import KEEP
 from simdb.outputs.parquet_file import load_parquet, parquet_source
 from simdb.outputs.remote import is_remote
 from simdb.sources.amount import AMOUNT
@@ -30,7 +31,6 @@ from simdb.sources.records import (
     make_record,
     place,
 )
-from simdb.text_column import TextColumn
 
 READ_ROWS = 4096
 READ_BYTES = 1 << 20  # of each column at a time

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from simdb import keeping
+from simdb.columns.text_column import TextColumn
+from simdb.settings import keeping
 from simdb.sources.batch import I64, Batch
-from simdb.text_column import TextColumn
 
 
 class Preference:

@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.text_column import TextColumn
 from simdb.outputs.line_spool import LineSpool
 from simdb.outputs.pieces import I64, Piece, Rows, merged
 from simdb.outputs.rows import Row, as_line
@@ -20,7 +21,6 @@ from simdb.outputs.survivors import Survivors, all_rows
 from simdb.outputs.text_spool import TextSpool
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
-from simdb.text_column import TextColumn
 
 # The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.outputs.rows import as_line
+from simdb.running.threads import mapped, read_ahead, thread_count
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Found, batched, checked
 from simdb.sources.content import (
@@ -45,7 +46,6 @@ from simdb.sources.source_names import (
     unpacked,
 )
 from simdb.sources.table_records import read_header, read_table
-from simdb.threads import mapped, read_ahead, thread_count
 
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.choices import KEEP
-from simdb.errors import InputError
+from simdb.ground.choices import KEEP
+from simdb.ground.errors import InputError
 from simdb.outputs.rows import as_line
 from simdb.sources.content import explained, without_mark
 from simdb.sources.origins import Origins
@@ -35,7 +35,7 @@ class Reading:
     `ON_NULL`, or empty; a text that is kept is empty, and the others are problems that begin with
     `NO_TEXT`.  `has_absent`: records without the field count as nulls, too.  `origins` takes the
     lines that can be read again; None if none will be.  `threads`: see `thread_count`.
-    `memory`: that of the run, see `simdb.memory`.
+    `memory`: that of the run, see `simdb.running.memory`.
     """
 
     encoding: str = "utf-8-sig"

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.outputs.formats import COMPRESSIONS
 from simdb.outputs.parquet_file import load_parquet
 from simdb.outputs.remote import check_remote, has_remote_pattern, is_remote, matching_files

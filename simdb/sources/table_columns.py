@@ -8,14 +8,14 @@ rows are left, which are read one by one.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from simdb import kernel
-from simdb.arrow import listed, load_arrow
-from simdb.arrow_texts import text_column
+from simdb.columns.arrow import listed, load_arrow
+from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import TextColumn
+from simdb.running import kernel
 from simdb.sources.content import DOCUMENT_BYTES_MAX, MARK
 from simdb.sources.records import Reading
 from simdb.sources.table_blocks import Block, Rows, rows_of
 from simdb.storage.codec import checksum_of
-from simdb.text_column import TextColumn
 
 PURPOSE = "reading CSV"
 # Rows of so many bytes are not tried again when they were refused together.

@@ -11,8 +11,9 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.outputs.pieces import Table
+from simdb.running.threads import mapped
 from simdb.sources.batch import Found, batched
 from simdb.sources.content import (
     CONTENT_ERRORS,
@@ -34,7 +35,6 @@ from simdb.sources.records import (
 )
 from simdb.sources.table_blocks import TableBlocks, first_row
 from simdb.sources.table_columns import BYTE_ORDER_MARK, Columns, TableParser
-from simdb.threads import mapped
 
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)

@@ -10,7 +10,7 @@ so only `query`, which asks a database, takes `search=`.
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 if TYPE_CHECKING:
     from simdb.spark.clustering import clusters

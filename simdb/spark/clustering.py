@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb import keeping
-from simdb.choices import PolicyName, VerifyName
 from simdb.distributed import stars
 from simdb.engine.clusters.find import CONNECTED, check_policy
-from simdb.errors import OptionError
+from simdb.ground.choices import PolicyName, VerifyName
+from simdb.ground.errors import OptionError
+from simdb.settings import keeping
 from simdb.spark import components, finding, frames, packing, pairing
 from simdb.spark.finding import Job, Settings
 from simdb.spark.frames import Held

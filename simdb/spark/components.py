@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from simdb.distributed import LinkForest, chunks_of, components
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.spark import frames, packing
 from simdb.spark.finding import LINKS, Job
 from simdb.spark.frames import I64, Held

@@ -6,22 +6,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.checks import one_of, shown
-from simdb.choices import DROP, ERROR, ON_NULL, NullName, PolicyName, VerifyName
+from simdb.columns.vector_form import signs_of, unpack_minima
 from simdb.distributed import exact_similarities
 from simdb.engine.clusters.find import check_policy
 from simdb.engine.search.judge import ESTIMATE
-from simdb.errors import OptionError
 from simdb.functions import similarities
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
-from simdb.signatures import Signatures
+from simdb.ground.checks import one_of, shown
+from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName, PolicyName, VerifyName
+from simdb.ground.errors import OptionError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
 from simdb.spark import clustering, finding, frames, pairing, sketching
 from simdb.spark.clustering import VALUE, Preference, preference_of
 from simdb.spark.finding import Settings
 from simdb.spark.frames import Held, stored
-from simdb.values import Fingerprints
-from simdb.vector_form import signs_of, unpack_minima
+from simdb.values.arrays import Fingerprints
+from simdb.values.signatures import Signatures
 
 NAMED_CLUSTERS = 5
 

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.checks import one_of, shown, whole
-from simdb.choices import VerifyName
 from simdb.distributed import Cell, PairsPlan, chunks_of, plan_pairs
 from simdb.distributed.by_blocks import FINGERPRINT_BYTES
 from simdb.distributed.plan import BY_BANDS
 from simdb.engine.search.judge import ESTIMATE, EXACT
-from simdb.errors import OptionError
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
+from simdb.ground.checks import one_of, shown, whole
+from simdb.ground.choices import VerifyName
+from simdb.ground.errors import OptionError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
 from simdb.spark import frames, narrowing, packing, sketching
 from simdb.spark.frames import I64, Held
 from simdb.spark.packing import Keyed

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow as doors
-from simdb.errors import InputError, OptionError
+from simdb.columns import arrow as doors
+from simdb.ground.errors import InputError, OptionError
 
 REMEDY = "needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas"
 LEAST_VERSION = (4, 1)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from simdb.distributed import chunks_of
 from simdb.engine.clusters.equal import first_equal_rows
-from simdb.errors import ExistsError
-from simdb.mix import fmix64
+from simdb.ground.errors import ExistsError
+from simdb.ground.mix import fmix64
 from simdb.spark import frames
 from simdb.spark.frames import I64, U8
 

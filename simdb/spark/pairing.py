@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from simdb.choices import VerifyName
 from simdb.distributed import exact_similarities
-from simdb.errors import InputError
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
+from simdb.ground.choices import VerifyName
+from simdb.ground.errors import InputError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.spark import components, finding, frames, packing
 from simdb.spark.finding import Job, Settings

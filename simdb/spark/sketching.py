@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from simdb.checks import one_of
-from simdb.choices import DROP, ERROR, ON_NULL, NullName
-from simdb.errors import InputError, OptionError
-from simdb.minhash import Minhash
-from simdb.options import Simhash
-from simdb.resources import Resources
+from simdb.ground.checks import one_of
+from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.resources import Resources
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.spark import frames
-from simdb.values import EMPTY
+from simdb.values.arrays import EMPTY
 
 # The options of a sketch stand in the metadata of its column, also in Parquet files.
 METADATA = "simdb.sketch"

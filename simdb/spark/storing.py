@@ -12,23 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from simdb import database, kernel
-from simdb.checks import instance
+from simdb import database
+from simdb.columns.vector_form import unpack_minima
 from simdb.database import Database
 from simdb.engine.search.where import Where
-from simdb.errors import InputError, OptionError
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
-from simdb.search import SearchLike
+from simdb.ground.checks import instance
+from simdb.ground.errors import InputError, OptionError
+from simdb.running import kernel
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
+from simdb.settings.search import SearchLike
 from simdb.sharding.routing import check_shards
 from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
 from simdb.sharding.writing import finish_sharded, write_shard
-from simdb.signatures import Signatures
 from simdb.spark import frames, packing, sketching
 from simdb.spark.finding import partitions_of
 from simdb.storage.files.shards_file import Shard, has_shards_file
-from simdb.values import Fingerprints
-from simdb.vector_form import unpack_minima
+from simdb.values.arrays import Fingerprints
+from simdb.values.signatures import Signatures
 
 # Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
 CHUNK_DOCUMENTS = 1 << 18

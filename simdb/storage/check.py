@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import CorruptError, FormatError
-from simdb.reports import Finding
+from simdb.ground.errors import CorruptError, FormatError
+from simdb.results.reports import Finding
+from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment.environment import Environment
@@ -32,7 +32,7 @@ from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import differences
 from simdb.storage.runs.table import Table, stored_bits
-from simdb.values import BARE, EMPTY, WEIGHTED
+from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"

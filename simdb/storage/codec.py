@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from simdb.errors import CorruptError, FormatError
+from simdb.ground.errors import CorruptError, FormatError
 
 MAGIC = b"smdb"
 FORMAT_VERSION = 1

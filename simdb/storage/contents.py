@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decoding import a_map, a_whole, expecting
-from simdb.errors import CorruptError, FormatError
-from simdb.options import POLYTOPES_MAX, Options
-from simdb.resources import Resources, decode_resources, encode_resources
+from simdb.ground.decoding import a_map, a_whole, expecting
+from simdb.ground.errors import CorruptError, FormatError
+from simdb.settings.options import POLYTOPES_MAX, Options
+from simdb.settings.resources import Resources, decode_resources, encode_resources
+from simdb.settings.stored_options import decode_options, encode_options
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.reading import get_value, values_from
@@ -24,7 +25,6 @@ from simdb.storage.records.delta import Delta, DeltaView, Keying
 from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.run import Run
-from simdb.stored_options import decode_options, encode_options
 
 
 class Contents(NamedTuple):

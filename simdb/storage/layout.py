@@ -28,7 +28,7 @@ polytope/NN.
 
 import struct
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 
 META = b"meta"
 MANIFEST = b"manifest"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.runs.source import Source
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from simdb.errors import CorruptError, FormatError
+from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import values_from
 from simdb.storage.runs.source import Source

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import CorruptError, FormatError
+from simdb.ground.errors import CorruptError, FormatError
+from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import read_manifest, stored_polytopes
 from simdb.storage.environment.environment import Environment
@@ -26,7 +26,7 @@ from simdb.storage.records.times import decode_chunk as decode_times
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
-from simdb.values import ORDINALS_MAX, WEIGHTED
+from simdb.values.arrays import ORDINALS_MAX, WEIGHTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import lmdb
 
-from simdb.errors import (
+from simdb.ground.errors import (
     BusyError,
     CorruptError,
     Error,

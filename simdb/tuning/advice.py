@@ -4,8 +4,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.options import Options, Simhash
-from simdb.reports import Advice
+from simdb.results.reports import Advice
+from simdb.settings.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.tuning.judged import Share
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from simdb.choices import UnitName
-from simdb.options import Simhash
+from simdb.ground.choices import UnitName
+from simdb.settings.options import Simhash
 from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.tuning.lengths import SHORT_WORDS

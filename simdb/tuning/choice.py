@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simdb.options import Simhash
+from simdb.settings.options import Simhash
 from simdb.tuning.candidates import CHARACTERS, plain_sketches, visible, weighted_sketches
 from simdb.tuning.editing import edited
 from simdb.tuning.judged import (

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.text_sketch import SPACELESS
+from simdb.running import kernel
+from simdb.settings.text_sketch import SPACELESS
 
 # With fewer words than this, one changed word makes 3-shingles less similar than the default
 # threshold: of 28 shingles, 25 are left.

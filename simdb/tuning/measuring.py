@@ -6,12 +6,12 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.correction import corrected
-from simdb.options import Simhash
+from simdb.columns.vector_form import unpack
+from simdb.ground.correction import corrected
+from simdb.running import kernel
+from simdb.settings.options import Simhash
 from simdb.sketch.quantisation import widened
 from simdb.sketch.sketcher import Sketcher
-from simdb.vector_form import unpack
 
 # The level of unrelated pairs follows from this quantile: near-duplicates are rarer than that.
 QUANTILE = 0.99

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from simdb.checks import shown
-from simdb.errors import InputError
-from simdb.previews import counted
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
+from simdb.ground.previews import counted
 from simdb.tuning.judged import Flags
 from simdb.tuning.sample import as_text
-from simdb.values import check_many, describe
+from simdb.values.arrays import check_many, describe
 
 # More judged pairs than these do not change the choice.
 JUDGED_MAX = 2000

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from simdb.options import Simhash
+from simdb.settings.options import Simhash
 from simdb.tuning.candidates import COMMON, is_marked, is_short
 from simdb.tuning.characters import Writing
 from simdb.tuning.choice import FEW_PAIRS, Choice

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from simdb.arrow_texts import text_column
-from simdb.errors import InputError
+from simdb.columns.arrow_texts import text_column
+from simdb.ground.errors import InputError
 from simdb.tuning.characters import Writing, writing_of
 from simdb.tuning.lengths import count_words
-from simdb.values import check_many, describe
+from simdb.values.arrays import check_many, describe
 
 SAMPLED_TEXTS = 2000
 # Texts are cut after so many characters: the advice does not change beyond.

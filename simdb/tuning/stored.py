@@ -10,10 +10,10 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.minhash import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash
-from simdb.options import Simhash
-from simdb.vector_form import unpack, unpack_minima
+from simdb.columns.vector_form import unpack, unpack_minima
+from simdb.running import kernel
+from simdb.settings.minhash import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash
+from simdb.settings.options import Simhash
 
 # Documents with more features have nearly all levels.
 NUMBERS = np.arange(1, 33)

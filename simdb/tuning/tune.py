@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from simdb.checks import whole
-from simdb.errors import InputError
-from simdb.options import Options
+from simdb.ground.checks import whole
+from simdb.ground.errors import InputError
+from simdb.settings.options import Options
 from simdb.tuning.advice import SketchAdvice, flags_of
 from simdb.tuning.candidates import is_marked
 from simdb.tuning.choice import Choice, choose
@@ -16,7 +16,7 @@ from simdb.tuning.judged import precision_of, recall_of
 from simdb.tuning.pairs import Pairs, checked_pairs
 from simdb.tuning.reasons import name_of, reasons_of
 from simdb.tuning.sample import as_text, as_texts, drawn
-from simdb.values import ORDINALS_MAX
+from simdb.values.arrays import ORDINALS_MAX
 
 FITTED_TEXTS = 20_000
 SEED_MAX = 2**64 - 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simdb.options import USUAL_SIMILARITY, Simhash
+from simdb.settings.options import USUAL_SIMILARITY, Simhash
 from simdb.tuning.candidates import is_short
 from simdb.tuning.measuring import chance_level, directions, similarities, unrelated
 from simdb.tuning.sample import Sample

@@ -3,7 +3,7 @@
 import pytest
 
 import simdb
-from simdb import memory
+from simdb.running import memory
 
 
 @pytest.mark.parametrize("threads", [1, 2, 16, 256])

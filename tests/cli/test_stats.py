@@ -9,7 +9,7 @@ import simdb
 from simdb.cli import stats
 from simdb.cli.output.measures import age_in_words, size_in_words, time_and_age
 from simdb.engine.state import staged_times
-from simdb.reports import ReaderStatistics
+from simdb.results.reports import ReaderStatistics
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
 DAY = 86_400

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simdb.compat import decimal_lines
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 
 ALL = 2**64 - 1
 

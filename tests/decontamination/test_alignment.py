@@ -7,7 +7,7 @@ from alignment_oracle import CHANGED_WORDS, Seed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdb import kernel
+from simdb.running import kernel
 
 ITEM = list(range(40))
 

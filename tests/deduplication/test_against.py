@@ -116,7 +116,7 @@ def test_what_a_double_loop_with_the_reference_in_front_removes_is_removed(
     with pytest.MonkeyPatch.context() as patch:
         for name in PORTIONS:
             patch.setattr(name, size)
-        patch.setattr("simdb.memory.COLUMN_BYTES", 0)
+        patch.setattr("simdb.running.memory.COLUMN_BYTES", 0)
         results.append(simdb.deduplicate(data, against=reference, keep=keep, recall=1.0, threads=3))
 
     for result in results:

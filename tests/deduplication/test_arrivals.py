@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import memory
 from simdb.deduplication import arrivals
 from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.question import Question
 from simdb.engine.state import staged_times
+from simdb.running import memory
 
 SKETCHES = {
     "simhash": simdb.Simhash(),

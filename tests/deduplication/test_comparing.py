@@ -9,7 +9,7 @@ from simdb.deduplication.comparing import Comparing
 from simdb.deduplication.measures import ByTexts
 from simdb.deduplication.minima import Minima
 from simdb.index.banding import Banding
-from simdb.resources import Resources
+from simdb.settings.resources import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 
 SKETCH = simdb.Simhash()

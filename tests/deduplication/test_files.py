@@ -160,7 +160,7 @@ def test_a_file_that_changed_is_not_written(tmp_path):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, monkeypatch, threads):
-    monkeypatch.setattr("simdb.memory.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("simdb.running.memory.BLOCK_BYTES", 1000)
     begun = []
 
     class Counted(Thread):
@@ -168,7 +168,7 @@ def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, monkeypatch, t
             begun.append(self)
             super().start()
 
-    monkeypatch.setattr("simdb.threads.Thread", Counted)
+    monkeypatch.setattr("simdb.running.threads.Thread", Counted)
     write(tmp_path / "a.jsonl", RECORDS)
 
     found = simdb.deduplicate(tmp_path / "a.jsonl", threads=threads)

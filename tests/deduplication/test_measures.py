@@ -6,7 +6,8 @@ import pytest
 import simdb
 from simdb.deduplication import measures
 from simdb.deduplication.measures import ByEstimates
-from simdb.options import Options
+from simdb.settings.options import Options
+from simdb.settings.resources import Resources
 from simdb.sketch.kinds import sketcher_of
 
 WORDS = [f"w{at}" for at in range(60)]
@@ -29,7 +30,7 @@ def test_documents_compare_as_in_a_database(monkeypatch, sketch, part):
     monkeypatch.setattr(measures, "COMPARED_PAIRS", part)
     options = simdb.Options(sketch=sketch)
     left, right = np.triu_indices(len(TEXTS), 1)
-    measure = ByEstimates(options, sketcher_of(sketch, simdb.resources.Resources(), ()), None, None)
+    measure = ByEstimates(options, sketcher_of(sketch, Resources(), ()), None, None)
     measure.begin(len(TEXTS), lambda at: [TEXTS[each] for each in at.tolist()], 2)
 
     found = measure.similarities(left.astype(np.uint32), right.astype(np.uint32))
@@ -50,7 +51,7 @@ def test_each_document_is_read_once(sketch):
         return [TEXTS[at] for at in positions.tolist()]
 
     options = simdb.Options(sketch=sketch)
-    measure = ByEstimates(options, sketcher_of(sketch, simdb.resources.Resources(), ()), None, None)
+    measure = ByEstimates(options, sketcher_of(sketch, Resources(), ()), None, None)
     measure.begin(len(TEXTS), texts, 1)
 
     measure.similarities(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32))
@@ -61,9 +62,7 @@ def test_each_document_is_read_once(sketch):
 
 def test_candidates_may_be_less_alike_than_matches():
     options = Options()
-    measure = ByEstimates(
-        options, sketcher_of(simdb.Simhash(), simdb.resources.Resources(), ()), 0.9, 0.8
-    )
+    measure = ByEstimates(options, sketcher_of(simdb.Simhash(), Resources(), ()), 0.9, 0.8)
 
     assert (measure.least, measure.recall) == (0.9, 0.8)
     # Two standard deviations, .0168 each, below .9, and one set in the other.

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import memory
 from simdb.deduplication import minima
 from simdb.deduplication.minima import (
     COMPARED_MINIMA,
@@ -16,7 +15,8 @@ from simdb.deduplication.minima import (
     signer_of,
 )
 from simdb.index.banding import Banding, candidate_probability
-from simdb.resources import Resources
+from simdb.running import memory
+from simdb.settings.resources import Resources
 
 SKETCH = simdb.Simhash()
 

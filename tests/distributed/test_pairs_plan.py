@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
-from simdb.bits import bit_counts
-from simdb.correction import corrected
+from simdb.columns.vector_form import signs_of
 from simdb.distributed import Cell, by_vertices, chunks_of, plan_pairs, similar
+from simdb.ground.bits import bit_counts
+from simdb.ground.correction import corrected
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
-from simdb.vector_form import signs_of
+from simdb.running import kernel
 
 
 def near_weights(seed, count, dimensions=128):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from simdb import kernel
 from simdb.engine.search import crowds
 from simdb.engine.search.crowds import Crowds
+from simdb.running import kernel
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def test_members_of_a_star_match_their_representative(db, monkeypatch, compared)
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
-    monkeypatch.setattr("simdb.threads.LEAST", 2)
+    monkeypatch.setattr("simdb.running.threads.LEAST", 2)
     monkeypatch.setattr(exact_pairs, "PART_PAIRS_MOST", 8)
     expected = list(db.find_all(verify="exact", texts=TEXTS, threads=1))
 

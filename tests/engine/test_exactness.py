@@ -9,7 +9,7 @@ from pricing import tables_first
 from strategies import SHAPES, fingerprints
 
 import simdb
-from simdb.bits import distance_served
+from simdb.ground.bits import distance_served
 from simdb.plan.tables import FLIPS_MAX
 
 

@@ -7,8 +7,8 @@ from oracle import distances
 from pricing import tables_first
 
 import simdb
-from simdb import bits as bit_blocks
 from simdb.engine.search.methods.permuted import probe_of
+from simdb.ground import bits as bit_blocks
 from simdb.plan.pigeonhole import serves
 
 COUNT = 600

@@ -9,8 +9,8 @@ import pytest
 from binomial import chance_of
 
 import simdb
-from simdb.bits import bit_counts
 from simdb.engine.state.glimpse import MATCHES_MOST, glimpse
+from simdb.ground.bits import bit_counts
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.columns.vector_form import fingerprints_of
 from simdb.engine.search import crowds
-from simdb.vector_form import fingerprints_of
+from simdb.running import kernel
 
 
 def grouped_weights(sizes, *, seed=1, noise=0.25):

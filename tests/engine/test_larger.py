@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
 from simdb.engine.search import chunks, many
+from simdb.running import kernel
 from simdb.storage.runs import page_cache, source
 
 COUNT = 20_000

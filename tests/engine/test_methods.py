@@ -7,8 +7,8 @@ import simdb
 from simdb.engine.search.methods.register import METHODS
 from simdb.engine.state.kinds import kind_of
 from simdb.index.defaults import settled
-from simdb.options import AUTO
 from simdb.plan.planner import WAYS
+from simdb.settings.options import AUTO
 
 KINDS = {
     "fingerprints": simdb.Options(),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.bits import block_masks
 from simdb.engine.clusters import arrays
+from simdb.ground.bits import block_masks
 from simdb.plan.arrangement import Arrangement
 
 COPIES = 20_000

@@ -16,9 +16,9 @@ import pytest
 from binomial import chance_of
 
 import simdb
-from simdb import kernel
-from simdb.correction import corrected
-from simdb.vector_form import fingerprints_of, unpack
+from simdb.columns.vector_form import fingerprints_of, unpack
+from simdb.ground.correction import corrected
+from simdb.running import kernel
 
 ABOVE = 0.005
 HARD, EASY, QUERIES = 500, 1100, 500

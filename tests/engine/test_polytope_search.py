@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.columns.vector_form import fingerprints_of
 from simdb.plan.polytope_reach import universal
 from simdb.plan.polytopes import delta_limit, shares
-from simdb.vector_form import fingerprints_of
+from simdb.running import kernel
 
 TABLES = 3
 DIMENSIONS = 128

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.columns.vector_form import fingerprints_of
 from simdb.engine.state import polytope_tables
 from simdb.engine.state.polytope_tables import polytopes_of, polytopes_without
 from simdb.plan import polytopes
-from simdb.vector_form import fingerprints_of
 
 COUNT = 300
 ASKED = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import threads
-from simdb.errors import ClosedError, InputError
+from simdb.ground.errors import ClosedError, InputError
+from simdb.running import threads
 
 COUNT = 240
 SMALL_RUNS = {"delta_documents": 40, "polytopes": 2}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.bits import header_mask, leading_masks, set_bits
 from simdb.engine.search.methods.probing import probe_of
-from simdb.plans import Plan, Probing
+from simdb.ground.bits import header_mask, leading_masks, set_bits
+from simdb.results.plans import Plan, Probing
 
 STORED = 300
 WAYS = (

@@ -15,10 +15,10 @@ import mmh3
 import numpy as np
 
 import simdb
-from simdb.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
+from simdb.settings.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
 from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import EMPTY
+from simdb.values.arrays import EMPTY
 
 STORED = Path(__file__).parent / "golden.json"
 

@@ -5,7 +5,7 @@ import json
 import golden
 import pytest
 
-from simdb import kernel
+from simdb.running import kernel
 
 STORED = json.loads(golden.STORED.read_text())
 

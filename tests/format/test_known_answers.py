@@ -9,7 +9,7 @@ import pytest
 import xxhash
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 
 PAGE = Path(__file__).parents[2] / "docs" / "FORMAT.md"
 (BLOCK,) = re.findall(r"^```json\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)

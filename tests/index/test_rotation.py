@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simdb.bits import rotated
+from simdb.ground.bits import rotated
 from simdb.index.rotation import find_neighbours
 from simdb.plan.rotation import WINDOW, differing_pairs, missed
 

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import simdb
-from simdb import kernel
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
 from simdb.index.vosh import children, vosh
+from simdb.running import kernel
 
 # Ties, both certainties, even chances, the nearly certain and the nearly impossible.
 CHANCES = st.sampled_from([0.0, 1e-300, 1e-9, 0.1, 0.25, 0.3, 0.5, 0.75, 1 - 2**-53, 1.0])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.minhash import FAMILIES, Minhash
+from simdb.settings.minhash import FAMILIES, Minhash
 from simdb.sketch.permutations import permutations_of
 
 COUNTS = [0, 1, 2, 7, 8, 9, 511, 512, 513]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 from simdb.sketch.word_order import WordOrder
 
 ORDER = WordOrder(simdb.Simhash())

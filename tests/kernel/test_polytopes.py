@@ -9,8 +9,8 @@ import pytest
 import search_oracle
 from over import over
 
-from simdb.bits import bitmap
-from simdb.errors import CorruptError
+from simdb.ground.bits import bitmap
+from simdb.ground.errors import CorruptError
 
 TABLES = 3
 NOTHING = search_oracle.pair([])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb import kernel
-from simdb.errors import InputError
-from simdb.minhash import FAMILIES, Minhash
+from simdb.columns.vector_form import pack_minima
+from simdb.ground.errors import InputError
+from simdb.running import kernel
+from simdb.settings.minhash import FAMILIES, Minhash
 from simdb.sketch.permutations import narrowed, permutations_of
-from simdb.vector_form import pack_minima
 
 SETTINGS = {"unit": "words", "shingle": 2, "lowercase": True, "seed": 7, "vocabulary": None}
 TEXTS = (

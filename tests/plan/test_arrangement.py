@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.plan import arrangement
 from simdb.plan.arrangement import check_arrangement, choose_tables
 

@@ -9,7 +9,7 @@ import math
 
 import pytest
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.plan.cost import (
     Delays,
     attempts_max,

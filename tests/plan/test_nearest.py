@@ -7,7 +7,6 @@ import pytest
 
 from simdb.index.banding import Banding
 from simdb.index.bands import Bands
-from simdb.minhash import Minhash
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.nearest import (
     Step,
@@ -18,7 +17,8 @@ from simdb.plan.nearest import (
 )
 from simdb.plan.polytope_reach import PolytopeRun
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.minhash import Minhash
 
 MILLION = 1_000_000
 

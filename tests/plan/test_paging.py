@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from simdb.bits import leading_masks
+from simdb.ground.bits import leading_masks
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
-from simdb.minhash import Minhash
-from simdb.options import Options
 from simdb.plan.paging import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
 from simdb.plan.polytope_reach import PolytopeRun
 from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options
 
 COUNT = 10_000_000
 STORED = Population(

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from simdb import bits
+from simdb.ground import bits
 from simdb.plan.pigeonhole import cheapest_flips, serves
 
 SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (4, 3), (5, 2), (5, 3), (6, 1), (6, 2), (6, 3), (8, 1)]

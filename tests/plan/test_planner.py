@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simdb import bits
-from simdb.errors import OptionError
+from simdb.ground import bits
+from simdb.ground.errors import OptionError
 from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance, reach

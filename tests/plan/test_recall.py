@@ -4,8 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from simdb import bits, kernel
-from simdb.errors import OptionError
+from simdb.columns.vector_form import fingerprints_of
+from simdb.ground import bits
+from simdb.ground.errors import OptionError
 from simdb.plan import volatility
 from simdb.plan.recall import (
     UNREACHABLE,
@@ -21,7 +22,7 @@ from simdb.plan.recall import (
     synthetic_pairs,
     theta_for,
 )
-from simdb.vector_form import fingerprints_of
+from simdb.running import kernel
 
 
 def random_pairs(count, seed=1):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from simdb.errors import CorruptError, FormatError, InputError, OptionError
+from simdb.ground.errors import CorruptError, FormatError, InputError, OptionError
 from simdb.plan import volatility
 from simdb.plan.volatility import NEVER, STORED_STEP, VolatilityModel, costs, fit, levels, prior
 

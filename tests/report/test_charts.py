@@ -4,7 +4,7 @@ import pytest
 
 from simdb.report.charts import fill_label, group_chart, header_chart, pair_chart, size_label
 from simdb.report.facts import Bin, Drawn, Groups, SizeBin, Threshold
-from simdb.reports import HeaderFill
+from simdb.results.reports import HeaderFill
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 from simdb.sketch.cleaning import composed
 from simdb.sketch.normalisation import lower_cased
 from simdb_ext import _sketch

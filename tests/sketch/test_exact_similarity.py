@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.resources import Resources
+from simdb.settings.resources import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 
 TEXTS = [

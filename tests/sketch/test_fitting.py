@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import WORDS
 
 import simdb
-from simdb import kernel
-from simdb.idf import directory_bits, idf_weight
+from simdb.running import kernel
+from simdb.settings.idf import directory_bits, idf_weight
 from simdb.sketch import fitting
 
 documents_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), min_size=1, max_size=20)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 from simdb.sketch.permutations import narrowed, permutations_of
 
 PERMUTATIONS = 128

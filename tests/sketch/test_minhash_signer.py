@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
-from simdb.mix import fmix64
+from simdb.ground.mix import fmix64
+from simdb.running import kernel
 from simdb.sketch.minhash_signer import MinHashSigner
 
 TEXT = "a rose is a rose is a rose"

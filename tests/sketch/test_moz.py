@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 
 MASK = 2**64 - 1
 WORD = 0xFFFFFFFF

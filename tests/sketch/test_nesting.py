@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import simdb
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sketch import nesting
 from simdb.sketch.markup import Markup
 

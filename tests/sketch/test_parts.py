@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdb.options import Simhash
+from simdb.settings.options import Simhash
 from simdb.sketch.parts import LINE, PARAGRAPH, SENTENCE, bounds_of, keys_of, without
 from simdb.sketch.word_order import WordOrder
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.idf import IdfTable, directory_bits
+from simdb.settings.idf import IdfTable, directory_bits
 from simdb.sketch.sketcher import Sketcher
 
 snowballstemmer = pytest.importorskip("snowballstemmer")

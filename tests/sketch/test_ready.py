@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.columns.vector_form import has_features, unpack
+from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import EMPTY, WEIGHTED
-from simdb.vector_form import has_features, unpack
+from simdb.values.arrays import EMPTY, WEIGHTED
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog and runs away from it",

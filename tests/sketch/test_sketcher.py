@@ -4,7 +4,7 @@ from oracle import quantised
 
 import simdb
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import BARE, EMPTY, WEIGHTED
+from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 
 TEXT = "The quick brown fox \u2014 jumps over the LAZY dog"
 

@@ -8,10 +8,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from simdb import memory
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import BATCH_DOCUMENTS, Intake
-from simdb.options import Simhash
+from simdb.running import memory
+from simdb.settings.options import Simhash
 from simdb.sources.amount import AMOUNT, open_counted
 from simdb.sources.reading import read_sources, read_texts
 from simdb.sources.records import Reading

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources import encoding_guess
 from simdb.sources.encoding_guess import encoding_of, guessed_wide, hint, is_damaged
 

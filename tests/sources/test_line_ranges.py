@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simdb import memory
+from simdb.running import memory
 from simdb.sources import json_lines, line_ranges
 from simdb.sources.amount import AMOUNT, open_counted
 from simdb.sources.json_lines import blocks, read_lines

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import memory
 from simdb.outputs.pieces import contents, split_lines
+from simdb.running import memory
 from simdb.sources import json_lines, origins
 from simdb.sources.amount import open_counted
 from simdb.sources.batch import Batch, joined

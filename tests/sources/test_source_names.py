@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from batches import records_of
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources.batch import Batch
 from simdb.sources.reading import check_sources, read_sources
 from simdb.sources.records import Problem, Reading

@@ -9,7 +9,7 @@ from batches import records_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simdb import memory
+from simdb.running import memory
 from simdb.sources import table_columns, table_records
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins

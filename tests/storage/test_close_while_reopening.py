@@ -6,7 +6,7 @@ import lmdb
 import pytest
 
 import simdb
-from simdb.errors import BusyError
+from simdb.ground.errors import BusyError
 from simdb.storage.environment import gate
 from simdb.storage.environment.environment import Environment
 

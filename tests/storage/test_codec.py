@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simdb.errors import CorruptError, FormatError
+from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage import codec
 
 KEY = b"\0\0\0\7"

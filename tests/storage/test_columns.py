@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import fingerprints, ids
 
 import simdb
-from simdb import kernel
 from simdb.index.permutation import Permutations
+from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch, decode_batch, encode_batch
 from simdb.storage.records.delta import Delta

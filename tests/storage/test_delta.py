@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from simdb import kernel
 from simdb.index.permutation import Permutations
+from simdb.running import kernel
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Delta
-from simdb.values import BARE, EMPTY, WEIGHTED
+from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 
 
 def batch_of(ids, state=WEIGHTED):

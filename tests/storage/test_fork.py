@@ -17,7 +17,7 @@ import pytest
 import simdb
 from simdb.engine.state import handle
 from simdb.engine.state.opening import open_store
-from simdb.errors import ForkedError
+from simdb.ground.errors import ForkedError
 
 
 def in_child(action, meanwhile=lambda: None):

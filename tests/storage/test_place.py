@@ -2,7 +2,7 @@
 
 import pytest
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.storage.files import location
 
 MOUNTS = """\

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from simdb.errors import ReplacedError
+from simdb.ground.errors import ReplacedError
 from simdb.storage.environment import transaction_numbers
 
 

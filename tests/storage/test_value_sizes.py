@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.errors import FullError
+from simdb.ground.errors import FullError
 from simdb.index.permutation import Permutations
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch, encode_batch

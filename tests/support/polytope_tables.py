@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from simdb import kernel
+from simdb.columns.vector_form import pack
+from simdb.running import kernel
 from simdb.storage import layout
-from simdb.values import WEIGHTED
-from simdb.vector_form import pack
+from simdb.values.arrays import WEIGHTED
 
 
 def expected(database):

@@ -8,7 +8,7 @@ from sizes import TINY
 
 ROOT = Path(__file__).parents[2]
 PLACES = ("deduplication", "distributed", "engine", "index", "sharding", "sketch", "storage")
-FILES = ("plan/compaction.py", "threads.py")
+FILES = ("plan/compaction.py", "running/threads.py")
 PAGE = (ROOT / "docs" / "SIZES.md").read_text(encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 from simdb.tuning.stored import features_by_levels, features_by_minima, is_telling
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import simdb
 from passages import read_pools
 from record import TURN_SECONDS, Record, Timing, latencies, measure, number, options, short
-from simdb import kernel
+from simdb.running import kernel
 from texts import Texts
 from workload import scratch
 

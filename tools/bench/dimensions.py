@@ -12,8 +12,8 @@ from pathlib import Path
 import simdb
 from corpus import MEASURES, read_corpus
 from record import Record, Timing, in_turns, options
-from simdb import kernel
-from simdb.options import DIMENSIONS
+from simdb.running import kernel
+from simdb.settings.options import DIMENSIONS
 from simdb.sketch.sketcher import Sketcher
 from weighting import MANY_PAIRS, judge, read_corpora
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from corpus import LABELS, MEASURES
 from minhash_tables import each, means
 from quality_tables import DEFAULT, FEWEST_PAIRS, names
-from simdb.vector_form import width
+from simdb.columns.vector_form import width
 
 TRUTH = "jaccard"
 

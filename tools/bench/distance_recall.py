@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 import simdb
 from record import Record, number, options
-from simdb.bits import bit_counts
+from simdb.ground.bits import bit_counts
 
 METHODS = ("auto", "psm", "multiprobe", "bphs")
 RECALLS = (0.9, 0.95, 0.99)

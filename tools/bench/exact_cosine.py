@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 import simdb
 from corpus import MEASURES
 from record import Record, options
-from simdb import kernel
+from simdb.running import kernel
 from weighting import FLOOR, ROWS, STEPS, Corpus, add_curves, read_corpora, steps_of
 
 SETTINGS = {

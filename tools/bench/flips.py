@@ -24,7 +24,7 @@ import numpy.typing as npt
 import simdb
 from corpus import read_corpus
 from record import Record, amount, number, options
-from simdb.bits import FINGERPRINT_BITS, set_bits
+from simdb.ground.bits import FINGERPRINT_BITS, set_bits
 from simdb.plan import volatility
 from simdb.plan.recall import stored_weights
 from workload import scratch

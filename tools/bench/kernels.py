@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from record import Record, in_turns, number, options, short
-from simdb import kernel
-from simdb.bits import leading_masks
+from simdb.ground.bits import leading_masks
+from simdb.running import kernel
 from simdb.storage.runs.table import header_bits
 from workload import DISTANCE, pieces, planted
 

@@ -22,8 +22,8 @@ from textwrap import wrap
 import simdb
 from passages import Pool, read_pools
 from record import Record, number, options
-from simdb import kernel
-from simdb.options import Simhash
+from simdb.running import kernel
+from simdb.settings.options import Simhash
 from simdb.sketch.word_order import WordOrder
 
 QUESTION = "Which items of a test does decontaminate find in documents, by kind of leak?"

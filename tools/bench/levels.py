@@ -24,7 +24,7 @@ import simdb
 from corpus import MEASURES
 from edits import edited
 from record import Record, options
-from simdb.options import DIMENSIONS
+from simdb.settings.options import DIMENSIONS
 from simdb.sketch.sketcher import Sketcher
 from weighting import MANY_PAIRS, Corpus, read_corpora
 

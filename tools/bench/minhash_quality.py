@@ -17,8 +17,8 @@ import numpy.typing as npt
 import simdb
 from corpus import MEASURES
 from record import Record, options
-from simdb import kernel
-from simdb.signatures import CHANCE, estimates
+from simdb.running import kernel
+from simdb.values.signatures import CHANCE, estimates
 from weighting import (
     FEWEST,
     FLOOR,

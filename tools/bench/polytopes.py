@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from record import Record, Timing, in_turns, latencies, measure, number, options, short
-from simdb import kernel
-from simdb.vector_form import pack
+from simdb.columns.vector_form import pack
+from simdb.running import kernel
 
 DIMENSIONS = 128
 EACH = 50  # documents for one query

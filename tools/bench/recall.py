@@ -26,10 +26,10 @@ import numpy.typing as npt
 import simdb
 from corpus import read_corpus
 from record import Record, number, options
-from simdb import kernel
-from simdb.correction import corrected
-from simdb.options import AUTO, METHODS
-from simdb.vector_form import fingerprints_of, unpack
+from simdb.columns.vector_form import fingerprints_of, unpack
+from simdb.ground.correction import corrected
+from simdb.running import kernel
+from simdb.settings.options import AUTO, METHODS
 from texts import load_sketches
 from workload import scratch
 

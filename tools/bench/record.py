@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import simdb
-from simdb import kernel
+from simdb.running import kernel
 
 INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq", "avx512_vnni")
 PACKAGES = (

@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 import simdb
 from record import Record, number, options, short
 from simdb import spark as ss
+from simdb.columns.vector_form import signs_of
 from simdb.spark import finding, frames, packing, sketching
-from simdb.vector_form import signs_of
 from spark_costs import SETTINGS, Cost, Meter
 from texts import load_sketches
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import simdb
 from corpus import read_corpus
 from record import Record, in_turns, missing, options
-from simdb import kernel
 from simdb.engine.state.incoming import SKETCHED_DOCUMENTS
+from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
 from workload import pieces
 

@@ -27,9 +27,10 @@ from corpus import (
     read_similarities,
 )
 from record import Record, options
-from simdb import kernel, vector_form
+from simdb.columns import vector_form
+from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import WEIGHTED
+from simdb.values.arrays import WEIGHTED
 
 WEIGHTINGS = simdb.Simhash.WEIGHTINGS
 SHINGLES = {"words": (1, 2, 3, 4, 5), "characters": (3, 5, 8)}

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from packages import SDISTS, debian
-from simdb.options import Simhash
+from simdb.settings.options import Simhash
 from simdb.sketch.markup import Markup
 
 PAGE_BYTES = 5_000  # smaller pages are left out, as in the paper

@@ -24,7 +24,7 @@ from claim import AGREES, DIFFERS, PARTLY, Section
 from collection import collect
 from corpus import cache_folder, number, read
 from scene import FILE_BATCHES, Sizes, World
-from simdb import kernel
+from simdb.running import kernel
 
 EXPERIMENTS = (
     "weights", "brute", "heap", "flips", "header_bits", "threshold", "tables", "growth", "fixed",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import bit_counts
+from simdb.ground.bits import bit_counts
 from simdb.plan import volatility
 
 U64 = npt.NDArray[np.uint64]

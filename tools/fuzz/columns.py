@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from simdb import kernel
-from simdb.bits import header_mask, leading_masks
+from simdb.ground.bits import header_mask, leading_masks
+from simdb.running import kernel
 from taking import Taking
 
 WIDTH = 32

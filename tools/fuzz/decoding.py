@@ -12,7 +12,8 @@ import xxhash
 
 import simdb
 from simdb.plan.calibration import decode_calibration
-from simdb.resources import decode_resources
+from simdb.settings.resources import decode_resources
+from simdb.settings.stored_options import decode_options
 from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
 from simdb.storage.membership import Membership
@@ -22,7 +23,6 @@ from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.transfer.documents import unpack_grains
-from simdb.stored_options import decode_options
 from taking import Taking
 
 KEY = layout.number_key(0)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.mix import SECOND_WORD, fmix64
-from simdb.vector_form import unpack
+from simdb.columns.vector_form import unpack
+from simdb.ground.mix import SECOND_WORD, fmix64
+from simdb.running import kernel
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_table.py"
 WIDTHS = (7, 13, 18, 22)

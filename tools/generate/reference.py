@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from simdb import vocabulary
+from simdb.settings import vocabulary
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "docs" / "REFERENCE.md"
@@ -40,7 +40,7 @@ ID_TYPES = ("IdT", "IdT_co")
 BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
-    "simdb.choices",
+    "simdb.ground.choices",
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
     "simdb.compat.minwise",

@@ -81,7 +81,7 @@ def run_all(given):
 
 
 def known_kernels():
-    from simdb import kernel  # noqa: PLC0415
+    from simdb.running import kernel  # noqa: PLC0415
 
     return kernel.variants()
 

@@ -68,7 +68,7 @@ TINY = {
     "storage.runs.seal": {"KEYED_DOCUMENTS": 3},
     "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
     "storage.transfer.frames": {"PART_BYTES": 50},
-    "threads": {"LEAST": 2, "BEGUN": 1},
+    "running.threads": {"LEAST": 2, "BEGUN": 1},
 }  # fmt: skip
 # Databases have all, none or some of them: a tiny constant can hide what another one decides.
 SHARES = (0.0, 0.0, 0.2, 0.5, 1.0)

@@ -47,7 +47,7 @@ def sketch_some(seed):
     """Sketch texts of all lengths with random options: as str, as bytes, at an odd address."""
     import simdb  # noqa: PLC0415
     from drawn import some_minhash, some_simhash  # noqa: PLC0415
-    from simdb import kernel  # noqa: PLC0415
+    from simdb.running import kernel  # noqa: PLC0415
 
     chance = random.Random(seed)
     lengths = [*range(66), *(chance.randint(66, 500) for _ in range(20))]

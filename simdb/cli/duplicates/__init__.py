@@ -1,11 +1,11 @@
 """Duplicates: the work of `simdb dedup`, within the input or against earlier runs.
 
-What `simdb query` seldom needs is cold, see `simdb.cold`.
+What `simdb query` seldom needs is cold, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["stored_texts"]
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import simdb
-from simdb.choices import KEEP
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.reference import Read, Reference, Stored
 from simdb.deduplication.references import check_apart
-from simdb.errors import OptionError
+from simdb.ground.choices import KEEP
+from simdb.ground.errors import OptionError
 from simdb.sources.amount import AMOUNT, expected_documents
 from simdb.sources.batch import Batch
 from simdb.sources.encoding_guess import GUESSED

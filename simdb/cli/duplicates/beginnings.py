@@ -7,9 +7,9 @@ from typing import Any
 
 from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.output.render import ELLIPSIS
+from simdb.columns.text_column import TextColumn
 from simdb.outputs.rows import Row
-from simdb.text_column import TextColumn
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 # So many rows get their texts at a time.
 PORTION_ROWS = 512

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import simdb
-from simdb import keeping
 from simdb.cli.duplicates.beginnings import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, Outcome, Work
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
@@ -20,6 +19,7 @@ from simdb.deduplication.run import Run
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
+from simdb.settings import keeping
 
 # The rows of groups of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import simdb
-from simdb import keeping
 from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.duplicates.repeat import Repeat, rows_of
 from simdb.cli.duplicates.texts_by_id import TextsById
@@ -18,20 +17,21 @@ from simdb.cli.options.sketch_options import Given, allowed, check_given, make_s
 from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
+from simdb.columns.text_column import encoded
 from simdb.deduplication.arrivals import Arrivals, Refused
 from simdb.deduplication.decided import I64, joined
 from simdb.deduplication.repeat import Left
-from simdb.options import SEEN
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
+from simdb.settings import keeping
+from simdb.settings.options import SEEN
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.preference import Preference
 from simdb.sources.read_again import LinesAgain, TextsAgain
-from simdb.text_column import encoded
-from simdb.values import Id, object_array
+from simdb.values.arrays import Id, object_array
 
 # The texts of so many documents are read again at a time.
 NOTED_DOCUMENTS = 1 << 12

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 import simdb
-from simdb.checks import one_of
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.options.writing import begin_write, open_or_create
@@ -15,15 +14,16 @@ from simdb.deduplication.parts.sieve import Dropped, Sieve
 from simdb.deduplication.parts.stored import NAMELESS, Stored
 from simdb.deduplication.parts.units import DOCUMENT, UNITS
 from simdb.deduplication.result import Parts
-from simdb.errors import OptionError
+from simdb.ground.checks import one_of
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.rows import Row
+from simdb.running.threads import thread_count
+from simdb.settings.text_sketch import UNITS as TOKEN_UNITS
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.records import Reading
-from simdb.text_sketch import UNITS as TOKEN_UNITS
-from simdb.text_sketch import TextSketch
-from simdb.threads import thread_count
 
 # The rows of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14

@@ -10,12 +10,12 @@ import numpy as np
 import simdb
 from simdb.cli.output.render import match_row
 from simdb.deduplication import repeat
-from simdb.matches import Match
 from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
+from simdb.results.matches import Match
 from simdb.sources.batch import Batch
 from simdb.sources.content import STANDARD_INPUT
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 
 def run_name(given: str | None, sources: Collection[str]) -> str | None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.cli.options.declare import Option
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.survivors import Survivors, keep_format
 from simdb.outputs.target import Target, side_files, written

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from simdb.checks import one_of
 from simdb.cli.duplicates.beginnings import Beginnings, Shown
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.options import arguments
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
-from simdb.errors import OptionError
+from simdb.ground.checks import one_of
+from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.outputs.text_spool import TextSpool
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.reading import check_sources, read_sources
-from simdb.text_sketch import TextSketch
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 
 def check_shown(

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake
+from simdb.columns.text_column import TextColumn
 from simdb.outputs.text_spool import TextSpool
+from simdb.running import kernel
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Found
-from simdb.text_column import TextColumn
-from simdb.text_sketch import TextSketch
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 U64 = npt.NDArray[np.uint64]
 

@@ -5,9 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import simdb
-from simdb import keeping
-from simdb.checks import most_removed, one_of
-from simdb.choices import PolicyName, VerifyName
 from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
@@ -16,12 +13,15 @@ from simdb.cli.reading.intake import Intake
 from simdb.deduplication.question import Question
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
+from simdb.ground.checks import most_removed, one_of
+from simdb.ground.choices import PolicyName, VerifyName
 from simdb.outputs.pieces import I64
 from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import Survivors
+from simdb.running.threads import thread_count
+from simdb.settings import keeping
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
-from simdb.threads import thread_count
 
 if TYPE_CHECKING:
     from simdb.deduplication.reference import Reference
@@ -124,8 +124,8 @@ class Work(NamedTuple):
     which a database remembers the run; None for no name.  `keep`: which document of a group is
     kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
     `beginnings` takes them.  `origins`: where lines of the input can be read again.
-    `memory`: see `simdb.memory`.  `has_page`: whether --report is given.  `sources`: of the input.
-    `reference`: what --against names.
+    `memory`: see `simdb.running.memory`.  `has_page`: whether --report is given.  `sources`: of the
+    input.  `reference`: what --against names.
     """
 
     intake: Intake

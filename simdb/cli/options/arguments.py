@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from simdb import sources
-from simdb.checks import one_of
-from simdb.choices import ON_NULL
 from simdb.cli.options.declare import Argument, Option
-from simdb.errors import OptionError
-from simdb.options import METHODS, MINHASH_METHODS
+from simdb.ground.checks import one_of
+from simdb.ground.choices import ON_NULL
+from simdb.ground.errors import OptionError
+from simdb.settings.options import METHODS, MINHASH_METHODS
 from simdb.sources.content import known_encoding
 
 if TYPE_CHECKING:
-    from simdb.choices import (
+    from simdb.ground.choices import (
         ClustersName,
         ConflictName,
         ErrorsName,

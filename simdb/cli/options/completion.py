@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
 
 PROGRAM = "simdb"
 # The shell runs the program with this variable to ask for the words that can follow.

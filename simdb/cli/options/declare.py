@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 import click
 
 from simdb.cli import options
-from simdb.foreign import own_word
+from simdb.ground.foreign import own_word
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from simdb import keeping
-from simdb.checks import share
 from simdb.cli.options import arguments
 from simdb.cli.options.match_options import MatchOptions, given_search, given_size
 from simdb.deduplication.parts.units import checked_unit
 from simdb.engine.clusters.find import STAR, check_policy
-from simdb.errors import OptionError
-from simdb.memory import check_memory
+from simdb.ground.checks import share
+from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
+from simdb.running.memory import check_memory
+from simdb.settings import keeping
 from simdb.storage.files.location import is_database
 
 

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
-from simdb.choices import MethodName
-from simdb.errors import OptionError
-from simdb.search import NAMES, Search, SearchLike
+from simdb.ground.choices import MethodName
+from simdb.ground.errors import OptionError
+from simdb.settings.search import NAMES, Search, SearchLike
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")

@@ -13,14 +13,14 @@ from typing import Annotated, Any, get_type_hints
 
 import simdb
 from simdb.cli.options.declare import Option
-from simdb.errors import OptionError
-from simdb.minhash import Minhash
-from simdb.options import Simhash
+from simdb.ground.errors import OptionError
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Simhash
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.minhash_signer import NO_RESOURCES
 from simdb.sketch.sketcher import Sketcher
 from simdb.sources.content import known_encoding, read_file
-from simdb.text_sketch import TextSketch
 
 Given = dict[str, Any]
 Command = Callable[..., None]

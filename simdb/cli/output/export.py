@@ -12,8 +12,8 @@ from typing import IO, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow import id_text, load_arrow
 from simdb.cli.output.render import rounded
+from simdb.columns.arrow import id_text, load_arrow
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.outputs.rows import encoded
 from simdb.outputs.target import written

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from simdb.cli import output
 from simdb.cli.output.render import plain
-from simdb.timings import Timings
+from simdb.running.timings import Timings
 
 if TYPE_CHECKING:
     from simdb.cli.output.progress_line import ProgressLine

@@ -10,7 +10,7 @@ from simdb.cli import output
 from simdb.outputs.rows import Row, encoded
 
 if TYPE_CHECKING:
-    from simdb.matches import Match
+    from simdb.results.matches import Match
 
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200

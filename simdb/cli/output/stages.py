@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from simdb.timings import Stage, Timings
+from simdb.running.timings import Stage, Timings
 
 DIGITS = 4
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from simdb.cli.reading.intake import Intake
-from simdb.options import Simhash
+from simdb.settings.options import Simhash
 from simdb.tuning.sample import as_text
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 # Texts are only shown, so there is nothing to say about mark-up.
 READ_AS = Simhash(markup="html")

@@ -1,6 +1,6 @@
 """Id lines: reads ids of documents from a file, one on each line."""
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources.content import (
     CONTENT_ERRORS,
     explained,

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from simdb.choices import ERROR
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.markup_hint import markup_hint, page_position
 from simdb.cli.reading.short_hint import ShortHint
-from simdb.errors import InputError
+from simdb.ground.choices import ERROR
+from simdb.ground.errors import InputError
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch, Found, joined
 from simdb.sources.encoding_guess import GUESSED, guessed_note
 from simdb.sources.records import NO_FIELD, NO_TEXT, Problem
-from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25

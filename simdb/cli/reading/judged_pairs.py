@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sources.content import known_encoding, read_file
 
 JSON_LINES = (".jsonl", ".ndjson")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from simdb.cli.output.render import plain
-from simdb.text_column import TextColumn
-from simdb.text_sketch import TextSketch
+from simdb.columns.text_column import TextColumn
+from simdb.settings.text_sketch import TextSketch
 
 if TYPE_CHECKING:
     from simdb.sources.batch import Texts

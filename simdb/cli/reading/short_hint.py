@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simdb.options import Options
+from simdb.settings.options import Options
 from simdb.sources.batch import Texts
 from simdb.tuning.lengths import SHORT_WORDS, count_words
 from simdb.tuning.sample import TAG

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 import simdb
-from simdb import kernel
 from simdb.cli.output.progress import Progress
 from simdb.engine.state.incoming import sketch_all
+from simdb.running import kernel
+from simdb.running.threads import thread_count
 from simdb.sketch.kinds import AnySketcher
 from simdb.sources.batch import Batch
 from simdb.sources.names import REPORTED_NAMES, other_ids
 from simdb.sources.records import InputId
-from simdb.threads import thread_count
-from simdb.values import Id
+from simdb.values.arrays import Id
 
 U64 = npt.NDArray[np.uint64]
 

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.choices import DROP
-from simdb.clusters import Clusters
 from simdb.deduplication.evidence import Evidence
 from simdb.deduplication.files import Files, Kept, check_id, reading_of
 from simdb.deduplication.parts.run import Run
@@ -17,13 +15,15 @@ from simdb.deduplication.parts.stored import Noted, Stored
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.options import Simhash
-from simdb.progress import Report
+from simdb.ground.choices import DROP
+from simdb.results.clusters import Clusters
+from simdb.running.progress import Report
+from simdb.settings.options import Simhash
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources
 from simdb.sources.source_names import expanded
-from simdb.text_sketch import TextSketch
-from simdb.values import object_array
+from simdb.values.arrays import object_array
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]

@@ -10,12 +10,12 @@ from simdb.deduplication.decided import joined
 from simdb.deduplication.parts.seen import Seen, is_among
 from simdb.deduplication.parts.stored import Stored
 from simdb.deduplication.repeat import name_of
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
+from simdb.running.threads import mapped
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.encoding import decoded
 from simdb.sketch.parts import Bounds, bounds_of, keys_of, without
 from simdb.sketch.word_order import WordOrder
-from simdb.text_sketch import TextSketch
-from simdb.threads import mapped
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from simdb.checks import one_of, whole
-from simdb.errors import OptionError
+from simdb.ground.checks import one_of, whole
+from simdb.ground.errors import OptionError
 from simdb.sketch.parts import LINE, PARAGRAPH, SENTENCE
 
 DOCUMENT = "document"

@@ -1,11 +1,11 @@
 """Clusters: groups of documents that matches connect, searched for or maintained.
 
-The modules that verbs name are cold: each is loaded when it is first used, see `simdb.cold`.
+The modules that verbs name are cold: each is loaded when it is first used, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["find", "labels", "order"]
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.search.couples import Searched, sweep_tables
-from simdb.errors import InputError
+from simdb.ground.bits import ALL_BITS
+from simdb.ground.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_tables
-from simdb.positions import ArrayClusters, PairPositions
+from simdb.results.positions import ArrayClusters, PairPositions
+from simdb.running import kernel
 from simdb.storage.runs.table import Table
-from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, check_many, describe
+from simdb.values.arrays import Fingerprint, Fingerprints, aligned, check_bits, check_many, describe
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import labels_of
 from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.reports import Finding
+from simdb.results.reports import Finding
+from simdb.running import kernel
 from simdb.storage.check import REBUILD
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest

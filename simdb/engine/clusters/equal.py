@@ -7,7 +7,7 @@ vectors have equal fingerprints, as their signs are the bits.)
 import numpy as np
 import numpy.typing as npt
 
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 I64 = npt.NDArray[np.int64]
 

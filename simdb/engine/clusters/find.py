@@ -11,9 +11,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.checks import one_of
-from simdb.clusters import Clusters
 from simdb.engine.clusters.equal import first_equal_rows
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.star import find_stars
@@ -21,9 +18,12 @@ from simdb.engine.search.couples import table_of_equals
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import join_links
 from simdb.engine.state.state import State
+from simdb.ground.checks import one_of
 from simdb.plan.problem import Criterion
+from simdb.results.clusters import Clusters
+from simdb.running import kernel
 from simdb.storage.records.tombstones import Bitmap, with_deleted
-from simdb.values import object_array
+from simdb.values.arrays import object_array
 
 CONNECTED: Final = "connected"
 STAR: Final = "star"

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.membership import Membership
-from simdb.values import offsets_of
+from simdb.values.arrays import offsets_of
 
 U32 = npt.NDArray[np.uint32]
 

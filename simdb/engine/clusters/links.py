@@ -11,23 +11,23 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import bit_counts
 from simdb.engine.clusters.equal import first_equal
 from simdb.engine.search.lookup import search
 from simdb.engine.search.sweep import join_links, look_up
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES, View
-from simdb.options import AUTO
+from simdb.ground.bits import bit_counts
 from simdb.plan.problem import Criterion
+from simdb.running import kernel
+from simdb.settings.options import AUTO
 from simdb.storage import layout
 from simdb.storage.membership import groups_of
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Delta, delta_view
 from simdb.storage.records.tombstones import with_deleted
 from simdb.storage.runs.seal import seal
-from simdb.values import EMPTY, WEIGHTED, Sketches
+from simdb.values.arrays import EMPTY, WEIGHTED, Sketches
 
 # Up to this number, documents are compared with each other; more get tables of their own.
 COMPARED_MAX = 128

@@ -13,18 +13,18 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.links import links_of, parts_of
 from simdb.engine.clusters.split import labels_after
 from simdb.engine.state.state import State
-from simdb.errors import CorruptError, FullError
+from simdb.ground.errors import CorruptError, FullError
 from simdb.plan.problem import Criterion
+from simdb.running import kernel
 from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted
-from simdb.values import ORDINALS_MAX
+from simdb.values.arrays import ORDINALS_MAX
 
 # With at least this number of new documents, and more than old ones, all are swept.
 SWEPT_LEAST = 4096

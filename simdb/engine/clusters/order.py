@@ -1,6 +1,6 @@
 """Order: the documents as a rule prefers them, as the places of their ordinals.
 
-The first member of a cluster in that order is the one that is kept; see `simdb.keeping`.
+The first member of a cluster in that order is the one that is kept; see `simdb.settings.keeping`.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import keeping
-from simdb.arrow_texts import text_column
+from simdb.columns.arrow_texts import text_column
 from simdb.engine.search.judge import Judge
 from simdb.engine.state.state import State
-from simdb.errors import OptionError
+from simdb.ground.errors import OptionError
+from simdb.settings import keeping
 from simdb.storage import codec
 
 # The texts of so many documents are read at a time.

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import bit_counts
 from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.search.lookup import search
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
+from simdb.ground.bits import bit_counts
 from simdb.plan.problem import Criterion
+from simdb.running import kernel
 from simdb.storage import layout
 
 # If more members are removed at once, all remaining members are compared.

@@ -24,7 +24,7 @@ from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 
 # The documents of a batch are compared with each other.  That pays if most of them represent
 # themselves, so a batch has at most `GROWTH` documents for each representative of the batch before.

@@ -1,11 +1,11 @@
 """Explanations: why two documents match, or do not.
 
-Its modules are cold: each is loaded when it is first used, see `simdb.cold`.
+Its modules are cold: each is loaded when it is first used, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["fingerprints", "signatures", "stored"]
 

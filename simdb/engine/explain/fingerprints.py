@@ -7,8 +7,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
-from simdb.correction import corrected
 from simdb.engine.search.measure import levels_of
 from simdb.engine.search.method import Asked
 from simdb.engine.search.methods.register import method_of
@@ -17,13 +15,15 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.fingerprint_kind import fingerprint_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.features import NamedFeatures
-from simdb.options import EXHAUSTIVE, Options
+from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
+from simdb.ground.correction import corrected
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan, Probe
-from simdb.reports import DifferingBit, Explanation, FeatureDifference
+from simdb.results.plans import Plan, Probe
+from simdb.results.reports import DifferingBit, Explanation, FeatureDifference
+from simdb.settings.options import EXHAUSTIVE, Options
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import Id
+from simdb.values.arrays import Id
+from simdb.values.features import NamedFeatures
 
 # The number of features listed with each differing bit; the explanation has them all.
 BIT_FEATURES = 5

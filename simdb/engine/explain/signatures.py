@@ -6,21 +6,21 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.explain.fingerprints import differences
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.features import NamedFeatures
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.reports import Explanation
-from simdb.signatures import differing, estimates
+from simdb.results.plans import Plan
+from simdb.results.reports import Explanation
+from simdb.running import kernel
 from simdb.sketch.minhash_sketcher import MinHashSketcher
-from simdb.values import EMPTY, Id, Sketches
+from simdb.values.arrays import EMPTY, Id, Sketches
+from simdb.values.features import NamedFeatures
+from simdb.values.signatures import differing, estimates
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from simdb.engine.search.question import Question
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import SIGNATURES
-from simdb.errors import InputError
-from simdb.reports import Explanation
+from simdb.ground.errors import InputError
+from simdb.results.reports import Explanation
 
 
 class Both(NamedTuple):

@@ -1,11 +1,11 @@
 """Maintenance: the verbs that inspect, repair, shrink, copy and calibrate a database.
 
-Its modules are cold: each is loaded when it is first used, see `simdb.cold`.
+Its modules are cold: each is loaded when it is first used, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = [
     "advice",

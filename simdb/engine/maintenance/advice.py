@@ -15,7 +15,7 @@ from simdb.engine.maintenance.shortness import advice_on_shortness
 from simdb.engine.state.staged_times import now_seconds
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.reports import Advice
+from simdb.results.reports import Advice
 from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system

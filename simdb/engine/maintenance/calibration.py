@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import whole
+from simdb.columns.vector_form import unpack
 from simdb.engine.maintenance.timing import measured_delays
 from simdb.engine.search.measure import levels_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import sketch_queries
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import CorruptError, FormatError, OptionError
+from simdb.ground.checks import whole
+from simdb.ground.errors import CorruptError, FormatError, OptionError
 from simdb.plan import volatility
 from simdb.plan.calibration import (
     QUERIES_LEAST,
@@ -32,8 +33,7 @@ from simdb.plan.recall import SampledPairs, joined
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
 from simdb.storage.records.manifest import Manifest
-from simdb.values import WEIGHTED, Sketches, offsets_of
-from simdb.vector_form import unpack
+from simdb.values.arrays import WEIGHTED, Sketches, offsets_of
 
 # Documents of cosine .8 differ in 13 bits on average, and seldom in more than 20.
 NEAR_DISTANCE = 20

@@ -24,11 +24,11 @@ from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.unfinished import drop_unfinished
 from simdb.engine.write.writer import Writer, drop_run, write_clusters
-from simdb.errors import BusyError, FullError
+from simdb.ground.errors import BusyError, FullError
 from simdb.index.defaults import settled
-from simdb.options import Options
 from simdb.plan import compaction as policy
-from simdb.reports import Compaction
+from simdb.results.reports import Compaction
+from simdb.settings.options import Options
 from simdb.storage import layout
 from simdb.storage.contents import Contents, make_room_for, table_names
 from simdb.storage.environment.reading import statistics_of

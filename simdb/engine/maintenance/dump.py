@@ -15,9 +15,10 @@ import numpy as np
 
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
-from simdb.errors import Error, InputError
-from simdb.progress import Progress, Report, report_of
-from simdb.resources import encode_resources
+from simdb.ground.errors import Error, InputError
+from simdb.running.progress import Progress, Report, report_of
+from simdb.settings.resources import encode_resources
+from simdb.settings.stored_options import encode_options
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
 from simdb.storage.files.idf_file import read_own_idf
@@ -36,7 +37,6 @@ from simdb.storage.runs.source import Source
 from simdb.storage.transfer.documents import pack_documents, pack_grains, parts_of
 from simdb.storage.transfer.frames import END, FrameWriter
 from simdb.storage.translation import translate
-from simdb.stored_options import encode_options
 
 HEAD, IDF, CALIBRATION, NOTE = b"head", b"idft", b"cali", b"note"
 DOCUMENTS, CLUSTERS, TIMES, METADATA = b"docs", b"clus", b"time", b"meta"

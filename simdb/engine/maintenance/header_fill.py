@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.reports import HeaderFill
+from simdb.results.reports import HeaderFill
 from simdb.storage.contents import table_names
 
 # So many headers are counted at a time, whatever the size of a directory.

@@ -13,8 +13,9 @@ from simdb.engine.search.couples import searched
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import CorruptError, FormatError, ReplacedError
-from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
+from simdb.ground.errors import CorruptError, FormatError, ReplacedError
+from simdb.results.reports import Finding, ReaderStatistics, RunStatistics, Statistics
+from simdb.settings.stored_options import encode_options
 from simdb.storage import codec
 from simdb.storage.check import (
     REBUILD,
@@ -37,7 +38,6 @@ from simdb.storage.passages.check import check_passages
 from simdb.storage.records.tombstones import live_count
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
-from simdb.stored_options import encode_options
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"

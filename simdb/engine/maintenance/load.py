@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decoding import a_map, a_text, a_whole, expecting
 from simdb.engine.maintenance.calibration import covering, problem_of, put_calibration
 from simdb.engine.maintenance.compaction import compact, put_times
 from simdb.engine.maintenance.dump import (
@@ -36,15 +35,17 @@ from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.replace_clusters import put_clusters
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import Writer, write_notes
-from simdb.errors import (
+from simdb.ground.decoding import a_map, a_text, a_whole, expecting
+from simdb.ground.errors import (
     CorruptError,
     InputError,
     NotFoundError,
 )
-from simdb.idf import IdfTable
-from simdb.options import Options
-from simdb.progress import Progress, Report, report_of
-from simdb.resources import Resources, decode_resources
+from simdb.running.progress import Progress, Report, report_of
+from simdb.settings.idf import IdfTable
+from simdb.settings.options import Options
+from simdb.settings.resources import Resources, decode_resources
+from simdb.settings.stored_options import decode_dumped
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import registry
 from simdb.storage.environment.map import DEFAULT_MAP_BYTES
@@ -59,8 +60,7 @@ from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.transfer.documents import unpack_documents, unpack_grains
 from simdb.storage.transfer.frames import END, FrameReader
-from simdb.stored_options import decode_dumped
-from simdb.values import ORDINALS_MAX
+from simdb.values.arrays import ORDINALS_MAX
 
 # The limits of one commit, and so of the memory for it.
 COMMIT_DOCUMENTS = 1 << 17

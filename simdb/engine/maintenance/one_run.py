@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.write.writer import Writer
-from simdb.options import Options
+from simdb.running import kernel
+from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.manifest import Manifest, RunInfo
@@ -29,7 +29,7 @@ from simdb.storage.runs.table import (
 )
 from simdb.storage.salvage import Part, ids_of
 from simdb.storage.transfer.documents import parts_of
-from simdb.values import EMPTY, WEIGHTED
+from simdb.values.arrays import EMPTY, WEIGHTED
 
 HASHED_DOCUMENTS = 1 << 16
 

@@ -27,11 +27,11 @@ from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
 from simdb.engine.write.replace_clusters import write_anew
 from simdb.engine.write.writer import Writer, write_notes
-from simdb.errors import CorruptError, Error, FormatError
+from simdb.ground.errors import CorruptError, Error, FormatError
 from simdb.index.defaults import settled
-from simdb.options import Options
 from simdb.plan.calibration import decode_calibration
-from simdb.reports import Rebuild
+from simdb.results.reports import Rebuild
+from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.idf_file import problems_of
@@ -52,7 +52,7 @@ from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata, sound_times
-from simdb.values import BARE, EMPTY
+from simdb.values.arrays import BARE, EMPTY
 
 SHOWN_LOSSES = 3
 

@@ -10,11 +10,11 @@ import numpy as np
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.options import Options
-from simdb.reports import Advice
+from simdb.results.reports import Advice
+from simdb.settings.options import Options
 from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.stored import is_telling, median_features
-from simdb.values import WEIGHTED
+from simdb.values.arrays import WEIGHTED
 
 SAMPLED_DOCUMENTS = 1024
 # With fewer documents, the estimate is too rough.

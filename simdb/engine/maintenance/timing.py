@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
+from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
 from simdb.plan import volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
+from simdb.running import kernel
 
 REPEATS = 5
 DEPTH = 22  # log2 of the entries of the table

@@ -1,11 +1,11 @@
 """Passages: queries by what documents share word by word, over the stored grains.
 
-All modules are cold, see `simdb.cold`: only `contained=` needs them.
+All modules are cold, see `simdb.ground.cold`: only `contained=` needs them.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["pairs", "queries", "question"]
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow_texts import text_column
+from simdb.columns.arrow_texts import text_column
 from simdb.engine.passages.question import Question
 from simdb.engine.state.state import State
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
 from simdb.sketch.containment import Asked, containments, most_covered
 from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
 from simdb.storage.records.tombstones import Bitmap, is_deleted

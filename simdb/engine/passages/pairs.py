@@ -15,22 +15,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
 from simdb.engine.passages.candidates import measured, texts_of
 from simdb.engine.passages.question import Question
 from simdb.engine.search.couples import as_pairs, compared
 from simdb.engine.search.where import only_where
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import InputError
-from simdb.matches import PairArrays
-from simdb.plans import Plan
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.errors import InputError
+from simdb.results.matches import PairArrays
+from simdb.results.plans import Plan
+from simdb.running import kernel
 from simdb.sketch.containment import asked_of
 from simdb.sketch.winnowing import Winnower
 from simdb.storage.passages.by_ordinal import ByOrdinal
 from simdb.storage.records.tombstones import is_deleted
-from simdb.values import Grains, offsets_of
+from simdb.values.arrays import Grains, offsets_of
 
 # So many candidates are found at a time, before each counts once, and so many are compared.
 FOUND_TOGETHER = 1 << 20

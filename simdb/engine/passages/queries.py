@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.arrow_texts import text_column
-from simdb.bits import FINGERPRINT_BITS, bit_counts
+from simdb.columns.arrow_texts import text_column
 from simdb.engine.passages.candidates import Found, estimated, measured, read_texts
 from simdb.engine.passages.question import Question
 from simdb.engine.search.lookup import as_matches
@@ -18,13 +17,14 @@ from simdb.engine.state.incoming import as_list
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import FINGERPRINTS
-from simdb.errors import InputError
-from simdb.matches import Matches, SharedSpan
+from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
+from simdb.ground.errors import InputError
+from simdb.results.matches import Matches, SharedSpan
 from simdb.sketch.containment import Asked, asked_of, spans_of
 from simdb.sketch.winnowing import Winnower
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
-from simdb.values import EMPTY, Sketches, check_many, offsets_of
+from simdb.values.arrays import EMPTY, Sketches, check_many, offsets_of
 
 Spans = tuple[SharedSpan, ...] | None
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from simdb import checks
-from simdb.checks import shown
 from simdb.engine.search.accepting import check_accept
 from simdb.engine.search.judge import by_ids
 from simdb.engine.search.question import check_limit
 from simdb.engine.search.where import check_optional
 from simdb.engine.state.store import Store
-from simdb.errors import OptionError
+from simdb.ground import checks
+from simdb.ground.checks import shown
+from simdb.ground.errors import OptionError
 
 OTHERS = ("similarity", "distance", "recall", "search")
 

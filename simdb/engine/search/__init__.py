@@ -1,11 +1,11 @@
 """Search: finds the stored documents that match one document, a batch of them, or each other.
 
-The modules that one query does not need are cold, see `simdb.cold`.
+The modules that one query does not need are cold, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = [
     "accepting",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from simdb.errors import InputError, OptionError
-from simdb.ids import IdT
-from simdb.matches import Match, Matches
-from simdb.values import offsets_of
+from simdb.ground.errors import InputError, OptionError
+from simdb.ground.ids import IdT
+from simdb.results.matches import Match, Matches
+from simdb.values.arrays import offsets_of
 
 # True or False, or the exact similarity.
 Verdict = float | bool

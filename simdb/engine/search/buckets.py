@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.running import kernel
 from simdb.storage.runs.table import Table
 
 # So many pairs of buckets are compared before those that are connected by then are left out; the

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.state import State
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 from simdb.storage import layout
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs import page_cache

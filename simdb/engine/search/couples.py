@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
-from simdb.matches import PairArrays
+from simdb.ground.bits import FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
 from simdb.plan.problem import Criterion
+from simdb.results.matches import PairArrays
+from simdb.running import kernel
+from simdb.running.threads import in_rounds
 from simdb.storage import layout
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.table import Table
-from simdb.threads import in_rounds
-from simdb.values import EMPTY, WEIGHTED, object_array
+from simdb.values.arrays import EMPTY, WEIGHTED, object_array
 
 CHUNK_PAIRS = 1 << 16
 # So many rows of a table are swept by one thread.

@@ -11,7 +11,7 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.running import kernel
 
 # A group of at least this size, and of CROWD_ROOTS * sqrt(n) among n documents, is a crowd: passing
 # over an entry takes as long as copying an entry, and the tables of n documents are copied.

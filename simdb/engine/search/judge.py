@@ -13,18 +13,18 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import one_of, shown
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.remembered import Remembered
 from simdb.engine.state.state import State
-from simdb.errors import InputError, OptionError
-from simdb.ids import IdT
-from simdb.options import Options
+from simdb.ground.checks import one_of, shown
+from simdb.ground.errors import InputError, OptionError
+from simdb.ground.ids import IdT
 from simdb.plan.problem import Criterion
+from simdb.results.verification import Verification
+from simdb.settings.options import Options
 from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.values import Id
-from simdb.verification import Verification
+from simdb.values.arrays import Id
 
 ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"

@@ -9,18 +9,18 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.search.measure import estimates
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.rows import Rows, joined
 from simdb.engine.state.state import State
-from simdb.errors import InputError
-from simdb.matches import Match, Matches, known
+from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.threads import mapped, parts_of
-from simdb.values import EMPTY, WEIGHTED, Sketches, offsets_of
-from simdb.verification import Verification
+from simdb.results.matches import Match, Matches, known
+from simdb.results.plans import Plan
+from simdb.results.verification import Verification
+from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
+from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, offsets_of
 
 PART_QUERIES = 1 << 17
 # If similarities decide, all candidates of a part, a few dozen for each query, are in memory.

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import is_one_of, shown
 from simdb.engine.search import lookup
 from simdb.engine.search.chunks import chunks_of, give_back, opened
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
@@ -24,12 +23,13 @@ from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import OptionError
+from simdb.ground.checks import is_one_of, shown
+from simdb.ground.errors import OptionError
 from simdb.plan.paging import pays_in_windows
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.progress import Progress, Report, report_of
-from simdb.values import EMPTY, Sketches
+from simdb.results.plans import Plan
+from simdb.running.progress import Progress, Report, report_of
+from simdb.values.arrays import EMPTY, Sketches
 
 MATCHED = ("first", "all")
 # The memory over that of the room of a search that takes to chunks by itself; half is for a chunk.

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.search.method import SURE_SHARE, Search
 from simdb.engine.search.rows import Rows, best_first, gathered
 from simdb.engine.state.state import State
-from simdb.matches import Match
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.values import WEIGHTED, Sketches
+from simdb.results.matches import Match
+from simdb.results.plans import Plan
+from simdb.running import kernel
+from simdb.values.arrays import WEIGHTED, Sketches
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]

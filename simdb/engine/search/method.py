@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
-from simdb.matches import Match
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan, Probe
+from simdb.results.matches import Match
+from simdb.results.plans import Plan, Probe
+from simdb.running import kernel
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 if TYPE_CHECKING:
     from simdb.engine.search.couples import Couples

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import shown
 from simdb.engine import search
 from simdb.engine.search import lookup
 from simdb.engine.search.methods.register import method_of, nearest_by_scan
@@ -22,9 +21,8 @@ from simdb.engine.search.where import Where
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.errors import InputError, OptionError
-from simdb.matches import Match
-from simdb.options import BANDING, POLYTOPE, Options
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError, OptionError
 from simdb.plan.calibration import delays_of
 from simdb.plan.nearest import (
     Step,
@@ -34,8 +32,10 @@ from simdb.plan.nearest import (
     worthwhile,
 )
 from simdb.plan.problem import Criterion, Population
-from simdb.threads import mapped, parts_of
-from simdb.values import EMPTY, WEIGHTED, Id, Sketches
+from simdb.results.matches import Match
+from simdb.running.threads import mapped, parts_of
+from simdb.settings.options import BANDING, POLYTOPE, Options
+from simdb.values.arrays import EMPTY, WEIGHTED, Id, Sketches
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]

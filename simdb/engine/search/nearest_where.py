@@ -12,7 +12,7 @@ import numpy.typing as npt
 from simdb.engine.search.rows import Rows, gathered
 from simdb.engine.search.where import Where, kept
 from simdb.engine.state.state import State
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 # Each search is for so many times as many documents as the one before.
 MORE = 4

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from simdb.bits import ALL_BITS
 from simdb.engine import search
 from simdb.engine.search.lookup import as_list
 from simdb.engine.search.method import Method
@@ -19,13 +18,14 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
-from simdb.errors import InputError
-from simdb.matches import Match
-from simdb.options import EXHAUSTIVE
+from simdb.ground.bits import ALL_BITS
+from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.search import Search, SearchLike
-from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
+from simdb.results.matches import Match
+from simdb.results.plans import Plan
+from simdb.settings.options import EXHAUSTIVE
+from simdb.settings.search import Search, SearchLike
+from simdb.values.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
 
 # The arguments of a question: similarity, distance, recall and search.
 Given = tuple[float | None, int | None, float | None, SearchLike | None]

@@ -8,18 +8,19 @@ from typing import Any, Generic, overload
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow, previews
+from simdb.columns import arrow
 from simdb.engine.search.couples import as_pairs
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
-from simdb.errors import ClosedError, InputError
-from simdb.ids import IdT
-from simdb.matches import Pair, PairArrays
+from simdb.ground import previews
+from simdb.ground.errors import ClosedError, InputError
+from simdb.ground.ids import IdT
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.values import object_array
-from simdb.verification import Verification
+from simdb.results.matches import Pair, PairArrays
+from simdb.results.plans import Plan
+from simdb.results.verification import Verification
+from simdb.values.arrays import object_array
 
 
 class PairStream:

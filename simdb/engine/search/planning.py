@@ -7,21 +7,21 @@ documents (`plan/cost.py`).
 import math
 from dataclasses import replace
 
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.checks import shown
 from simdb.engine.search.question import Question
 from simdb.engine.state.kinds import kind_of
-from simdb.errors import OptionError
+from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.ground.checks import shown
+from simdb.ground.errors import OptionError
 from simdb.index.defaults import settled
-from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, edits
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing_reach import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plans import ModelCost, Plan
+from simdb.results.plans import ModelCost, Plan
+from simdb.settings.options import TABLES_MAX, Options
 from simdb.storage.runs.table import header_bits, polytope_header_bits
-from simdb.values import ORDINALS_MAX
+from simdb.values.arrays import ORDINALS_MAX
 
 # More documents than exist, and few enough for floating-point arithmetic.
 DOCUMENTS_MAX = 1e15

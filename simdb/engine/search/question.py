@@ -10,12 +10,15 @@ from typing import NoReturn
 
 import numpy as np
 
-from simdb.bits import FINGERPRINT_BITS
-from simdb.checks import is_one_of, one_of, share, shown
-from simdb.choices import VerifyName
 from simdb.engine.state.staged import Counts
-from simdb.errors import InputError, OptionError
-from simdb.options import (
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.checks import is_one_of, one_of, share, shown
+from simdb.ground.choices import VerifyName
+from simdb.ground.errors import InputError, OptionError
+from simdb.plan.probing import ATTEMPTS_MAX
+from simdb.plan.problem import Criterion
+from simdb.plan.rotation import check_rotations
+from simdb.settings.options import (
     AUTO,
     BY_DISTANCE,
     BY_SIMILARITY,
@@ -24,11 +27,8 @@ from simdb.options import (
     PROBING_METHODS,
     Options,
 )
-from simdb.plan.probing import ATTEMPTS_MAX
-from simdb.plan.problem import Criterion
-from simdb.plan.rotation import check_rotations
-from simdb.search import OF_QUERIES, Search, SearchLike, search_of
-from simdb.values import BARE, WEIGHTED, Sketches
+from simdb.settings.search import OF_QUERIES, Search, SearchLike, search_of
+from simdb.values.arrays import BARE, WEIGHTED, Sketches
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import shown
 from simdb.engine.search.judge import by_ids
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.state.incoming import as_list
-from simdb.errors import InputError, OptionError
-from simdb.ids import IdT
-from simdb.matches import Matches
-from simdb.values import offsets_of
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError, OptionError
+from simdb.ground.ids import IdT
+from simdb.results.matches import Matches
+from simdb.values.arrays import offsets_of
 
 if TYPE_CHECKING:
     from simdb.sketch.exact_similarity import ExactSimilarity

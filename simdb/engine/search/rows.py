@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.values import offsets_of
+from simdb.running import kernel
+from simdb.values.arrays import offsets_of
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.search.buckets import roots_of
 from simdb.engine.search.couples import Batches, Couples, couples_of, estimated, searched
 from simdb.engine.search.judge import Judge
@@ -19,7 +18,8 @@ from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.running import kernel
 
 U32 = npt.NDArray[np.uint32]
 # So many pairs are judged before the next ones are left out if they are connected by then: first

@@ -6,13 +6,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import bitmap
-from simdb.checks import shown
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import find_ids
 from simdb.engine.state.state import State
-from simdb.errors import InputError
-from simdb.matches import Match
+from simdb.ground.bits import bitmap
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
+from simdb.results.matches import Match
 from simdb.storage.records.metadata import unpacked
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.

@@ -1,11 +1,11 @@
 """State of a database: what readers see at one commit, and the documents on their way in.
 
-What one query of a database of fingerprints does not need is cold, see `simdb.cold`.
+What one query of a database of fingerprints does not need is cold, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["incoming", "signature_kind"]
 

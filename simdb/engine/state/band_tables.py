@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS, is_set
 from simdb.engine.state.signature_vectors import SignatureVectors
+from simdb.ground.bits import ALL_BITS, is_set
 from simdb.index.bands import Bands
+from simdb.running import kernel
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.table import Table, header_bits, make_table
-from simdb.values import offsets_of
+from simdb.values.arrays import offsets_of
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64

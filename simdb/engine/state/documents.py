@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.documents import Document
 from simdb.engine.state.state import State
-from simdb.errors import NotFoundError
+from simdb.ground.errors import NotFoundError
+from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
-from simdb.values import EMPTY, WEIGHTED, Sketches
+from simdb.values.arrays import EMPTY, WEIGHTED, Sketches
+from simdb.values.documents import Document
 
 U32 = npt.NDArray[np.uint32]
 

@@ -8,24 +8,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
-from simdb.correction import corrected, corrected_one
+from simdb.columns.vector_form import unpack
 from simdb.engine.state.polytope_tables import gathered_tables, polytope_runs, swept_runs
 from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
+from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.correction import corrected, corrected_one
 from simdb.index.permutation import Permutations
-from simdb.options import METHODS, Options
 from simdb.plan.problem import Criterion, Population
+from simdb.running import kernel
+from simdb.settings.options import METHODS, Options
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, header_bits
-from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
-from simdb.vector_form import unpack
+from simdb.values.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 
 if TYPE_CHECKING:
-    from simdb.signatures import Signature
+    from simdb.values.signatures import Signature
 
 CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
 

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS, bit_counts
+from simdb.columns.vector_form import fingerprints_of, unpack
+from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.plan import volatility
 from simdb.plan.calibration import QUERIES_LEAST, Evidence
 from simdb.plan.recall import SampledPairs, distances, joined, perturbed
 from simdb.plan.volatility import STORED_STEP
 from simdb.storage import layout
-from simdb.values import WEIGHTED
-from simdb.vector_form import fingerprints_of, unpack
+from simdb.values.arrays import WEIGHTED
 
 # Stored documents of the sample; the comparisons of fingerprints that it may take, in each group.
 SAMPLE = 512

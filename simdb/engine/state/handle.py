@@ -10,7 +10,7 @@ import threading
 
 from simdb.engine.state.opening import open_store
 from simdb.engine.state.store import Store
-from simdb.errors import ForkedError
+from simdb.ground.errors import ForkedError
 
 _lock = threading.Lock()
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS
 from simdb.engine.state.view import View
+from simdb.ground.bits import ALL_BITS
+from simdb.running import kernel
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.source import Source
-from simdb.values import offsets_of
+from simdb.values.arrays import offsets_of
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]

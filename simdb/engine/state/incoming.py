@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.arrow import listed
-from simdb.arrow_texts import text_column
-from simdb.checks import shown
-from simdb.errors import InputError
-from simdb.progress import Progress, report_of
-from simdb.signatures import Signatures
+from simdb.columns.arrow import listed
+from simdb.columns.arrow_texts import text_column
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
+from simdb.running import kernel
+from simdb.running.progress import Progress, report_of
+from simdb.running.threads import mapped, parts_of, thread_count
+from simdb.settings.text_sketch import threads_for
 from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.metadata import pack_every
-from simdb.text_sketch import threads_for
-from simdb.threads import mapped, parts_of, thread_count
-from simdb.values import (
+from simdb.values.arrays import (
     BARE,
     EMPTY,
     Fingerprints,
@@ -32,6 +31,7 @@ from simdb.values import (
     joined_if_any,
     offsets_of,
 )
+from simdb.values.signatures import Signatures
 
 if TYPE_CHECKING:
     from simdb.sketch.winnowing import Winnower

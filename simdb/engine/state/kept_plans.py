@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 
 # A database of fewer documents than this is searched fast by any plan.
 FEW = 256

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from simdb.engine import state
 from simdb.engine.state.fingerprint_kind import FingerprintKind
 from simdb.engine.state.view import Kind
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import Options, Simhash
 
 KINDS: dict[type, Callable[[Options], Kind]] = {
     Simhash: FingerprintKind,

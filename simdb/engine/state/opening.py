@@ -3,12 +3,13 @@
 import os
 from collections.abc import Collection
 
-from simdb.checks import one_of, shown
 from simdb.engine.state.store import Store
-from simdb.errors import ExistsError, FormatError, InputError, OptionError
+from simdb.ground.checks import one_of, shown
+from simdb.ground.errors import ExistsError, FormatError, InputError, OptionError
 from simdb.index.defaults import settled
-from simdb.options import Options
-from simdb.resources import Resources
+from simdb.settings.options import Options
+from simdb.settings.resources import Resources
+from simdb.settings.stored_options import check_same
 from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents
@@ -17,7 +18,6 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 from simdb.storage.files import location
 from simdb.storage.files.temporary import TemporaryFolder
-from simdb.stored_options import check_same
 
 MODES = ("r", "w", "c", "x")
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.state.view import Kept, View
 from simdb.plan.polytope_reach import PolytopeRun, thresholds
+from simdb.running import kernel
+from simdb.running.threads import mapped
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
-from simdb.threads import mapped
-from simdb.values import WEIGHTED
+from simdb.values.arrays import WEIGHTED
 
 # The tables of more documents are searched run by run; a key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30

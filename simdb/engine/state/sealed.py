@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.plan.polytope_reach import PolytopeRun
+from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.columns import ColumnPart, LazyKernel, SealedParts

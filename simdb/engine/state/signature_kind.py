@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import ALL_BITS
 from simdb.engine.state.band_tables import BandTables, prepared
 from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.engine.state.view import SIGNATURES, View
+from simdb.ground.bits import ALL_BITS
 from simdb.index.bands import bands_of
-from simdb.options import MINHASH_METHODS, Options
 from simdb.plan.problem import BandedPopulation, Criterion
-from simdb.signatures import Signature
+from simdb.settings.options import MINHASH_METHODS, Options
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import header_bits
-from simdb.values import EMPTY, Fingerprint, Sketches
+from simdb.values.arrays import EMPTY, Fingerprint, Sketches
+from simdb.values.signatures import Signature
 
 
 class SignatureKind:

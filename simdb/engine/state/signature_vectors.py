@@ -11,12 +11,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import is_set
+from simdb.ground.bits import is_set
 from simdb.index.bands import Bands
-from simdb.minhash import Minhash
-from simdb.signatures import COUNTED_MAX, differing, estimates
-from simdb.values import offsets_of
+from simdb.running import kernel
+from simdb.settings.minhash import Minhash
+from simdb.values.arrays import offsets_of
+from simdb.values.signatures import COUNTED_MAX, differing, estimates
 
 U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from simdb import kernel
+from simdb.running import kernel
 from simdb.storage.passages.passage_run import NO_ENTRIES, entries_of_grains
 from simdb.storage.runs.table import Table
-from simdb.values import Grains, joined_grains
+from simdb.values.arrays import Grains, joined_grains
 
 
 class StagedPassages:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.checks import shown
-from simdb.errors import InputError
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
 from simdb.storage.records.times import Change
 
 U32 = npt.NDArray[np.uint32]

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import bitmap
 from simdb.engine.state.glimpse import glimpse
 from simdb.engine.state.id_tables import find_ordinals
 from simdb.engine.state.staged import Known, Staged
 from simdb.engine.state.view import Kind, View
-from simdb.errors import CorruptError
-from simdb.options import Options
+from simdb.ground.bits import bitmap
+from simdb.ground.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.paging import Paging
 from simdb.plan.planner import choose
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import Options
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
@@ -43,7 +43,7 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values import WEIGHTED
+from simdb.values.arrays import WEIGHTED
 
 if TYPE_CHECKING:
     from simdb.sketch.kinds import AnySketcher

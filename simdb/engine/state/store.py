@@ -16,10 +16,10 @@ from simdb import sketch as room
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, Kept, View
-from simdb.errors import ClosedError, CorruptError
-from simdb.options import Options, Simhash
+from simdb.ground.errors import ClosedError, CorruptError
 from simdb.plan.calibration import Calibration, decode_calibration
-from simdb.resources import Resources
+from simdb.settings.options import Options, Simhash
+from simdb.settings.resources import Resources
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored

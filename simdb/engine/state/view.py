@@ -19,17 +19,17 @@ from simdb.engine.state.kept_plans import Extent, KeptPlans
 from simdb.engine.state.sealed import Sealed, follow_identifiers, follow_vectors
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 from simdb.storage.passages.passages import Passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
 from simdb.storage.runs.columns import ColumnParts, FollowedKernel
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values import Fingerprint, Sketches
+from simdb.values.arrays import Fingerprint, Sketches
 
 if TYPE_CHECKING:
-    from simdb.signatures import Signature
+    from simdb.values.signatures import Signature
 
 U32 = npt.NDArray[np.uint32]
 FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"

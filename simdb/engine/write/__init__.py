@@ -1,11 +1,11 @@
 """Writing: the staged changes of a write transaction, and their commit.
 
-What few databases and calls need is cold, see `simdb.cold`.
+What few databases and calls need is cold, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["bulk", "idf", "referee"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from simdb.engine.state.store import Store
 from simdb.engine.write.writer import Writer
-from simdb.errors import Error
+from simdb.ground.errors import Error
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
 from simdb.storage.environment.reading import keys_from

@@ -16,11 +16,11 @@ from simdb.engine.search.rows import Rows, gathered, merged, no_rows
 from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
-from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
+from simdb.settings.options import EXHAUSTIVE
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Delta
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 # At first so many candidates of a document are enough; a document with fewer matches than one in
 # `SURE_SHARE` of them has no others.

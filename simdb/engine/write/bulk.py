@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simdb import kernel
 from simdb.engine.state.store import Store
 from simdb.engine.write.write_state import WriteState
-from simdb.errors import InputError
+from simdb.ground.errors import InputError
+from simdb.running import kernel
 from simdb.storage.records.batch import Batch
 
 

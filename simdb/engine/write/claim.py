@@ -25,11 +25,11 @@ from simdb.engine.write.conflicts import Conflicts
 from simdb.engine.write.refusals import Refusals
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.stored_matches import MATCHES_ENOUGH, matches_again, stored_matches
-from simdb.matches import Match, Matches
 from simdb.plan.problem import Criterion
-from simdb.progress import Progress, report_of
+from simdb.results.matches import Match, Matches
+from simdb.running.progress import Progress, report_of
 from simdb.storage.records.batch import Batch
-from simdb.values import Sketches, offsets_of
+from simdb.values.arrays import Sketches, offsets_of
 
 if TYPE_CHECKING:
     from simdb.engine.write.referee import Referee

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS, bit_counts
-from simdb.checks import one_of, shown
 from simdb.engine.search.measure import estimates
 from simdb.engine.search.rows import Rows
 from simdb.engine.state import incoming
@@ -23,10 +21,12 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import EncodedIds, chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.write.staging import Staging
-from simdb.errors import ExistsError
+from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
+from simdb.ground.checks import one_of, shown
+from simdb.ground.errors import ExistsError
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch
-from simdb.values import EMPTY, WEIGHTED, Sketches
+from simdb.values.arrays import EMPTY, WEIGHTED, Sketches
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
 RULES = (SAME, SKIP, REPLACE, ERROR)

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from simdb.engine.state.store import Store
-from simdb.errors import OptionError
-from simdb.idf import IdfTable
-from simdb.options import Options
-from simdb.progress import Progress
+from simdb.ground.errors import OptionError
+from simdb.running.progress import Progress
+from simdb.settings.idf import IdfTable
+from simdb.settings.options import Options
 from simdb.sketch.fitting import fit
 from simdb.storage import contents
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf

@@ -10,7 +10,7 @@ from simdb.engine.search.couples import Couples
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
-from simdb.verification import Verification
+from simdb.results.verification import Verification
 
 U32 = npt.NDArray[np.uint32]
 

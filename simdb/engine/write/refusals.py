@@ -9,8 +9,8 @@ is compared with the match that was found before.
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.values import offsets_of
+from simdb.running import kernel
+from simdb.values.arrays import offsets_of
 
 # An array is joined with the one before it unless that is so many times larger.
 GROWTH = 2

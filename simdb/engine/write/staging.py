@@ -19,9 +19,9 @@ from simdb.engine.state.staged_passages import StagedPassages
 from simdb.engine.state.staged_times import StagedTimes
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
-from simdb.errors import FullError, InputError
-from simdb.options import SEEN
+from simdb.ground.errors import FullError, InputError
 from simdb.plan import compaction
+from simdb.settings.options import SEEN
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
@@ -33,7 +33,7 @@ from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source
-from simdb.values import BARE, EMPTY, ORDINALS_MAX, Grains
+from simdb.values.arrays import BARE, EMPTY, ORDINALS_MAX, Grains
 
 
 class Saved(NamedTuple):

@@ -22,7 +22,7 @@ from simdb.engine.write.conflicts import Own
 from simdb.engine.write.refusals import Refusals
 from simdb.plan.problem import Criterion
 from simdb.storage.records.tombstones import is_deleted
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 # So many candidates of a document are enough if some of them match: see `Method`.
 MATCHES_ENOUGH = 64

@@ -10,7 +10,7 @@ from dataclasses import replace
 from simdb.engine.state.store import Store
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.writer import DROPPED, Writer, drop_run
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.plan import compaction
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into

@@ -22,7 +22,7 @@ from simdb.engine.state.view import View
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Saved, Staging
-from simdb.errors import ClosedError, Error
+from simdb.ground.errors import ClosedError, Error
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simdb.engine.state.store import Store
-from simdb.errors import FullError
+from simdb.ground.errors import FullError
 from simdb.storage import layout
 from simdb.storage.codec import encode_object
 from simdb.storage.contents import table_names

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simdb.errors import (
+from simdb.ground.errors import (
     BusyError,
     ClosedError,
     Error,

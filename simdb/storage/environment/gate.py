@@ -21,7 +21,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from simdb.errors import BusyError
+from simdb.ground.errors import BusyError
 from simdb.storage.files.pauses import pauses
 from simdb.storage.files.waits import Threads, wait
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import lmdb
 
-from simdb.errors import FormatError
+from simdb.ground.errors import FormatError
 from simdb.storage.translation import translate
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import lmdb
 
-from simdb.errors import Error, FormatError, FullError
+from simdb.ground.errors import Error, FormatError, FullError
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import check_metas
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate

@@ -20,7 +20,7 @@ import lmdb
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.meta_pages import PAGE
 from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER

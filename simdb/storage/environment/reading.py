@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import lmdb
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 
 
 def get_value(transaction: Any, handle: Any, key: bytes) -> Any:

@@ -4,7 +4,7 @@ import os
 from threading import get_ident
 from types import TracebackType
 
-from simdb.errors import BusyError
+from simdb.ground.errors import BusyError
 from simdb.storage.environment.gate import Gate, Holder, Turn
 from simdb.storage.files.locks import FileLock
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from simdb.errors import ReplacedError
+from simdb.ground.errors import ReplacedError
 from simdb.storage.environment.status import last_number
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pauses import pauses

@@ -23,15 +23,15 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import xxhash
 
-from simdb import kernel
-from simdb.errors import CorruptError, FormatError, InputError, NotFoundError
-from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
+from simdb.ground.errors import CorruptError, FormatError, InputError, NotFoundError
+from simdb.running import kernel
+from simdb.settings.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
+from simdb.settings.stored_options import decode_settings
 from simdb.storage import codec
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY
 from simdb.storage.files.sharing import OWN_MODE, share_files
 from simdb.storage.translation import translate
-from simdb.stored_options import decode_settings
 
 MAGIC = b"simdbidf"
 VERSION = 1

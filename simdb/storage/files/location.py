@@ -8,8 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import BinaryIO, TypeVar
 
-from simdb.checks import one_of
-from simdb.errors import (
+from simdb.ground.checks import one_of
+from simdb.ground.errors import (
     ExistsError,
     ForbiddenError,
     FormatError,

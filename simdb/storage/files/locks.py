@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simdb.errors import BusyError
+from simdb.ground.errors import BusyError
 from simdb.storage.files.pauses import pauses
 from simdb.storage.files.plain import is_same_file, open_regular
 from simdb.storage.files.waits import Processes, wait

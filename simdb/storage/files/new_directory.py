@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
-from simdb.errors import Error, ExistsError, InputError
+from simdb.ground.errors import Error, ExistsError, InputError
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.names import OWN_FILES
 from simdb.storage.files.plain import is_same_file

@@ -30,7 +30,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.storage.files.meta_pages import META_PAGES, PAGE, TREE, Damage, Meta, Tree, newest_meta
 
 NODE = struct.Struct("<HHHH")

@@ -9,7 +9,7 @@ import io
 import os
 import stat
 
-from simdb.errors import FormatError
+from simdb.ground.errors import FormatError
 
 
 def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simdb.errors import CorruptError, Error, NotFoundError, ReplacedError
+from simdb.ground.errors import CorruptError, Error, NotFoundError, ReplacedError
 from simdb.storage.files.locks import FileLock, alone, open_lock
 from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
 from simdb.storage.files.pauses import pauses

@@ -19,8 +19,8 @@ from typing import Any
 
 import xxhash
 
-from simdb.decoding import a_map, a_text, a_whole, expecting
-from simdb.errors import CorruptError, FormatError, NotFoundError
+from simdb.ground.decoding import a_map, a_text, a_whole, expecting
+from simdb.ground.errors import CorruptError, FormatError, NotFoundError
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import SHARDS_FILE
 from simdb.storage.files.plain import open_regular

@@ -7,7 +7,7 @@ import time
 import weakref
 from glob import escape, glob
 
-from simdb.errors import FormatError, ReadOnlyError
+from simdb.ground.errors import FormatError, ReadOnlyError
 from simdb.storage.files.locks import FileLock
 from simdb.storage.files.memory import memory_bytes
 from simdb.storage.files.names import PRESENCE_LOCK

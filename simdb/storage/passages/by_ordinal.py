@@ -8,7 +8,7 @@ import numpy as np
 
 from simdb.storage.passages.passages import Passages
 from simdb.storage.runs.source import Source
-from simdb.values import Grains
+from simdb.values.arrays import Grains
 
 # The grains of a block, 8 bytes each, and as much again while they are sorted.
 BLOCK_ENTRIES = 1 << 23

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simdb import kernel
-from simdb.errors import CorruptError, FormatError
-from simdb.reports import Finding
+from simdb.ground.errors import CorruptError, FormatError
+from simdb.results.reports import Finding
+from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.passages.passage_run import KEY_BITS, PassageRun, passage_keys
 from simdb.storage.passages.rewriting import LOST, passage_differences

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
+from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
-from simdb.values import Grains, offsets_of
+from simdb.values.arrays import Grains, offsets_of
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))

@@ -17,7 +17,7 @@ from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Entries, Table, entries_of, joint
-from simdb.values import ORDINALS_MAX, Grains
+from simdb.values.arrays import ORDINALS_MAX, Grains
 
 # So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
 WINDOW_ENTRIES = 1 << 21

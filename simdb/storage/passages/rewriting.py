@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError, FormatError
+from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
 from simdb.storage.passages.passage_run import PassageRun, only
 from simdb.storage.passages.passages import Passages

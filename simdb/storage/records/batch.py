@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError, FullError
+from simdb.ground.errors import CorruptError, FullError
 from simdb.storage import codec, layout
-from simdb.values import Grains, joined_if_any, offsets_of
+from simdb.values.arrays import Grains, joined_if_any, offsets_of
 
 _COUNTS = struct.Struct("<II")
 # So few documents are joined faster as bytes than as arrays.

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import FullError
+from simdb.ground.errors import FullError
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch, stored_offsets
-from simdb.values import EMPTY, WEIGHTED
+from simdb.values.arrays import EMPTY, WEIGHTED
 
 LEAST_CAPACITY = 64
 # The keys and ordinals of a delta without documents, as kernels take them.

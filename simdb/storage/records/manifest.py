@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from simdb.decoding import a_map, a_whole, expecting
-from simdb.errors import CorruptError
+from simdb.ground.decoding import a_map, a_whole, expecting
+from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 
 

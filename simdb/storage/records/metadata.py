@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError, InputError
+from simdb.ground.errors import CorruptError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import value_at_or_before, values_from
 from simdb.storage.records.batch import stored_offsets
-from simdb.values import ORDINALS_MAX, offsets_of
+from simdb.values.arrays import ORDINALS_MAX, offsets_of
 
 BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16

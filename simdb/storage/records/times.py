@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import get_value
 from simdb.storage.layout import TIME_ORDINALS

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import is_set
-from simdb.errors import CorruptError
+from simdb.ground.bits import is_set
+from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import values_from
 

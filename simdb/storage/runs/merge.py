@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.running import kernel
+from simdb.running.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.tombstones import Bitmap
@@ -25,8 +26,7 @@ from simdb.storage.runs.table import (
     run_info,
     table_with_room,
 )
-from simdb.threads import mapped
-from simdb.values import offsets_of
+from simdb.values.arrays import offsets_of
 
 # Merging fewer documents would not be worth several threads.
 THREADED_DOCUMENTS = 1 << 14

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
+from simdb.running.threads import in_rounds
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
@@ -32,8 +33,7 @@ from simdb.storage.runs.table import (
     run_info,
 )
 from simdb.storage.runs.table_merge import TableMerge
-from simdb.threads import in_rounds
-from simdb.values import EMPTY, WEIGHTED
+from simdb.values.arrays import EMPTY, WEIGHTED
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.mapped import Pages
 from simdb.storage.records.batch import Batch, stored_offsets
@@ -32,7 +32,7 @@ from simdb.storage.runs.table import (
     entry_count,
     stored_bits,
 )
-from simdb.values import EMPTY, WEIGHTED
+from simdb.values.arrays import EMPTY, WEIGHTED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from simdb.running.threads import mapped, parts_of
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import DeltaView, Keying
@@ -19,8 +20,7 @@ from simdb.storage.runs.table import (
     make_table,
     run_info,
 )
-from simdb.threads import mapped, parts_of
-from simdb.values import WEIGHTED
+from simdb.values.arrays import WEIGHTED
 
 # Documents whose keys in the cross-polytope tables are made at a time.
 KEYED_DOCUMENTS = 1 << 16

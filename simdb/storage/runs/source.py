@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from simdb.errors import ClosedError
+from simdb.ground.errors import ClosedError
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import SUM_BYTES, RunInfo
 

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.errors import CorruptError
+from simdb.ground.errors import CorruptError
+from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch
 from simdb.storage.runs.run import Segment
-from simdb.values import WEIGHTED, Grains, offsets_of
+from simdb.values.arrays import WEIGHTED, Grains, offsets_of
 
 _COUNTS = struct.Struct("<II")
 

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import xxhash
 
-from simdb.errors import CorruptError, FormatError
+from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage.records.metadata import METADATA_BYTES_MAX
 
 MAGIC = b"simdbdmp"

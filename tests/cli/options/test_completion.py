@@ -14,7 +14,7 @@ from simdb.cli.app import NAMES, app
 from simdb.cli.options import completion
 from simdb.engine.clusters.find import POLICIES
 from simdb.engine.search.judge import VERIFICATIONS
-from simdb.options import METHODS, MINHASH_METHODS
+from simdb.settings.options import METHODS, MINHASH_METHODS
 
 PROGRAM = f"#!{sys.executable}\nfrom simdb.cli.app import main\nmain()\n"
 

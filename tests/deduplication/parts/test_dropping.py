@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import simdb
-from simdb.errors import InputError, OptionError
+from simdb.ground.errors import InputError, OptionError
 from simdb.sources import read_again
 
 CHANCE = random.Random(7)

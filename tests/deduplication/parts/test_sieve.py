@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simdb.deduplication.parts.sieve import Sieve
-from simdb.errors import InputError, OptionError
-from simdb.options import Simhash
+from simdb.ground.errors import InputError, OptionError
+from simdb.settings.options import Simhash
 
 WORDS = ("one", "Two", "b\u00e9", "\u4e2d\u6587", "\u0646\u0639\u0645", "\u0939\u093e\u0901")
 LINES = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)

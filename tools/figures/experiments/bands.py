@@ -11,7 +11,7 @@ import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
-from simdb import kernel
+from simdb.running import kernel
 
 CURVE = Claim(
     "Slides, LSH in practice",

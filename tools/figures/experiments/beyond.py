@@ -18,8 +18,8 @@ import pictures
 import simdb
 from claim import Claim, Section
 from scene import World
-from simdb import kernel
-from simdb.bits import bit_counts
+from simdb.ground.bits import bit_counts
+from simdb.running import kernel
 
 GIVEN = Claim(
     "Beyond the paper",

@@ -6,7 +6,7 @@ import numpy as np
 
 from claim import Claim, Section
 from scene import World
-from simdb import kernel
+from simdb.running import kernel
 
 FASTER = Claim(
     "Sood & Loguinov, Table 1",

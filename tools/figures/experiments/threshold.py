@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pictures
 from claim import Claim, Section
 from scene import World
-from simdb import kernel
-from simdb.bits import bit_counts
-from simdb.correction import corrected
+from simdb.ground.bits import bit_counts
+from simdb.ground.correction import corrected
+from simdb.running import kernel
 
 COSINE = 0.9
 PART = 1_000_000

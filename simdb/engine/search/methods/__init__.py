@@ -1,11 +1,11 @@
 """Search methods: modules that carry out the plans of each method.
 
-Each is cold: it is loaded when a plan first names it, see `simdb.cold`.
+Each is cold: it is loaded when a plan first names it, see `simdb.ground.cold`.
 """
 
 from typing import TYPE_CHECKING
 
-from simdb import cold
+from simdb.ground import cold
 
 __all__ = ["bands", "exhaustive", "permuted", "polytopes", "probing", "rotation"]
 

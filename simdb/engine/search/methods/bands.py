@@ -6,8 +6,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS
 from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
 from simdb.engine.search.couples import (
     Couples,
@@ -20,15 +18,17 @@ from simdb.engine.search.method import SURE_SHARE, Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
-from simdb.matches import Match
+from simdb.ground.bits import ALL_BITS
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.signatures import COUNTED_MAX
+from simdb.results.matches import Match
+from simdb.results.plans import Plan
+from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of, streamed
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.threads import mapped, parts_of, streamed
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
+from simdb.values.signatures import COUNTED_MAX
 
 U32 = npt.NDArray[np.uint32]
 

@@ -8,8 +8,6 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
 from simdb.engine.search.couples import (
     Batches,
     Couples,
@@ -30,14 +28,16 @@ from simdb.engine.search.measure import (
 from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
-from simdb.matches import Match
+from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
+from simdb.results.matches import Match
+from simdb.results.plans import Plan
+from simdb.running import kernel
+from simdb.running.threads import in_rounds
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.threads import in_rounds
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 # So many documents are compared with all others before the pairs are listed, to meet crowds.
 PIVOTS = 32

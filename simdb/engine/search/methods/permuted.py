@@ -9,21 +9,21 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import set_bits
 from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
 from simdb.engine.search.measure import Candidates, by_candidates, matches_of_one
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
-from simdb.matches import Match
+from simdb.ground.bits import set_bits
 from simdb.plan.pigeonhole import NOT_READ, tables_read
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan, Probe
+from simdb.results.matches import Match
+from simdb.results.plans import Plan, Probe
+from simdb.running.threads import streamed
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.threads import streamed
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

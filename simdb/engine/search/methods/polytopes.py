@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.search.couples import (
     LOOKUP_QUERIES,
     Batches,
@@ -34,15 +33,16 @@ from simdb.engine.state.polytope_tables import (
     thresholds_of,
 )
 from simdb.engine.state.state import State
-from simdb.matches import Match
 from simdb.plan.polytopes import shares
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan, Probe
+from simdb.results.matches import Match
+from simdb.results.plans import Plan, Probe
+from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.threads import mapped, parts_of
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
 

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
 from simdb.engine.search.measure import Candidates, by_candidates, levels_of, matches_of_one
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
-from simdb.matches import Match
+from simdb.ground.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
 from simdb.plan.probing_reach import count_sets
 from simdb.plan.problem import Criterion
 from simdb.plan.volatility import NEVER
-from simdb.plans import Plan, Probe, Probing
+from simdb.results.matches import Match
+from simdb.results.plans import Plan, Probe, Probing
+from simdb.running import kernel
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Sketches
+from simdb.values.arrays import Sketches
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

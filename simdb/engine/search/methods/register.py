@@ -6,8 +6,8 @@ from simdb.engine.search import methods
 from simdb.engine.search.method import Method, Nearest
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
-from simdb.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
-from simdb.plans import Plan
+from simdb.results.plans import Plan
+from simdb.settings.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
 
 # A method is loaded when it is first asked for.
 METHODS: dict[str, dict[str, Callable[[], Method]]] = {

@@ -10,7 +10,7 @@ from simdb.engine.state.state import State
 from simdb.index.rotation import find_neighbours
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import WINDOW
-from simdb.plans import Plan
+from simdb.results.plans import Plan
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

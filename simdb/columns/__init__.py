@@ -1,0 +1,1 @@
+"""Columns: texts and vectors as arrays, of Arrow and of numpy."""

@@ -1,0 +1,109 @@
+"""Vector forms: the bytes in which the vector of a document is packed, and its fingerprint bits.
+
+A *volatility vector* has 4 bits for each of d weights (d even), in d / 2 bytes.  Byte i has
+weight i in its low half and weight i + d / 2 in its high half:
+
+    byte i:   bits 0 .. 3  weight i   |   bits 4 .. 7  weight i + d / 2
+
+A half byte q from 0 to 15 means the weight 2 q - 15, an odd whole number from -15 to 15.  No
+weight is 0, so each has a sign; bit j of the fingerprint, the least significant first, is set
+where weight j is positive (of weights that are not rounded: where it is not negative).
+
+A *packed signature* is the minima of a MinHash signature one after the other, of 1 byte or of 4
+bytes each, the least significant byte first.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.ground.bits import FINGERPRINT_BITS
+
+HALF_BITS = 4  # of one weight
+HALF_MAX = (1 << HALF_BITS) - 1  # the largest half byte, and the largest weight
+
+# How many weights of a document can be stored.
+DIMENSIONS = (64, 128, 256)
+# A byte of the vector of a document without features: two weights of 0.
+NO_WEIGHTS = 0x88
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+I8 = npt.NDArray[np.int8]
+
+
+def width(dimensions: int) -> int:
+    """Return how many bytes a volatility vector of `dimensions` weights has."""
+    return dimensions * HALF_BITS // 8
+
+
+def projected(dimensions: int) -> int:
+    """Return how many weights the kernel makes of a document of which `dimensions` are used."""
+    return max(dimensions, 2 * FINGERPRINT_BITS)
+
+
+def pack(weights: I8) -> U8:
+    """Pack rounded weights, int8[..., d], odd numbers from -15 to 15, into uint8[..., d / 2]."""
+    halves = ((weights + np.int8(HALF_MAX)) >> 1).astype(np.uint8)
+    middle = weights.shape[-1] // 2
+    return np.asarray(halves[..., :middle] | halves[..., middle:] << HALF_BITS, np.uint8)
+
+
+def unpack(vectors: U8) -> I8:
+    """Return the weights of volatility vectors, uint8[..., w]: int8[..., 2 w]; reverses `pack`."""
+    halves = np.concatenate([vectors & HALF_MAX, vectors >> HALF_BITS], axis=-1)
+    return np.asarray(2 * halves.astype(np.int8) - np.int8(HALF_MAX), np.int8)
+
+
+def signs_of(vectors: U8) -> U64:
+    """Return the fingerprints of volatility vectors uint8[n, 32 or more]: the signs of weights."""
+    count = FINGERPRINT_BITS // 2
+    if vectors.shape[1] == count:
+        halves = np.concatenate([vectors & 8, vectors >> HALF_BITS & 8], axis=1)
+    else:
+        halves = vectors[:, :FINGERPRINT_BITS] & np.uint8(8)
+    packed = np.packbits(np.ascontiguousarray(halves) != 0, axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u8")[:, 0].astype(np.uint64, copy=False)
+
+
+def has_features(vectors: U8) -> npt.NDArray[np.bool_]:
+    """Return which volatility vectors uint8[n, w] are of documents with features: bool[n].
+
+    Weights of 0 make a vector that no other weights make, and a document that has no vector has
+    zeros, which no weights make.
+    """
+    first = vectors[:, 0]
+    suspect = np.flatnonzero((first == NO_WEIGHTS) | (first == 0))
+    found = np.ones(len(vectors), np.bool_)
+    found[suspect] = (vectors[suspect] != first[suspect, None]).any(axis=1)
+    return found
+
+
+def fingerprints_of(weights: npt.NDArray[Any]) -> U64:
+    """Return the fingerprints of weights real[n, 64 or more]: bit j is set where weight j >= 0."""
+    signs = np.ascontiguousarray(weights[:, :FINGERPRINT_BITS] >= 0)
+    packed = np.packbits(signs, axis=1, bitorder="little").view("<u8")[:, 0]
+    return np.asarray(packed, np.uint64)
+
+
+def minimum_type(stored_bits: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of minima of 8 or 32 bits."""
+    return np.uint8 if stored_bits == 8 else np.uint32
+
+
+def pack_minima(minima: npt.NDArray[Any]) -> U8:
+    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p or 4 p].
+
+    The rows lie one after the other also if `minima` has none, and then any strides: numpy joins
+    arrays in an order that it takes from the strides of all of them.
+    """
+    packed = np.empty((len(minima), minima.shape[1] * minima.dtype.itemsize), np.uint8)
+    packed.view(minima.dtype.newbyteorder("<"))[...] = minima
+    return packed
+
+
+def unpack_minima(packed: U8, stored_bits: int) -> npt.NDArray[Any]:
+    """Return the minima of packed signatures, which `pack_minima` made, without a copy."""
+    whole = np.ascontiguousarray(packed)
+    return whole.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))

@@ -1,0 +1,1 @@
+"""Results: what searches return to users."""

@@ -1,0 +1,311 @@
+"""Matches: the stored documents that a query finds and the pairs that match, as users get them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.columns import arrow
+from simdb.ground import previews
+from simdb.ground.ids import Id, IdT, IdT_co
+from simdb.ground.records import Record
+from simdb.results.verification import Verification
+from simdb.values.arrays import object_array
+
+# So many ids are made only to show the first of them.
+PREVIEWED_IDS = 10_000
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Match(Record, Generic[IdT_co]):
+    """A stored document that was found: its Hamming `distance` and estimated `similarity`.
+
+    `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
+    `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
+    """
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
+
+    id: IdT_co
+    distance: int
+    similarity: float | None = None
+
+    def __init__(self, id: IdT_co, distance: int, similarity: float | None = None) -> None:
+        """Hold the values."""
+        # The generated method takes as long as a look-up in a small database.
+        _set_id(self, id)
+        _set_distance(self, distance)
+        _set_similarity(self, similarity)
+
+    @property
+    def containment(self) -> float | None:
+        """The share of the query that the document has; None unless `contained=` was asked."""
+        return None
+
+    @property
+    def spans(self) -> tuple["SharedSpan", ...] | None:
+        """The shared passages; None unless `contained=` was asked with `texts=`."""
+        return None
+
+
+_set_id, _set_distance, _set_similarity = (
+    vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
+)
+
+
+class SharedSpan(NamedTuple):
+    """A passage that a query and a document share, in characters of both: stops are not in it."""
+
+    start: int
+    stop: int
+    document_start: int
+    document_stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedMatch(Match[IdT_co]):
+    """A match of a query with `contained=`: how much of the query the document has, and where.
+
+    `containment` is a share of the query, not of the document: of the runs of 8 words of the query,
+    those that lie in passages.  A passage is a run of 15 or more words that both texts have, or all
+    words of a shorter query; case and punctuation do not count.  A query of fewer than 8 words is
+    one run by itself.
+
+    With `texts=` it is exact, every document with enough is found if the query has 15 words or
+    more, and `spans` has the passages, grown over up to three changed words in a row.  Without, it
+    is estimated: the share of the winnowed runs of the query that are stored for the document,
+    which also counts runs of 8 to 14 words; a query of 15 words or more that is in a document as a
+    whole is certain to have 1.0.  `spans` is then None.
+    """
+
+    containment: float | None = None
+    spans: tuple[SharedSpan, ...] | None = None
+
+    def __init__(
+        self,
+        id: IdT_co,
+        distance: int,
+        similarity: float | None,
+        containment: float,
+        spans: tuple[SharedSpan, ...] | None,
+    ) -> None:
+        """Hold the values."""
+        Match.__init__(self, id, distance, similarity)
+        object.__setattr__(self, "containment", containment)
+        object.__setattr__(self, "spans", spans)
+
+
+class Matches(Generic[IdT]):
+    """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
+
+    `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
+    (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
+    `containments` float64[k], of queries with `contained=`; otherwise None.
+    """
+
+    __slots__ = (
+        "_ids", "_resolve", "containments", "distances", "offsets", "ordinals", "similarities",
+        "spans", "verification",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+        distances: npt.NDArray[np.uint8],
+        similarities: npt.NDArray[np.float32],
+        resolve: Callable[[], list[Id]],
+        verification: Verification | None = None,
+    ) -> None:
+        """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
+        self.verification = verification
+        self.offsets = offsets
+        self.ordinals = ordinals
+        self.distances = distances
+        self.similarities = similarities
+        self._resolve = resolve
+        self._ids: npt.NDArray[np.object_] | None = None
+        self.containments: npt.NDArray[np.float64] | None = None
+        self.spans: list[tuple[SharedSpan, ...] | None] = []  # one for each containment
+
+    @property
+    def ids(self) -> npt.NDArray[np.object_]:
+        """The user's ids of the matches: object[k]."""
+        if self._ids is None:
+            self._ids = object_array(self._resolve())
+        return self._ids
+
+    def to_arrow(self, *, ids: str = "auto") -> Any:
+        """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
+
+        With `contained=` also containment float64.
+        All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
+        OptionError if pyarrow is not installed, and InputError for an id of another type.
+        """
+        columns = {
+            "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
+            "id": self.ids,
+            "distance": self.distances,
+            "similarity": self.similarities,
+        }
+        if self.containments is not None:
+            columns["containment"] = self.containments
+        return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
+        return arrow.stream(self.to_arrow(), requested_schema)
+
+    def __len__(self) -> int:
+        """Count the queries."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, position: int) -> list[Match[IdT]]: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[list[Match[IdT]]]: ...
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"query {position} of {len(self)}")
+        position %= len(self)
+        return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def __iter__(self) -> Iterator[list[Match[IdT]]]:
+        """Give the matches of each query in turn."""
+        for position in range(len(self)):
+            yield self[position]
+
+    def __repr__(self) -> str:
+        """Return the numbers of queries and matches, and the first ids."""
+        size, count = self._size, len(self.distances)
+        if not count or not self._are_ids_cheap:
+            return f"<simdb.Matches of {size}>"
+        return f"<simdb.Matches of {size}: {previews.first_of(self.ids, count)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first matches, for notebooks."""
+        count = len(self.distances) if self._are_ids_cheap else 0
+        queries = np.searchsorted(self.offsets, np.arange(min(count, previews.SHOWN_ROWS)), "right")
+        rows = (
+            (int(query) - 1, match.id, match.distance, match.similarity)
+            for query, match in zip(queries, self._matches(0, len(queries)), strict=True)
+        )
+        columns = ("query", "id", "distance", "similarity")
+        return previews.table(self._size, columns, rows, count)
+
+    @property
+    def _size(self) -> str:
+        matches = previews.counted(len(self.distances), "match", "matches")
+        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}"
+
+    @property
+    def _are_ids_cheap(self) -> bool:
+        """Whether the ids were made already, or are few: a preview makes no more."""
+        return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
+
+    def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
+        ids = self.ids
+        if self.containments is not None:
+            return [
+                ContainedMatch(
+                    ids[at], int(self.distances[at]), known(self.similarities[at]),
+                    float(self.containments[at]), self.spans[at],
+                )
+                for at in range(start, stop)
+            ]  # fmt: skip
+        return [
+            Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
+            for at in range(start, stop)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Record, Generic[IdT_co]):
+    """Two stored documents that match; `left` was inserted before `right`."""
+
+    left: IdT_co
+    right: IdT_co
+    distance: int
+    similarity: float | None = None
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("left", "right", "distance", "similarity")
+
+    @property
+    def containment(self) -> float | None:
+        """The share of `left` that `right` has; None unless `contained=` was asked."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedPair(Pair[IdT_co]):
+    """A pair of which `left` is contained in `right`, whichever was inserted first.
+
+    `containment`: the share of the n-grams of `left` in passages that `right` has, too.
+    """
+
+    containment: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairArrays(Generic[IdT]):
+    """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
+
+    `similarity` is NaN if either document has no weights.  `containment` float64[k]: the share of
+    `left` that `right` has; None unless `contained=` was asked.
+    """
+
+    left: npt.NDArray[np.object_]
+    right: npt.NDArray[np.object_]
+    distance: npt.NDArray[np.uint8]
+    similarity: npt.NDArray[np.float32]
+    containment: npt.NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.distance)
+
+    def __iter__(self) -> Iterator[Pair[IdT]]:
+        """Give one `Pair` after the other."""
+        for position in range(len(self)):
+            yield self[position]
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
+        left, right = self.left[position], self.right[position]
+        distance, similarity = self.distance[position], self.similarity[position]
+        value = None if self.containment is None else self.containment[position]
+        if isinstance(position, slice):
+            return PairArrays(left, right, distance, similarity, value)
+        if value is None:
+            return Pair(left, right, int(distance), known(similarity))
+        return ContainedPair(left, right, int(distance), known(similarity), float(value))
+
+    def __repr__(self) -> str:
+        """Return the number of pairs, and the ids of the first."""
+        size = previews.counted(len(self), "pair")
+        pairs = [(pair.left, pair.right) for pair in self[: previews.SHOWN_VALUES]]
+        first = previews.first_of(pairs, len(self))
+        return f"<simdb.PairArrays: {size}{': ' if pairs else ''}{first}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first pairs, for notebooks."""
+        rows = (
+            (pair.left, pair.right, pair.distance, pair.similarity)
+            for pair in self[: previews.SHOWN_ROWS]
+        )
+        columns = ("left", "right", "distance", "similarity")
+        return previews.table(previews.counted(len(self), "pair"), columns, rows, len(self))
+
+
+def known(similarity: Any) -> float | None:
+    """Give a similarity as a float, or None for NaN."""
+    value = float(similarity)
+    return None if value != value else value

@@ -1,0 +1,1 @@
+"""Running: the kernel, threads, memory and progress of a call."""

@@ -1,0 +1,272 @@
+"""Threads: spreads the parts of a batch over processors; no other module starts a thread.
+
+The parts and the order of their results do not depend on the number of threads, so a verb gives the
+same answer for any number.  The kernel works without the interpreter lock, so threads help wherever
+most of the time is spent there.  Threads end with the verb that started them: none is left over
+when a process forks or ends.
+
+The standard library's `concurrent.futures` does the same, but a child forked while another thread
+imports or uses it can fail: it has locks that every fork takes.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from queue import Empty, Queue, SimpleQueue
+from threading import Event, Lock, Thread, local
+from time import thread_time
+from typing import Any, Generic, TypeVar
+
+from simdb.ground.checks import shown
+from simdb.ground.errors import OptionError
+
+VARIABLE = "SIMDB_THREADS"
+THREADS_MAX = 256
+# So many parts for each thread are begun before the result of the first is waited for.
+AHEAD = 2
+# So many parts of a batch are made for each thread: one of them may take longer than the others.
+PARTS = 2
+# A part of fewer documents would not be worth a thread.
+LEAST = 256
+# How long to wait for the thread that reads ahead, when it is no longer needed, at a time.
+TAKEN_SECONDS = 0.01
+# So many results of a stream are made ahead.
+BEGUN = 32
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Work(local):
+    """The processor seconds of this process that any number of threads could share."""
+
+    total_seconds = 0.0
+    _lock = Lock()
+    _depth = 0  # of calls within calls, in this thread
+    _begun = 0.0
+
+    def __enter__(self) -> None:
+        """Begin a piece of it."""
+        if not self._depth:
+            self._begun = thread_time()
+        self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        """Add the piece."""
+        self._depth -= 1
+        if not self._depth:
+            with self._lock:
+                Work.total_seconds += thread_time() - self._begun
+
+
+WORK = Work()
+
+
+def thread_count(threads: object = None) -> int:
+    """Return the number of threads that an argument `threads` asks for.
+
+    None means the number in the environment variable SIMDB_THREADS or, without it, all processors
+    that this process may use.  Raises OptionError unless it is a whole number from 1 to 256.
+    """
+    if threads is not None:
+        return _checked("threads", threads)
+    given = os.environ.get(VARIABLE, "").strip()
+    if given:
+        return _checked(VARIABLE, int(given) if given.isdecimal() else given)
+    return min(_processors(), THREADS_MAX)
+
+
+def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -> list[slice]:
+    """Cut a batch of `count` documents into consecutive parts of at most `most` documents.
+
+    A single thread gets parts as large as possible; each of several threads gets some parts, as far
+    as there are `least` documents (None: `LEAST`) for each.  There is always one part.
+    """
+    shared = max(-(-count // (PARTS * threads)), least or LEAST) if threads > 1 else max(count, 1)
+    size = min(shared, most)
+    return [slice(start, start + size) for start in range(0, max(count, 1), size)]
+
+
+def mapped(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """Yield `function(item)` of all items in their order, computed by up to `threads` threads.
+
+    Items are taken in the thread that reads the results, only a few before they are needed.  The
+    first error, by the order of the items, is raised in its turn.  When the iterator ends, or is
+    closed, no call is running any more.
+    """
+    if threads == 1:
+        for item in items:
+            with WORK:
+                result = function(item)
+            yield result
+        return
+    waiting: SimpleQueue[_Call[Item, Result] | None] = SimpleQueue()
+    running: deque[_Call[Item, Result]] = deque()
+    is_over = Event()
+
+    def work() -> None:
+        while (call := waiting.get()) is not None:
+            if not is_over.is_set():
+                with WORK:
+                    call.make(function)
+
+    workers: list[Thread] = []
+    source, is_done = iter(items), False
+    try:
+        while running or not is_done:
+            while not is_done and len(running) < AHEAD * threads:
+                try:
+                    running.append(_Call(next(source)))
+                    waiting.put(running[-1])
+                except StopIteration:
+                    is_done = True
+                except Exception as error:
+                    # What failed is the item; it waits for its turn like any result.
+                    running.append(_Call.failed(error))
+                    is_done = True
+            if not workers and len(running) > 1:
+                workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(threads)]
+                for worker in workers:
+                    worker.start()
+            if running:
+                call = running.popleft()
+                if not workers:
+                    # A single item is not worth a thread.
+                    with WORK:
+                        call.make(function)
+                yield call.result()
+    finally:
+        is_over.set()
+        for _ in workers:
+            waiting.put(None)
+        for worker in workers:
+            if worker.ident is not None:  # it was started
+                worker.join()
+
+
+class _Call(Generic[Item, Result]):
+    """One call of a function by some thread; its result, once there is one."""
+
+    def __init__(self, item: Item) -> None:
+        """Let the call wait until a thread makes it."""
+        self._item = item
+        self._is_made = Event()
+        self._error: BaseException | None = None
+        self._result: Result
+
+    @classmethod
+    def failed(cls, error: BaseException) -> "_Call[Any, Any]":
+        """Return a call that has raised an error already."""
+        call = cls(None)  # type: ignore[arg-type]
+        call._error = error
+        call._is_made.set()
+        return call
+
+    def make(self, function: Callable[[Item], Result]) -> None:
+        """Make the call, unless its item failed."""
+        if self._is_made.is_set():
+            return
+        try:
+            self._result = function(self._item)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._is_made.set()
+
+    def result(self) -> Result:
+        """Wait for the result and return it, or raise what the call has raised."""
+        self._is_made.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
+    """Yield `items`; if there are several threads, one of them takes the next few meanwhile.
+
+    The items are then taken in that thread, one after the other.  An error that they raise is
+    raised in its turn.  When the iterator ends, or is closed, no item is being taken any more.
+    """
+    if threads == 1:
+        yield from items
+        return
+    taken: Queue[tuple[bool, Any]] = Queue(AHEAD)
+    is_over = Event()
+
+    def take() -> None:
+        end: tuple[bool, Any] = (True, None)
+        try:
+            for item in items:
+                taken.put((False, item))
+                if is_over.is_set():
+                    return
+        except BaseException as error:
+            end = (True, error)
+        taken.put(end)
+
+    taker = Thread(target=take, name="simdb-reading", daemon=True)
+    taker.start()
+    try:
+        while True:
+            is_end, item = taken.get()
+            if not is_end:
+                yield item
+            elif item is not None:
+                raise item
+            else:
+                return
+    finally:
+        is_over.set()
+        while taker.is_alive():
+            with suppress(Empty):
+                taken.get(timeout=TAKEN_SECONDS)
+
+
+def in_rounds(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, ahead: int = AHEAD
+) -> Iterator[Result]:
+    """Yield what `mapped` yields, but no call is running while the caller has a result.
+
+    A stream that a user reads at leisure needs this: what it reads may end between two results.
+    Up to `ahead` results for each thread are in memory.
+    """
+    rest = iter(items)
+    while some := list(islice(rest, ahead * threads if threads > 1 else 1)):
+        yield from list(mapped(function, some, threads))
+
+
+def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) -> Iterator[Result]:
+    """Yield the results of all streams, one stream after the other, as `in_rounds` does.
+
+    Each item of `streams` makes a stream.  Up to `threads` streams begin at a time, and some
+    results of each are made ahead; what follows in a long stream is made when it is asked for.
+    """
+
+    def begin(make: Callable[[], Iterator[Result]]) -> tuple[list[Result], Iterator[Result]]:
+        stream = make()
+        return list(islice(stream, BEGUN if threads > 1 else 0)), stream
+
+    for first, rest in in_rounds(begin, streams, threads, ahead=1):
+        yield from first
+        yield from rest
+
+
+def _checked(name: str, threads: object) -> int:
+    is_whole = isinstance(threads, int) and not isinstance(threads, bool)
+    if not is_whole or not 1 <= threads <= THREADS_MAX:  # type: ignore[operator]
+        raise OptionError(
+            f"{name} must be a whole number from 1 to {THREADS_MAX}, got {shown(threads)}"
+        )
+    return threads  # type: ignore[return-value]
+
+
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""Settings: what users choose, and how it is stored."""

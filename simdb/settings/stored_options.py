@@ -1,0 +1,165 @@
+"""Stored options: the options of a database as they are stored, and compared when it is opened.
+
+The stored form says that similarities are corrected for the rounding of weights, and how scripts
+without spaces are cut.  Versions before the first release left this out, and are refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from simdb.ground.correction import corrected_one
+from simdb.ground.decoding import a_map, a_number, expecting
+from simdb.ground.errors import FormatError, OptionError
+from simdb.settings.idf import IdfTable
+from simdb.settings.minhash import Minhash
+from simdb.settings.options import BANDED, PERMUTED, Options, Simhash
+from simdb.settings.text_sketch import CJK, EARLIER, TextSketch
+
+KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
+CORRECTED = "corrected"
+BY_CHARACTER = "by_character"
+MINHASH = "minhash"
+
+
+def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
+    """Make a map of plain types that can be stored, with `idf` in place of the IDF table.
+
+    Options that this kind of database does not use are left out.
+    """
+    bare = replace(options, sketch=replace(options.sketch, idf=None))
+    encoded = asdict(bare)
+    encoded["sketch"]["idf"] = idf
+    for name, earlier in EARLIER.items():
+        if encoded["sketch"][name] == earlier:
+            del encoded["sketch"][name]
+    if not options.keeps_clusters:
+        del encoded["keep_clusters"]
+    if not options.keeps_times:
+        del encoded["keep_times"]
+    if not options.passages:
+        del encoded["passages"]
+    if options.polytopes is None:
+        del encoded["polytopes"]
+    if options.is_minhash:
+        encoded["sketch"][KIND] = MINHASH
+    else:
+        encoded[CORRECTED] = True
+    for name in PERMUTED if options.is_minhash else BANDED:
+        del encoded[name]
+    return encoded
+
+
+def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
+    """Read what `encode_options` made; raise FormatError for an option that is not known."""
+    with expecting("the options of the database"):
+        return _decoded_options(a_map(stored), idf)
+
+
+def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    sketch_settings = dict(a_map(stored.get("sketch", {})))
+    kinds: dict[Any, type[Simhash | Minhash]] = {None: Simhash, MINHASH: Minhash}
+    named = sketch_settings.pop(KIND, None)
+    if named not in kinds:
+        raise FormatError(
+            f"the database was made with a sketch that this version does not know: {named!r:.50};"
+            " open it with a newer simdb"
+        )
+    kind = kinds[named]
+    sketch_settings = EARLIER | sketch_settings
+    settings = {name: value for name, value in stored.items() if name != "sketch"}
+    is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
+    names = {each.name for each in fields(Options)}
+    sketch_names = {each.name for each in fields(kind)}
+    unknown = (set(settings) - names) | (set(sketch_settings) - sketch_names)
+    if unknown:
+        raise FormatError(
+            f"the database was made with options that this version does not know:"
+            f" {', '.join(sorted(unknown))}; open it with a newer simdb"
+        )
+    if not is_corrected or BY_CHARACTER not in sketch_settings:
+        raise FormatError(
+            "the database was stored by a version before the first release, without the option"
+            f" {BY_CHARACTER if is_corrected else CORRECTED!r}; dump it with the version that wrote"
+            " it (simdb dump) and load the dump with this one (simdb load)"
+        )
+    made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
+    if not made.table_count:
+        raise ValueError("the sketch is a Minhash, but no bands are stored")
+    return made
+
+
+def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    """Read the options of a dump, also of a version before the first release.
+
+    Those compared similarities that were not corrected.  The threshold becomes the corrected one,
+    under which the same documents match.
+    """
+    settings = dict(stored)
+    sketch = {BY_CHARACTER: CJK, **a_map(stored["sketch"])}
+    if KIND not in sketch and CORRECTED not in settings:
+        settings |= {CORRECTED: True, "similarity": corrected_one(a_number(stored["similarity"]))}
+    return decode_options({**settings, "sketch": sketch}, idf)
+
+
+def decode_settings(stored: Any, where: str) -> dict[str, Any]:
+    """Read stored `feature_settings`; a setting that is not stored gets its default."""
+    with expecting(f"the settings of features in {where}"):
+        return _decoded_settings(a_map(stored), where)
+
+
+def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
+    known = Simhash().feature_settings
+    if BY_CHARACTER not in stored:
+        raise FormatError(
+            f"{where} was written by a version before the first release, without the setting"
+            f" {BY_CHARACTER!r}; make the table again from the documents"
+        )
+    unknown = set(stored) - set(known)
+    if unknown:
+        raise FormatError(
+            f"{where} was made with options that this version does not know:"
+            f" {', '.join(sorted(map(str, unknown)))}; use a newer simdb"
+        )
+    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return {**known, **stored, **lists}
+
+
+def check_same(stored: Options, wanted: Options, where: str) -> None:
+    """Raise OptionError naming each option in which `wanted` differs; see `differences`."""
+    differing = differences(stored, wanted)
+    if differing:
+        raise OptionError(
+            f"{where} was created with other options: {'; '.join(differing)}."
+            " Open it without options=, or create another database"
+        )
+
+
+def differences(stored: Options, wanted: Options) -> list[str]:
+    """Name each option in which `wanted` differs from `stored`, with both values.
+
+    A sketch without an IDF table means the stored table, and numbers of tables that are None the
+    stored numbers.
+    """
+    return [
+        f"{name} is {old!r}, not {new!r}"
+        for name, old, new in _flat_pairs(stored, wanted)
+        if old != new and not (new is None and name in ("sketch.idf", "polytopes", *BANDED))
+    ]
+
+
+def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
+    """Give (name, value in `left`, value in `right`) of every option, also of the sketch."""
+    pairs = []
+    for each in fields(Options):
+        old, new = getattr(left, each.name), getattr(right, each.name)
+        if isinstance(old, TextSketch) and type(old) is type(new):
+            pairs += [
+                (f"sketch.{part.name}", getattr(old, part.name), getattr(new, part.name))
+                for part in fields(old)
+            ]
+        elif each.name == "polytopes":
+            pairs.append((each.name, old or 0, new))
+        else:
+            pairs.append((each.name, old, new))
+    return pairs

@@ -1,0 +1,1 @@
+"""Values: documents and their sketches, which pass between all parts."""
