@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Finding,
         HeaderFill,
         Rebuild,
+        ShardedStatistics,
         Statistics,
     )
     from simdb.results.verification import Verification
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
     from simdb.settings.options import Options, Simhash
     from simdb.settings.search import Search
     from simdb.settings.text_sketch import TextSketch
-    from simdb.sharding.reports import ShardedStatistics
     from simdb.sharding.routing import shard_of
     from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
     from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
@@ -87,8 +87,7 @@ if TYPE_CHECKING:
     from simdb.tuning.advice import SketchAdvice
     from simdb.tuning.tune import tune
     from simdb.values.arrays import Fingerprint, Fingerprints
-    from simdb.values.document_like import DocumentLike
-    from simdb.values.documents import Document
+    from simdb.values.document_like import Document, DocumentLike
     from simdb.values.features import Features
     from simdb.values.signatures import Signature, Signatures
 else:
@@ -103,8 +102,7 @@ else:
             "simdb.decontamination.result": ["Decontaminated"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated", "Parts"],
-            "simdb.values.document_like": ["DocumentLike"],
-            "simdb.values.documents": ["Document"],
+            "simdb.values.document_like": ["Document", "DocumentLike"],
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
             "simdb.engine.transaction": ["WriteTransaction"],
@@ -139,10 +137,10 @@ else:
                 "Finding",
                 "HeaderFill",
                 "Rebuild",
+                "ShardedStatistics",
                 "Statistics",
             ],
             "simdb.settings.search": ["Search"],
-            "simdb.sharding.reports": ["ShardedStatistics"],
             "simdb.sharding.routing": ["shard_of"],
             "simdb.sharding.sharded_database": ["ShardedDatabase", "open_sharded"],
             "simdb.sharding.writing": ["finish_sharded", "write_shard", "write_sharded"],

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import simdb
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
 
-PACKAGE = Path(kernel.__file__).parent
+PACKAGE = Path(simdb.__file__).parent
 SCRIPT = """
 import simdb
 print(simdb.fingerprint("some text of several words").bits)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 
 RECIPES = Path(__file__).parent.parent / "docs" / "RECIPES.md"
 IMAGES = 12
@@ -153,7 +153,7 @@ def test_metadata_filter_and_old_pages_are_deleted(tmp_path, monkeypatch):
     languages = [("en", "a.example"), ("de", "a.example"), ("en", "closed.example")]
     metadata = [{"lang": language, "site": site} for language, site in languages]
     with names["open_pages"](tmp_path / "db") as database:
-        monkeypatch.setattr(staged_times, "time", lambda: time.time() - 40 * 86_400)
+        monkeypatch.setattr(staged, "time", lambda: time.time() - 40 * 86_400)
         database.insert_many(["old", "seen", "closed"], [page + " x", page, page], metadata)
         monkeypatch.undo()
         assert database.add_if_new("again", page).id == "seen"

@@ -10,7 +10,14 @@ from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
-from simdb.cli.reading.id_lines import read_ids
+from simdb.ground.errors import InputError
+from simdb.sources.content import (
+    CONTENT_ERRORS,
+    explained,
+    known_encoding,
+    opened,
+    settled_encoding,
+)
 
 SHOWN_IDS = 20
 
@@ -76,3 +83,20 @@ def _delete_ids(
         print(f"simdb: {len(unknown) - SHOWN_IDS} more ids are unknown", file=sys.stderr)
     if unknown:
         raise Exit(DATABASE_ERROR)
+
+
+def read_ids(path: str) -> list[str]:
+    """Return the lines of a file, or of standard input for `-`, without empty ones.
+
+    Raises InputError if it cannot be read as text.
+    """
+    encoding = known_encoding("utf-8")
+    try:
+        with opened(path) as stream:
+            encoding = settled_encoding(stream, encoding)
+            text = stream.read().decode(encoding)
+    except CONTENT_ERRORS as error:
+        raise InputError(f"{path}: {explained(error)}") from error
+    # Other separators of lines, which splitlines knows, can be part of an id.
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    return [line for line in lines if line]

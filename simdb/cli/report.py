@@ -1,5 +1,6 @@
 """Command report: writes a page about a database, for people."""
 
+from collections.abc import Collection
 from functools import partial
 from typing import Annotated
 
@@ -10,23 +11,20 @@ from simdb.cli.options.match_options import given_search
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
-from simdb.cli.reading.chosen_texts import chosen_texts
 from simdb.cli.reading.intake import Intake
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.report.gather import gather
 from simdb.report.limits import GROUPED_DOCUMENTS, Limits
 from simdb.report.page import check_libraries, render
 from simdb.report.template import check_page, write_page
+from simdb.settings.options import Simhash
 from simdb.sources.reading import check_sources, read_sources
-from simdb.values.arrays import ORDINALS_MAX
+from simdb.tuning.sample import as_text
+from simdb.values.arrays import ORDINALS_MAX, Id
 
 USUAL = Limits()
-
 Output = Annotated[
     str, Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
-]
-Texts = Annotated[
-    list[str] | None, Option(metavar="SOURCE", help="Texts, by id, of the stored documents.")
 ]
 GroupCount = Annotated[int, Option(min=0, help="Show this many of the largest groups.")]
 Sample = Annotated[
@@ -38,6 +36,12 @@ All = Annotated[
     Option(
         "--all", help=f"Group all documents, also if there are more than {GROUPED_DOCUMENTS:,}."
     ),
+]
+# Texts are only shown, so there is nothing to say about mark-up.
+READ_AS = Simhash(markup="html")
+
+Texts = Annotated[
+    list[str] | None, Option(metavar="SOURCE", help="Texts, by id, of the stored documents.")
 ]
 
 
@@ -92,3 +96,17 @@ def report(
     if intake.skipped:
         progress.note(intake.skipped_note().removeprefix("; "))
         raise Exit(FINDINGS)
+
+
+def chosen_texts(intake: Intake, wanted: Collection[Id]) -> dict[Id, str]:
+    """Return the texts of the ids that are `wanted`, as far as the sources have them.
+
+    A later text of an id replaces an earlier one.
+    """
+    chosen = frozenset(wanted)
+    found: dict[Id, str] = {}
+    for batch in intake.batches(READ_AS):
+        for at, id in enumerate(batch.ids):
+            if id in chosen:
+                found[id] = as_text(batch.texts[at], str(id))
+    return found

@@ -11,7 +11,6 @@ from simdb.cli import output
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
 from simdb.cli.options.door import open_either
-from simdb.cli.output.measures import size_in_words, time_and_age
 from simdb.cli.output.render import is_table, print_one, quantity
 from simdb.cli.output.words import in_words
 from simdb.settings.minhash import Minhash
@@ -19,6 +18,17 @@ from simdb.settings.options import SEEN, Simhash
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
+KILO = 1000
+SIZES = ("bytes", "kB", "MB", "GB", "TB")
+# The seconds of each unit, the longest first.
+AGES = (
+    (365 * 86_400, "year"),
+    (30 * 86_400, "month"),
+    (86_400, "day"),
+    (3_600, "hour"),
+    (60, "minute"),
+    (1, "second"),
+)
 
 
 def stats(
@@ -147,3 +157,27 @@ def _to_do(advice: list[str]) -> Iterator[tuple[str, str]]:
         yield "to do", "nothing; simdb check looks for damage"
     for at, each in enumerate(advice):
         yield "" if at else "to do", in_words(each)
+
+
+def size_in_words(size_bytes: float) -> str:
+    """Return a size in the largest unit of which it has one: `4.1 MB`, `812 bytes`."""
+    for unit in SIZES:
+        if size_bytes < KILO or unit == SIZES[-1]:
+            break
+        size_bytes /= KILO
+    return f"{size_bytes:,.0f} {unit}" if unit == SIZES[0] else f"{size_bytes:,.1f} {unit}"
+
+
+def time_and_age(moment: float, now: float) -> str:
+    """Return a moment, in seconds since 1970, as local time and its age: `(3 days ago)`."""
+    shown = time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+    return f"{shown} ({age_in_words(now - moment)})"
+
+
+def age_in_words(seconds: float) -> str:
+    """Return how long ago something was, in the largest unit of which it has one."""
+    for size, unit in AGES:
+        count = int(seconds / size)
+        if count >= 1:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

@@ -16,14 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import functions
-from simdb.compat.decimal_lines import read_numbers, write_arrays
 from simdb.engine.clusters.arrays import distinct
+from simdb.ground.bits import ALL_BITS
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.arrangement import check_arrangement
-
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
-Lines = Callable[[U64, int, int], Iterator[U8]]
 
 STANDARD = "-"
 WHOLE_NUMBER = re.compile("0*[1-9][0-9]{0,8}", re.ASCII)
@@ -32,6 +28,39 @@ NUMBERS_WRITTEN = 1 << 14  # per write
 USAGE, BLOCKS, DISTANCE, INPUT, OUTPUT, ARRANGEMENT, UNREADABLE, UNWRITABLE = range(1, 9)
 BAD_LINE = 9
 INTERRUPTED, BROKEN_PIPE = 130, 141
+BLOCK_BYTES = 1 << 19  # about 26,000 lines, whose arrays fit in the second-level cache
+WORD = 8
+DIGITS_MAX = 20  # of 2**64 - 1
+# Put before the first line, since its three words can begin before it.
+PAD = b" " * (3 * WORD)
+NEWLINE, RETURN, MINUS = b"\n\r-"
+NUMBER = re.compile(rb"\s*([+-]?)([0-9]+)\s*")
+SHOWN_BYTES = 40
+ZEROS = np.uint64(0x3030303030303030)
+SIXES = np.uint64(0x0606060606060606)
+HIGH_HALVES = np.uint64(0xF0F0F0F0F0F0F0F0)
+# Masks of the last k bytes of a word, for k = 0 .. 8.
+MASKS = np.array(
+    [ALL_BITS ^ ((1 << 8 * (WORD - count)) - 1) for count in range(WORD + 1)], np.uint64
+)
+# Join two neighbouring numbers of 1, 2 or 4 digits: factor, shift, and mask applied first.
+STEPS = [
+    (np.uint64((10 << 8) + 1), np.uint64(8), None),
+    (np.uint64((10**2 << 16) + 1), np.uint64(16), np.uint64(0x00FF00FF00FF00FF)),
+    (np.uint64((10**4 << 32) + 1), np.uint64(32), np.uint64(0x0000FFFF0000FFFF)),
+]
+EIGHT_DIGITS = np.uint64(10**8)
+HIGHEST, HIGHEST_REST = (np.uint64(part) for part in divmod(ALL_BITS, 10**16))
+# The four digits of each number 0 .. 9999, as bytes in one 32-bit word.
+FOURS = np.frombuffer(b"".join(b"%04d" % number for number in range(10**4)), np.uint32)
+POWERS = np.array([10**power for power in range(1, DIGITS_MAX)], np.uint64)
+CELLS = DIGITS_MAX + 4  # bytes per number: "[" or ", " before it, "]" and a newline after it
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+Lines = Callable[[U64, int, int], Iterator[U8]]
+I64 = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 class Stop(Exception):  # noqa: N818
@@ -173,3 +202,108 @@ def _pieces(numbers: U64, starts: npt.NDArray[np.bool_]) -> Iterator[U8]:
         stop = start + NUMBERS_WRITTEN
         is_last = stop >= len(numbers) or bool(starts[stop])
         yield write_arrays(numbers[start:stop], starts[start:stop], is_closed=is_last)
+
+
+def read_numbers(stream: BinaryIO) -> Iterator[U64]:
+    """Yield the numbers of a text in order, in arrays; raise InputError for an invalid line.
+
+    A line holds a whole number below 2**64 in digits, and possibly spaces around it.  With a minus
+    sign it is the number with the same 64 bits in two's complement, like C's strtoull.  Blank lines
+    are skipped.
+    """
+    rest, line = b"", 1
+    while block := stream.read(BLOCK_BYTES):
+        head, newline, tail = block.rpartition(b"\n")
+        if not newline:
+            rest += block
+            continue
+        numbers, count = _parse(rest + head + newline, line)
+        rest, line = tail, line + count
+        yield numbers
+    if rest:
+        yield _parse(rest + b"\n", line)[0]
+
+
+def write_arrays(numbers: U64, starts: Flags, *, is_closed: bool) -> U8:
+    """Return lines of JSON arrays, `[1, 2]`, in ASCII; an array begins wherever `starts` is true.
+
+    `is_closed`: the last array ends here.  If not, a later call can write the rest of it.
+    """
+    count = len(numbers)
+    cells = np.empty((count, CELLS), np.uint8)
+    cells[:, 0] = np.where(starts, ord("["), ord(","))
+    cells[:, 1] = ord(" ")
+    cells[:, -2:] = np.frombuffer(b"]\n", np.uint8)
+    fours, rest = np.empty((count, DIGITS_MAX // 4), np.uint32), numbers
+    for place in reversed(range(DIGITS_MAX // 4)):
+        rest, four = np.divmod(rest, np.uint64(10**4))
+        fours[:, place] = FOURS[four.astype(np.intp)]
+    cells[:, 2:-2] = fours.view(np.uint8)
+    first = DIGITS_MAX + 1 - np.searchsorted(POWERS, numbers, side="right")
+    is_written = np.arange(CELLS, dtype=np.int8) >= first.astype(np.int8)[:, None]
+    is_written[:, 0] = True
+    is_written[:, 1] = ~starts
+    is_written[:, -2:] = np.append(starts[1:], is_closed)[:count, None]
+    return cells[is_written]
+
+
+def _parse(text: bytes, line: int) -> tuple[U64, int]:
+    """Return the numbers in whole lines and the number of lines; the first is line `line`."""
+    padded = PAD + text
+    letters = np.frombuffer(padded, np.uint8)
+    ends = np.flatnonzero(letters[len(PAD) :] == NEWLINE) + len(PAD)
+    starts = np.append(len(PAD), ends[:-1] + 1)
+    stops = ends - (letters[ends - 1] == RETURN)
+    is_negative = letters[starts] == MINUS
+    numbers, is_plain = _read_digits(padded, stops, stops - starts - is_negative)
+    if is_negative.any():
+        np.negative(numbers, out=numbers, where=is_negative)
+    if is_plain.all():
+        return numbers, len(ends)
+    is_blank = np.zeros(len(ends), np.bool_)
+    for at in np.flatnonzero(~is_plain).tolist():
+        number = _parse_one(padded[starts[at] : ends[at]], line + at)
+        is_blank[at] = number is None
+        numbers[at] = number or 0
+    return numbers[~is_blank], len(ends)
+
+
+def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Flags]:
+    """Return the numbers of `lengths` digits that end at `stops`, and whether each is valid."""
+    words: U64 = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, 0, (1,))
+    low, is_plain = _read_word(words[stops - WORD], lengths)
+    middle, is_digits = _read_word(words[stops - 2 * WORD], lengths - WORD)
+    is_plain &= is_digits & (lengths > 0) & (lengths <= DIGITS_MAX)
+    high, is_digits = _read_word(words[stops - 3 * WORD], lengths - 2 * WORD)
+    rest = middle * EIGHT_DIGITS + low
+    is_plain &= is_digits
+    is_plain &= (high < HIGHEST) | ((high == HIGHEST) & (rest <= HIGHEST_REST))
+    return high * (EIGHT_DIGITS * EIGHT_DIGITS) + rest, is_plain
+
+
+def _read_word(words: U64, lengths: I64) -> tuple[U64, Flags]:
+    """Return the number in the last `lengths` bytes (0 to 8) of each word, and if it is valid."""
+    digits = words ^ ZEROS
+    digits &= MASKS[np.clip(lengths, 0, WORD)]
+    is_digits = ((digits + SIXES) | digits) & HIGH_HALVES == 0
+    for factor, shift, mask in STEPS:
+        if mask is not None:
+            digits &= mask
+        digits *= factor
+        digits >>= shift
+    return digits, is_digits
+
+
+def _parse_one(text: bytes, line: int) -> int | None:
+    """Return the number on one line; None if the line is blank."""
+    if not text.strip():
+        return None
+    found = NUMBER.fullmatch(text)
+    shown = text[:SHOWN_BYTES].decode("ascii", "backslashreplace")
+    if found is None:
+        raise InputError(f"line {line} is not a decimal number: {shown!r}")
+    digits = found[2].lstrip(b"0") or b"0"
+    number = int(digits) if len(digits) <= DIGITS_MAX else ALL_BITS + 1
+    if number > ALL_BITS:
+        raise InputError(f"line {line} is out of range, 0 .. 2**64 - 1: {shown!r}")
+    return -number & ALL_BITS if found[1] == b"-" else number

@@ -51,7 +51,7 @@ from simdb.settings.keeping import Keep
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
 from simdb.values.arrays import ORDINALS_MAX
-from simdb.values.documents import Document
+from simdb.values.document_like import Document
 
 if TYPE_CHECKING:
     from simdb.columns.arrow import Columns

@@ -17,7 +17,7 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.where import Where, check_optional, check_where, satisfying
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals
-from simdb.engine.state.staged_times import seconds_of
+from simdb.engine.state.staged import seconds_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts

@@ -56,9 +56,8 @@ def names(
 ) -> Callable[[str], Any]:
     """Make the `__getattr__` of a package that loads each of its names when first used.
 
-    `places` has the names that each module gives to the package.  A public name can also be the
-    name of a module of the package, such as `simdb.signatures`; it never means the module.
-    `moved`: what to use in place of names that the package had.
+    `places` has the names that each module gives to the package.  `moved`: what to use in place of
+    names that the package had; such a name never means a package, as `simdb.plan` would.
     """
     place_of = {name: module for module, given in places.items() for name in given}
     moved = {} if moved is None else moved
@@ -79,17 +78,16 @@ def names(
 
 
 class _Package(ModuleType):
-    """A package that keeps its public names when one of its modules has the same name."""
+    """A package that does not let one of its packages take the place of a name that is gone."""
 
     __moved__: Mapping[str, str]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, but drop a module under a public name.
+        """Set an attribute, but drop a module under a name that is gone.
 
         Python sets each module that it has loaded as an attribute of the package.
         """
-        is_name = name in self.__all__ or name in self.__moved__
-        if not (is_name and isinstance(value, ModuleType)):
+        if not (name in self.__moved__ and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:

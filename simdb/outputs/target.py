@@ -13,13 +13,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from filecmp import cmp
-from typing import IO
+from typing import IO, Any
 
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
 from simdb.outputs.gzip_members import GzipWriter
 from simdb.outputs.remote import is_remote, put_remote
-from simdb.outputs.unclosed import Unclosed
 from simdb.outputs.zstd import ZstdWriter
 
 PARTIAL = ".partial"
@@ -234,3 +233,19 @@ def _has_other(old: str, new: str) -> bool:
     if not os.path.exists(old) or not os.path.getsize(old):
         return False
     return not cmp(old, new, shallow=False)
+
+
+class Unclosed(io.RawIOBase):
+    """A stream whose `close` leaves the inner stream open."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        """Pass everything on to `stream`."""
+        self._stream = stream
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, content: Any, /) -> int:
+        """Write some bytes; return their number."""
+        return self._stream.write(content)

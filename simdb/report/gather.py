@@ -1,24 +1,52 @@
 """Gathering: collects the facts about a database, within limits."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from simdb.database import Database
 from simdb.engine.snapshot import Snapshot
-from simdb.report.facts import Drawn, Facts, Groups, Headline, Storage, Threshold
-from simdb.report.groups import Texts, all_groups, drawn_groups, shown_ids, with_texts
+from simdb.report.excerpts import beginning, compared
+from simdb.report.facts import (
+    Drawn,
+    Facts,
+    Group,
+    Groups,
+    Headline,
+    Member,
+    SizeBin,
+    Storage,
+    Threshold,
+)
 from simdb.report.limits import Limits
-from simdb.report.pairs import draw_pairs
+from simdb.report.pairs import Matched, draw_pairs
 from simdb.report.words import options_in_words, sections_in_words
+from simdb.results.clusters import Clusters
+from simdb.results.matches import PairArrays
 from simdb.results.reports import Statistics
 from simdb.settings.options import BY_DISTANCE
 from simdb.settings.search import SearchLike
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
+from simdb.values.arrays import Id
 
 LARGER = (2, 10, 100)
 # With fewer documents, the bytes of a document tell nothing about larger databases.
 TELLING_DOCUMENTS = 1000
+# The least sizes of groups that are counted together.
+SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)
+# Of a larger group, so many documents are compared with the first one.
+COMPARED_MEMBERS = 1000
+SHOWN_MEMBERS = 3
+# So many candidates for the largest groups are looked at for each that is shown.
+CANDIDATES = 5
+
+I64 = npt.NDArray[np.int64]
+Texts = Callable[[Collection[Id]], Mapping[Id, str]]
 
 
 def gather(
@@ -145,3 +173,160 @@ def _storage(statistics: Statistics, *, is_minhash: bool) -> Storage:
         bytes_per_document=each,
         larger=tuple((factor * count, round(factor * count * each)) for factor in larger),
     )
+
+
+def all_groups(
+    snapshot: Snapshot, threshold: Threshold, limits: Limits, search: SearchLike | None
+) -> Groups:
+    """Return the groups of all documents: connected by chains of matches."""
+    clusters = snapshot.find_clusters(
+        similarity=threshold.similarity, distance=threshold.distance, recall=threshold.recall,
+        search=search,
+    )  # fmt: skip
+    sizes = clusters.sizes
+    ones = np.ones(len(sizes))
+    return Groups(
+        is_complete=True,
+        group_count=len(clusters),
+        grouped_count=int(sizes.sum()),
+        sizes=_size_bins(sizes, ones, sizes.astype(np.float64)),
+        largest=_largest_clusters(snapshot, clusters, limits.groups),
+    )
+
+
+def drawn_groups(
+    snapshot: Snapshot,
+    threshold: Threshold,
+    limits: Limits,
+    search: SearchLike | None,
+    matched: Matched,
+    population: int,
+) -> Groups:
+    """Return an estimate by drawn documents, out of a `population` of documents."""
+    has_match = matched.counts > 0
+    sizes = matched.counts[has_match] + 1
+    each = population / len(matched.ids) if matched.ids else 0.0
+    in_groups, in_documents = each / sizes, np.full(len(sizes), each)
+    return Groups(
+        is_complete=False,
+        group_count=round(float(in_groups.sum())),
+        grouped_count=round(float(in_documents.sum())),
+        sizes=_size_bins(sizes, in_groups, in_documents),
+        largest=_largest_drawn(snapshot, threshold, limits, search, matched),
+    )
+
+
+def shown_ids(groups: Groups) -> set[Id]:
+    """Return the ids of all documents that are shown."""
+    return {member.id for group in groups.largest for member in group.members}
+
+
+def with_texts(groups: Groups, texts: Mapping[Id, str]) -> Groups:
+    """Return the groups with the texts of their documents, compared with that of the first."""
+    return replace(groups, largest=tuple(_group_with_texts(each, texts) for each in groups.largest))
+
+
+def _size_bins(
+    sizes: I64, in_groups: npt.NDArray[np.float64], in_documents: npt.NDArray[np.float64]
+) -> tuple[SizeBin, ...]:
+    """Return how many groups, and documents in them, there are by size, up to the largest."""
+    if not len(sizes):
+        return ()
+    places = np.searchsorted(SIZE_STEPS, sizes, side="right") - 1
+    bins = []
+    for at in range(int(places.max()) + 1):
+        inside = places == at
+        is_last = at + 1 == len(SIZE_STEPS)
+        bins.append(
+            SizeBin(
+                least=SIZE_STEPS[at],
+                most=None if is_last else SIZE_STEPS[at + 1] - 1,
+                groups=round(float(in_groups[inside].sum())),
+                documents=round(float(in_documents[inside].sum())),
+            )
+        )
+    return tuple(bins)
+
+
+def _largest_clusters(snapshot: Snapshot, clusters: Clusters, count: int) -> tuple[Group, ...]:
+    order = np.argsort(-clusters.sizes, kind="stable")[:count]
+    found = []
+    for at in order.tolist():
+        start = int(clusters.offsets[at])
+        stop = min(int(clusters.offsets[at + 1]), start + 1 + COMPARED_MEMBERS)
+        ids = clusters.ids[start:stop].tolist()
+        found.append(_group(snapshot, int(clusters.sizes[at]), ids[0], ids[1:]))
+    return tuple(found)
+
+
+def _largest_drawn(
+    snapshot: Snapshot,
+    threshold: Threshold,
+    limits: Limits,
+    search: SearchLike | None,
+    matched: Matched,
+) -> tuple[Group, ...]:
+    """Return the drawn documents with the most matches, without two of one group."""
+    order = np.argsort(-matched.counts, kind="stable")[: CANDIDATES * limits.groups]
+    found: list[Group] = []
+    passed: set[Id] = set()
+    for at in order.tolist():
+        id, count = matched.ids[at], int(matched.counts[at])
+        if count == 0 or len(found) == limits.groups:
+            break
+        if id in passed or _matches_one(snapshot, threshold, id, found):
+            continue
+        matches = snapshot.query(
+            id=id, similarity=threshold.similarity, distance=threshold.distance,
+            recall=threshold.recall, search=search, limit=COMPARED_MEMBERS,
+        )  # fmt: skip
+        others = [match.id for match in matches]
+        passed.update(others)
+        if others:
+            found.append(_group(snapshot, count + 1, id, others))
+    return tuple(found)
+
+
+def _matches_one(snapshot: Snapshot, threshold: Threshold, id: Id, found: list[Group]) -> bool:
+    """Return whether a document matches the first document of a group."""
+    pairs = snapshot.compare([each.members[0].id for each in found], [id] * len(found))
+    is_match = np.ones(len(found), np.bool_)
+    if threshold.similarity is not None:
+        is_match &= pairs.similarity >= np.float32(threshold.similarity)
+    if threshold.distance is not None:
+        is_match &= pairs.distance <= threshold.distance
+    return bool(is_match.any())
+
+
+def _group(snapshot: Snapshot, size: int, first: Id, others: list[Any]) -> Group:
+    """Return a group with the documents that are least similar to the first one."""
+    pairs = snapshot.compare([first] * len(others), others)
+    members = sorted(map(_member, range(len(others)), [pairs] * len(others)), key=_by_similarity)
+    return Group(size, (Member(first, None, None, (), ""), *members[:SHOWN_MEMBERS]))
+
+
+def _member(at: int, pairs: PairArrays) -> Member:
+    similarity = float(pairs.similarity[at])
+    known = None if np.isnan(similarity) else min(similarity, 1.0)
+    return Member(pairs.right[at], known, int(pairs.distance[at]), (), "")
+
+
+def _by_similarity(member: Member) -> tuple[float, int]:
+    """Return what puts the least similar document first."""
+    similarity = 1.0 if member.similarity is None else member.similarity
+    return similarity, -(member.distance or 0)
+
+
+def _group_with_texts(group: Group, texts: Mapping[Id, str]) -> Group:
+    first = texts.get(group.members[0].id)
+    return replace(group, members=tuple(_with_text(each, first, texts) for each in group.members))
+
+
+def _with_text(member: Member, first: str | None, texts: Mapping[Id, str]) -> Member:
+    text = texts.get(member.id)
+    if text is None:
+        return replace(member, note="the sources do not have its text")
+    if member.distance is None or first is None:
+        return replace(member, pieces=beginning(text))
+    pieces, note = compared(first, text)
+    return replace(member, pieces=pieces, note=note)

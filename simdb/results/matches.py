@@ -1,8 +1,8 @@
 """Matches: the stored documents that a query finds and the pairs that match, as users get them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, overload
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,33 @@ import numpy.typing as npt
 from simdb.columns import arrow
 from simdb.ground import previews
 from simdb.ground.ids import Id, IdT, IdT_co
-from simdb.ground.records import Record
 from simdb.results.verification import Verification
 from simdb.values.arrays import object_array
 
 # So many ids are made only to show the first of them.
 PREVIEWED_IDS = 10_000
+
+
+class Record:
+    """What the fields of a dataclass with slots are also for: positions, unpacking, and a dict."""
+
+    __slots__: tuple[str, ...] = ()
+    # The fields that it unpacks to, if these are not those of its class.
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Any]:
+            """Give the values in order."""
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give the value of the field at a position, a tuple for a slice; so it unpacks."""
+        return tuple(getattr(self, name) for name in self.FIELDS or self.__slots__)[position]
+
+    def _asdict(self) -> dict[str, Any]:
+        """Give the values by name, as a named tuple does."""
+        names = (each.name for each in fields(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, init=False)

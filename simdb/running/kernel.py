@@ -16,7 +16,8 @@ try:
     from simdb_ext import _arrange, _search, _sketch
 except ImportError as error:
     # Python looks into the working folder first, so a checkout there hides an installation.
-    _root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    _folder = os.path.dirname(os.path.abspath(__file__))
+    _root = os.path.dirname(os.path.dirname(_folder))
     raise ImportError(
         f"the compiled kernel of simdb cannot be loaded ({error}): "
         + (

@@ -12,7 +12,7 @@ from simdb.ground.errors import OptionError
 Report: TypeAlias = Callable[[int], None]
 Progress: TypeAlias = Report | bool
 
-_load = cold.modules("simdb", ["progress_bar"])
+_load = cold.modules("simdb.running", ["progress_bar"])
 
 
 def report_of(progress: object) -> Report | None:

@@ -29,12 +29,12 @@ from simdb.ground.errors import InputError, ReadOnlyError
 from simdb.ground.ids import IdT
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.plans import Plan
-from simdb.results.reports import Advice, Finding
+from simdb.results.reports import Advice, Finding, ShardedStatistics
 from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep, needs_metadata
 from simdb.settings.options import Options
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
-from simdb.sharding import explaining, gathering, searching
+from simdb.sharding import gathering, searching
 from simdb.sharding.documents import (
     all_sketches,
     check_known,
@@ -42,11 +42,10 @@ from simdb.sharding.documents import (
     drawn_ids,
     of_stored,
 )
-from simdb.sharding.reports import ShardedStatistics
 from simdb.sharding.shards import Shards
 from simdb.storage.files.shards_file import shard_name
 from simdb.values.arrays import ORDINALS_MAX, Sketches, object_array
-from simdb.values.documents import Document
+from simdb.values.document_like import Document
 
 if TYPE_CHECKING:
     from simdb.engine.search.accepting import Accept, AcceptMany
@@ -295,7 +294,7 @@ class ShardedDatabase(Generic[IdT]):
         """
         both = Both(id, other_id, document, other_document)
         question = Question(similarity, distance, recall, search)
-        return explaining.explained(self._shards, both, question, errors)
+        return gathering.explained(self._shards, both, question, errors)
 
     def plan(
         self,
@@ -315,7 +314,7 @@ class ShardedDatabase(Generic[IdT]):
         """
         follows = OF_PAIRS if pairs else OF_QUERIES
         question = Question(similarity, distance, recall, search, follows=follows)
-        return explaining.planned(self._shards, question, n, pairs=pairs)
+        return gathering.planned(self._shards, question, n, pairs=pairs)
 
     def find_all(
         self,

@@ -1,16 +1,27 @@
-"""Packages: stores what optional packages provide in a new database, and later warns of changes."""
+"""Packages: stores what optional packages provide in a new database, and later warns of changes.
+
+These are stemmers and lists of stop words, by language.
+"""
 
 import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
+from simdb.ground.errors import OptionError
 from simdb.settings.resources import Resources
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.language import snowball_version, stop_words_of
 from simdb.sketch.markup import parser_version
 
 # What depends on the version of each package, by the name under which the version is stored.
 SNOWBALL = "Snowball"
 PARSER = "selectolax"
 CONCERNS = {SNOWBALL: "the stems of words", PARSER: "the text of HTML pages"}
+REMEDY = "pip install snowballstemmer stop-words"
+# If this module is installed, `snowballstemmer` hands out its compiled stemmers.
+COMPILED_STEMMERS = "Stemmer"
+
+Stem = Callable[[list[str]], list[str]]
 
 
 def take_resources(options: TextSketch) -> Resources:
@@ -46,3 +57,50 @@ def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> No
 def _release(version: str) -> list[str]:
     """Return the major and the minor number of a version."""
     return version.split(".")[:2]
+
+
+def stop_words_of(language: str) -> tuple[str, ...]:
+    """Return the stop words of a language, sorted; OptionError for an unknown language."""
+    package = _load("stop_words", f"stop_words={language!r} needs the package stop-words")
+    if language not in {*package.AVAILABLE_LANGUAGES, *package.LANGUAGE_MAPPING}:
+        raise OptionError(_unknown("stop_words", language, package.AVAILABLE_LANGUAGES))
+    return tuple(sorted(set(package.get_stop_words(language))))
+
+
+def stemming_of(language: str) -> Stem:
+    """Return a function from words of a language to their stems; threads can share it."""
+    package = _load("snowballstemmer", f"stemming={language!r} needs the package snowballstemmer")
+    if language not in package.algorithms():
+        raise OptionError(_unknown("stemming", language, package.algorithms()))
+
+    def stem(words: list[str]) -> list[str]:
+        # A stemmer stores the word that it works on, so threads must not share it.
+        return list(package.stemmer(language).stemWords(words))
+
+    return stem
+
+
+def snowball_version() -> str:
+    """Return the version of the stemmers that `stemming_of` uses; "" if none is installed."""
+    try:
+        package = import_module("snowballstemmer")
+    except ImportError:
+        return ""
+    if package.stemmer.__module__ == COMPILED_STEMMERS:
+        return str(import_module(COMPILED_STEMMERS).version())
+    # Loaded when needed: with all that it imports it is a tenth of the import of simdb.
+    return str(import_module("importlib.metadata").version("snowballstemmer"))
+
+
+def _load(module: str, need: str) -> Any:
+    """Import a package; OptionError, which says what needs it, if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise OptionError(f"{need}: {REMEDY}") from error
+
+
+def _unknown(option: str, language: str, languages: list[str]) -> str:
+    """Word the error for an unknown language."""
+    known = ", ".join(sorted(languages))
+    return f"{option} has no language {language!r}; use one of {known}"

@@ -21,17 +21,18 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.resources import Resources
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.cleaning import cleaned, cleaning_of, spelled
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
+from simdb.sketch.normalisation import cleaned, cleaning_of, spelled
 from simdb.sketch.tokeniser import Tokeniser
-from simdb.sketch.vocabulary import make_vocabulary
 from simdb.sketch.weighing import Idf
 from simdb.values.features import NamedFeatures
 
 if TYPE_CHECKING:
     from simdb.sketch.permutations import Family
+from simdb.sketch.normalisation import lower_cased
+from simdb.sketch.packages import stemming_of, stop_words_of
 
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
@@ -282,3 +283,27 @@ def _warn_of_text(tokens: Sequence[Any], position: int) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabulary | None:
+    """Return the kernel's vocabulary, which drops stop words and stems other tokens.
+
+    None if the options ask for neither.  Stop words are normalised and lower-cased like tokens.
+    """
+    if not options.stop_words and not options.stemming:
+        return None
+    words = options.stop_words
+    if isinstance(words, str):
+        words = resources.stop_words or (stop_words_of(words) if words else ())
+    spelled = {_as_token(word, options) for word in words}
+    stem = stemming_of(options.stemming) if options.stemming else None
+    try:
+        return kernel.Vocabulary(options.seed, sorted(spelled), stem)
+    except UnicodeEncodeError as error:
+        raise OptionError(f"a stop word has a lone surrogate: {error}") from error
+
+
+def _as_token(word: str, options: TextSketch) -> str:
+    """Normalise and lower-case a stop word as the options say."""
+    word = cleaned(spelled(word, options), options)
+    return lower_cased(word) if options.lowercase else word

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from simdb.ground.errors import OptionError
 from simdb.settings.resources import Resources
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.cleaning import cleaned, spelled
 from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.encoding import decoded
+from simdb.sketch.normalisation import cleaned, spelled
 from simdb.sketch.pipeline import Pipeline, Words
 
 # What lies between white space; what a hyphen cuts at the end of a line is one piece.

@@ -6,6 +6,7 @@ record.  pyarrow reads objects one after the other and takes a line feed for any
 line must begin and end with the braces of an object; as many objects as lines are then one in each.
 """
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from simdb.columns.arrow_texts import text_column
 from simdb.columns.text_column import TextColumn
 from simdb.ground.choices import KEEP
 from simdb.running import kernel
-from simdb.sources.digits import has_number
 from simdb.sources.records import Reading
 
 PURPOSE = "reading JSON lines"
+DIGITS = b"0123456789"
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -105,3 +106,24 @@ class ColumnParser:
                 unexpected_field_behavior="ignore",
             ),
         )
+
+
+def has_number(block: bytes, digits_max: int | None = None) -> bool:
+    """Return whether more than `digits_max` digits follow each other; 0 is no limit.
+
+    None means the limit of this process.  So many digits lie on a multiple of `digits_max`, so
+    only those places are looked at.
+    """
+    if digits_max is None:
+        digits_max = getattr(sys, "get_int_max_str_digits", int)()
+    if not digits_max:
+        return False
+    for number, byte in enumerate(block[::digits_max]):
+        if byte in DIGITS:
+            place = number * digits_max
+            before = block[max(0, place - digits_max) : place]
+            after = block[place : place + digits_max + 1]
+            rest = len(before.rstrip(DIGITS)) + len(after.lstrip(DIGITS))
+            if len(before) + len(after) - rest > digits_max:
+                return True
+    return False

@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.text_column import TextColumn
-from simdb.outputs.line_spool import LineSpool
 from simdb.outputs.pieces import I64, Piece, Rows, merged
 from simdb.outputs.rows import Row, as_line
-from simdb.outputs.spool import Temporary
+from simdb.outputs.spool import LineSpool, Temporary, TextSpool
 from simdb.outputs.survivors import Survivors, all_rows
-from simdb.outputs.text_spool import TextSpool
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
 

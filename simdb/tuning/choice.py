@@ -1,13 +1,13 @@
-"""Choices: chooses a sketch and a threshold by a sample and by judged pairs."""
+"""Choices: chooses a sketch and a threshold by a sample, and by judged or edited pairs."""
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from simdb.settings.options import Simhash
-from simdb.tuning.candidates import CHARACTERS, plain_sketches, visible, weighted_sketches
-from simdb.tuning.editing import edited
+from simdb.settings.options import USUAL_SIMILARITY, Simhash
 from simdb.tuning.judged import (
     Flags,
     Rating,
@@ -17,10 +17,17 @@ from simdb.tuning.judged import (
     rate,
     simplest,
 )
-from simdb.tuning.measuring import directions, similarities
-from simdb.tuning.pairs import Pairs
-from simdb.tuning.sample import Sample
-from simdb.tuning.unjudged import LEAST, Outlook, outlook, preferred, threshold_of
+from simdb.tuning.lengths import changed_words
+from simdb.tuning.measuring import chance_level, directions, similarities, unrelated
+from simdb.tuning.pairs import (
+    CHARACTERS,
+    Pairs,
+    is_short,
+    plain_sketches,
+    visible,
+    weighted_sketches,
+)
+from simdb.tuning.sample import SPACELESS, Sample
 
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
@@ -28,6 +35,69 @@ EDITED_TEXTS = 500
 MISREAD = Simhash(unit=CHARACTERS, shingle=5)
 # With more judged pairs, choosing the sketch by them hardly flatters it.
 FEW_PAIRS = 400
+PIECE = re.compile(rf"[{SPACELESS}]|[^\s{SPACELESS}]+")
+POOL_TEXT_CHARACTERS = 2000
+# A larger shingle is taken if it separates copies from unrelated texts nearly as well.
+NEARLY = 0.95
+LEAST, MOST = 0.2, 0.98
+USUAL_MARGIN = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the sample says about one sketch.
+
+    `edited`: the median similarity of a text and its edited copy.  `chance`: the similarity that
+    few unrelated documents reach.  `found`: the share of copies at `threshold` or more.
+    `separation`: the mean similarity of copies less that of unrelated texts, over their standard
+    deviation.
+    """
+
+    sketch: Simhash
+    edited: float
+    chance: float
+    found: float
+    separation: float
+
+    @property
+    def threshold(self) -> float:
+        """The threshold by the sample alone."""
+        return threshold_of(self.edited, self.chance)
+
+
+def threshold_of(edited: float, chance: float) -> float:
+    """Return the larger of two levels, cut to hundredths, or the usual threshold if it is near."""
+    level = min(max(edited, chance, LEAST), MOST)
+    is_usual = abs(level - USUAL_SIMILARITY) < USUAL_MARGIN
+    return USUAL_SIMILARITY if is_usual else math.floor(level * 100) / 100
+
+
+def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total: int) -> Outlook:
+    """Return what a sample of texts says about a sketch.
+
+    `copies`: edited copies of the first texts.  `total`: the documents of the collection.
+    """
+    rows = directions(texts, sketch)
+    near = similarities(rows[: len(copies)], directions(copies, sketch))
+    far = unrelated(rows)
+    middle, chance = float(np.median(near)), chance_level(far, total)
+    spread = float(np.sqrt(near.var() + (far.var() if len(far) else 0.0)))
+    gap = float(near.mean() - (far.mean() if len(far) else 0.0))
+    return Outlook(
+        sketch,
+        middle,
+        chance,
+        float((near >= threshold_of(middle, chance)).mean()),
+        gap / max(spread, 1e-6),
+    )
+
+
+def preferred(outlooks: Sequence[Outlook], sample: Sample) -> Outlook:
+    """Return the best outlook; the first one, the default, if the texts are not short."""
+    if not is_short(sample):
+        return outlooks[0]
+    enough = NEARLY * max(each.separation for each in outlooks)
+    return next(each for each in outlooks if each.separation >= enough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +199,40 @@ def _judged_choice(
         pairs.labels,
     )  # fmt: skip
     return Choice(sample, outlooks[at], ratings[at].threshold, changed, verdict)
+
+
+def edited(
+    texts: Sequence[str], similarity: float, generator: np.random.Generator
+) -> tuple[list[str], float]:
+    """Return a near-duplicate of each text, and the median number of words changed in it.
+
+    `similarity`: the threshold for a page; see `changed_words`.
+    """
+    pool = [piece for text in texts for piece in PIECE.findall(text[:POOL_TEXT_CHARACTERS])]
+    copies, numbers = [], []
+    for text in texts:
+        places = [found.span() for found in PIECE.finditer(text)]
+        count = _whole(changed_words(len(places), similarity), generator)
+        chosen = generator.choice(len(places), min(count, len(places)), replace=False)
+        copies.append(_replaced(text, [places[at] for at in sorted(chosen)], pool, generator))
+        numbers.append(len(chosen))
+    return copies, float(np.median(numbers))
+
+
+def _whole(number: float, generator: np.random.Generator) -> int:
+    """Return a whole number, at least 1, whose mean is `number`."""
+    return max(1, int(number) + int(generator.random() < number % 1))
+
+
+def _replaced(
+    text: str,
+    places: Sequence[tuple[int, int]],
+    pool: Sequence[str],
+    generator: np.random.Generator,
+) -> str:
+    """Return the text with other words at some places."""
+    parts, last = [], 0
+    for start, stop in places:
+        parts += [text[last:start], pool[int(generator.integers(len(pool)))]]
+        last = stop
+    return "".join([*parts, text[last:]])

@@ -1,21 +1,38 @@
-"""Pairs: the judged pairs as users give them, by position, by id or by text."""
+"""Pairs: the judged pairs as users give them, and the shapes of sketches that they may choose."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from simdb.ground.checks import shown
+from simdb.ground.choices import UnitName
 from simdb.ground.errors import InputError
 from simdb.ground.previews import counted
+from simdb.settings.options import Simhash
+from simdb.sketch.fitting import fit
+from simdb.sketch.sketcher import Sketcher
 from simdb.tuning.judged import Flags
-from simdb.tuning.sample import as_text
+from simdb.tuning.lengths import SHORT_WORDS
+from simdb.tuning.sample import TAG, Sample, as_text
 from simdb.values.arrays import check_many, describe
+
+Shapes = tuple[tuple[UnitName, int], ...]
 
 # More judged pairs than these do not change the choice.
 JUDGED_MAX = 2000
 KIND_LEAST = 2
+WORDS: UnitName = "words"
+CHARACTERS: UnitName = "characters"
+SPACED: Shapes = (
+    (WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3),
+)  # fmt: skip
+# In scripts without spaces each character is a word.
+SPACELESS: Shapes = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
+# IDF tables are fitted to so many characters.
+FITTED_CHARACTERS = 10_000_000
+COMMON = 0.5  # the share of texts from which on a property is one of the collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +115,43 @@ def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: in
             f"a side of pair {at} is {describe(side)}; give the position of a text, or a text"
         )
     return as_text(texts[place], f"text {place}")
+
+
+def is_marked(sample: Sample) -> bool:
+    """Return whether most texts have mark-up."""
+    return sample.marked >= COMMON
+
+
+def is_short(sample: Sample) -> bool:
+    """Return whether the texts are too short for 3-shingles of words."""
+    return sample.words < SHORT_WORDS
+
+
+def visible(texts: Sequence[str], sample: Sample) -> list[str]:
+    """Return texts without their tags if most of the sample has mark-up."""
+    return [TAG.sub(" ", text) for text in texts] if is_marked(sample) else list(texts)
+
+
+def plain_sketches(sample: Sample) -> list[Simhash]:
+    """Return the sketches in which each feature counts once, those of larger shingles first."""
+    shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
+    return [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]
+
+
+def weighted_sketches(plain: Sequence[Simhash], texts: Sequence[str]) -> Iterator[Simhash]:
+    """Yield the same sketches with other weightings; the IDF tables are fitted to `texts`."""
+    for sketch in plain:
+        if sketch.shingle == 1:
+            yield replace(sketch, weighting="tf")
+    fitted, length = [], 0
+    for text in texts:
+        fitted.append(text)
+        length += len(text)
+        if length >= FITTED_CHARACTERS:
+            break
+    for sketch in plain:
+        table = fit(
+            fitted, Sketcher(sketch), sketch.feature_settings, features_max=None, errors="replace",
+            progress=None,
+        )  # fmt: skip
+        yield replace(sketch, weighting="tf-idf", idf=table)

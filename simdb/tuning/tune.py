@@ -1,6 +1,6 @@
-"""Tuning: advises on the sketch and the threshold for a collection of texts."""
+"""Tuning: advises on the sketch and the threshold for a collection of texts, and says why."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,18 +8,21 @@ import numpy as np
 
 from simdb.ground.checks import whole
 from simdb.ground.errors import InputError
-from simdb.settings.options import Options
+from simdb.settings.options import Options, Simhash
 from simdb.tuning.advice import SketchAdvice, flags_of
-from simdb.tuning.candidates import is_marked
-from simdb.tuning.choice import Choice, choose
+from simdb.tuning.characters import Writing
+from simdb.tuning.choice import FEW_PAIRS, Choice, choose
 from simdb.tuning.judged import precision_of, recall_of
-from simdb.tuning.pairs import Pairs, checked_pairs
-from simdb.tuning.reasons import name_of, reasons_of
+from simdb.tuning.lengths import SHORT_WORDS
+from simdb.tuning.measuring import CHANCE_MATCHES
+from simdb.tuning.pairs import COMMON, Pairs, checked_pairs, is_marked, is_short
 from simdb.tuning.sample import as_text, as_texts, drawn
 from simdb.values.arrays import ORDINALS_MAX
 
 FITTED_TEXTS = 20_000
 SEED_MAX = 2**64 - 1
+# Judgements that order pairs less well mean something else than nearness of text.
+LOOSE_ORDER = 0.8
 
 
 def tune(
@@ -95,3 +98,141 @@ def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
         text_count=len(choice.sample.texts),
         pair_count=0 if judged is None else len(judged.labels),
     )
+
+
+def reasons_of(choice: Choice) -> Iterator[str]:
+    """Yield the reasons for a choice."""
+    yield from _on_texts(choice)
+    yield from _on_sketch(choice)
+    yield from _on_threshold(choice)
+    if choice.verdict is not None:
+        yield from _on_pairs(choice)
+    else:
+        yield (
+            "Precision and recall are not known without judged pairs: judge 50 pairs or more, some"
+            " of them doubtful, and give them as pairs= and labels= (--pairs FILE)."
+        )
+
+
+def _on_texts(choice: Choice) -> Iterator[str]:
+    sample = choice.sample
+    yield (
+        f"Half of the {len(sample.texts):,} texts looked at have at most {_words(sample.words)}."
+    )
+    if sample.spaceless >= COMMON:
+        yield (
+            f"{sample.spaceless:.0%} of them are in a script without spaces, in which each"
+            " character counts as a word."
+        )
+    if sample.words < SHORT_WORDS:
+        yield (
+            f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
+            f" threshold of {Simhash().usual_similarity} with the default shingles of 3 words."
+        )
+    if is_marked(sample):
+        yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
+    yield from _on_writing(sample.writing)
+
+
+def _on_writing(writing: Writing) -> Iterator[str]:
+    added = writing.options
+    if "normalisation" in added:
+        yield (
+            f"{writing.formed:.0%} of them have forms of characters, such as full width or"
+            " ligatures, which NFKC makes usual."
+        )
+    if "marks" in added:
+        yield (
+            f"{writing.pointed:.0%} of them have points or a tatweel, which other writers leave"
+            " out, so they do not count."
+        )
+    if "turkic_case" in added:
+        yield f"{writing.turkic:.0%} of them are Turkic, so I is the capital of the dotless i."
+    if writing.is_noisy:
+        yield (
+            f"{writing.noise:.0%} of the words are one letter off a frequent word, as if a machine"
+            " had read them from paper. A wrong letter changes all shingles of its word, but only 5"
+            " shingles of 5 characters, so copies with wrong letters still share many of these."
+        )
+
+
+def _on_sketch(choice: Choice) -> Iterator[str]:
+    seen = choice.outlook
+    if choice.verdict is not None or choice.is_misread:
+        return
+    if is_short(choice.sample):
+        yield (
+            f"Of the sketches tried, {name_of(seen.sketch)} are the largest shingles that tell"
+            " edited copies from unrelated texts about as well as the best."
+        )
+    else:
+        yield "The texts are long enough for the default shingles of 3 words."
+
+
+def _on_threshold(choice: Choice) -> Iterator[str]:
+    seen = choice.outlook
+    if choice.verdict is None and not choice.is_misread:
+        yield (
+            f"A copy may differ in about {_words(choice.changed)}: then it keeps a similarity of"
+            f" {seen.edited:.2f}. On a page of 300 words, the default threshold allows as much."
+        )
+    if choice.is_at_chance:
+        yield (
+            "A lower threshold would also match unrelated documents, which reach"
+            f" {seen.chance:.2f} by chance: more than {CHANCE_MATCHES:.0%} of"
+            f" {choice.sample.total:,} documents would match one."
+        )
+    else:
+        yield (
+            f"Unrelated documents seldom reach {seen.chance:.2f} in a collection of"
+            f" {choice.sample.total:,}."
+        )
+    if choice.verdict is None and choice.is_at_chance and not choice.is_misread:
+        yield (
+            f"Only {seen.found:.0%} of such copies reach the threshold: these texts are too alike"
+            " to tell copies from unrelated documents."
+        )
+
+
+def _on_pairs(choice: Choice) -> Iterator[str]:
+    verdict = choice.verdict
+    assert verdict is not None
+    count, duplicates = len(verdict.labels), int(verdict.labels.sum())
+    yield (
+        f"{count:,} judged pairs, {duplicates:,} of them duplicates, were used. On pairs that were"
+        f" left out in turn, {name_of(choice.outlook.sketch)} have an F1 of"
+        f" {verdict.rating.f1:.2f}."
+    )
+    if verdict.liked is not choice.outlook:
+        yield (
+            f"The texts alone speak for {name_of(verdict.liked.sketch)}, which have an F1 of"
+            f" {verdict.usual.f1:.2f}: worse by more than the error of the judged pairs."
+        )
+    if verdict.order < LOOSE_ORDER:
+        yield (
+            "The judgements follow the similarity of the texts only loosely: a duplicate is more"
+            f" similar than another pair in {verdict.order:.0%} of the cases. They may mean"
+            " something else than nearly equal text, such as the same meaning in other words, and"
+            " no threshold separates them well."
+        )
+    if count <= FEW_PAIRS:
+        yield (
+            "So few judged pairs leave much open; more of them narrow the intervals of precision"
+            " and recall."
+        )
+    yield (
+        "Precision and recall are those among pairs like the judged ones, not among all pairs of"
+        " the collection."
+    )
+
+
+def _words(number: float) -> str:
+    """Return a number of words, such as `1 word` or `1,200 words`."""
+    return f"{number:,.0f} {'word' if round(number) == 1 else 'words'}"
+
+
+def name_of(sketch: Simhash) -> str:
+    """Return a sketch in words, such as `shingles of 3 characters`."""
+    unit = sketch.unit if sketch.shingle > 1 else sketch.unit.removesuffix("s")
+    shown = f"shingles of {sketch.shingle} {unit}" if sketch.shingle > 1 else f"single {unit}s"
+    return shown if sketch.weighting == "binary" else f"{shown} with {sketch.weighting} weights"

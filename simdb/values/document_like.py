@@ -10,14 +10,19 @@ before.  Code that passes a document on can name its type:
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.ids import IdT_co
 from simdb.values.arrays import Fingerprint
 from simdb.values.features import Features
 from simdb.values.signatures import Signature
+
+if TYPE_CHECKING:
+    from simdb.values.signatures import Signature
 
 
 class CsrRow(Protocol):
@@ -52,3 +57,18 @@ DocumentLike: TypeAlias = (
     | int
     | np.integer[Any]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Generic[IdT_co]):
+    """A stored document: the user's id, its fingerprint and the metadata given with it.
+
+    The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
+    None unless the database stores MinHash signatures; then the bits of `fingerprint` are a hash of
+    the signature, so equal signatures have equal fingerprints.
+    """
+
+    id: IdT_co
+    fingerprint: Fingerprint
+    metadata: Any = None
+    signature: "Signature | None" = None

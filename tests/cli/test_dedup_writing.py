@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from simdb.outputs import pieces, survivors, table_rows
+from simdb.outputs import pieces, survivors, table_file
 from simdb.sources import read_again
 
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.csv", "d.parquet", "e.txt", "f.jsonl", "g.parquet"]
@@ -156,7 +156,7 @@ def test_an_interruption_while_writing_leaves_no_file(
             yield block
 
     monkeypatch.setattr(survivors, "contents", interrupted)
-    monkeypatch.setattr(table_rows, "contents", interrupted)
+    monkeypatch.setattr(table_file, "contents", interrupted)
 
     ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "-o", name, *options)
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import simdb
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_old_documents_are_deleted(simdb_run, tmp_path, monkeypatch, age, expect
     now = time.time()
     with simdb.open(tmp_path / "aged", options=simdb.Options(keep_times="inserted")) as database:
         for id, days in [("a", 40), ("b", 2), ("c", 0)]:
-            monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+            monkeypatch.setattr(staged, "time", lambda days=days: now - days * 86_400)
             database.insert(id, 1)
 
     ran = simdb_run("delete", "aged", "--older-than", age)
@@ -164,7 +164,7 @@ def test_old_documents_with_a_value_are_deleted(simdb_run, tmp_path, monkeypatch
     now = time.time()
     with simdb.open(tmp_path / "aged", options=simdb.Options(keep_times="inserted")) as database:
         for id, days, lang in [("a", 40, "en"), ("b", 40, "de"), ("c", 1, "en"), ("d", 40, "en")]:
-            monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+            monkeypatch.setattr(staged, "time", lambda days=days: now - days * 86_400)
             database.insert(id, 1, {"lang": lang})
 
     ran = simdb_run("delete", "aged", "--where", "lang=en", "--older-than", "30d")
@@ -180,7 +180,7 @@ def test_a_database_of_dedup_drops_what_was_not_seen_for_long(
     write_lines("old.jsonl", *({"id": id, "text": f"{id} one two three four five"} for id in "ab"))
     write_lines("new.jsonl", {"id": "c", "text": "b one two three four five"})
     for name, days in [("old.jsonl", 40), ("new.jsonl", 1)]:
-        monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+        monkeypatch.setattr(staged, "time", lambda days=days: now - days * 86_400)
         simdb_run("dedup", name, "--db", "seen")
 
     ran = simdb_run("delete", "seen", "--older-than", "30d")

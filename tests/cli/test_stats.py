@@ -7,8 +7,8 @@ import pytest
 
 import simdb
 from simdb.cli import stats
-from simdb.cli.output.measures import age_in_words, size_in_words, time_and_age
-from simdb.engine.state import staged_times
+from simdb.cli.stats import age_in_words, size_in_words, time_and_age
+from simdb.engine.state import staged
 from simdb.results.reports import ReaderStatistics
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -128,7 +128,7 @@ def test_the_times_of_documents_are_shown(shown, simdb_run, monkeypatch, keep, n
     now = time.time()
     with simdb.open("db", options=simdb.Options(keep_times=keep)) as database:
         for id, days in ((1, 40), (2, 3)):
-            monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+            monkeypatch.setattr(staged, "time", lambda days=days: now - days * 86_400)
             database.insert(id, id)
 
     row = shown()

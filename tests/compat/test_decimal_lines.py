@@ -3,21 +3,21 @@ import io
 import numpy as np
 import pytest
 
-from simdb.compat import decimal_lines
+from simdb.compat import programs
 from simdb.ground.errors import InputError
 
 ALL = 2**64 - 1
 
 
 def read(text: bytes) -> list[int]:
-    parts = [np.empty(0, np.uint64), *decimal_lines.read_numbers(io.BytesIO(text))]
+    parts = [np.empty(0, np.uint64), *programs.read_numbers(io.BytesIO(text))]
     return np.concatenate(parts).tolist()
 
 
 def written(arrays: list[list[int]]) -> bytes:
     numbers = np.array([each for array in arrays for each in array], np.uint64)
     starts = np.array([at == 0 for array in arrays for at in range(len(array))], np.bool_)
-    return decimal_lines.write_arrays(numbers, starts, is_closed=True).tobytes()
+    return programs.write_arrays(numbers, starts, is_closed=True).tobytes()
 
 
 def edges() -> list[int]:
@@ -33,7 +33,7 @@ def test_numbers_of_every_length_are_read():
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
 def test_numbers_are_the_same_wherever_the_text_is_cut(block, monkeypatch):
-    monkeypatch.setattr(decimal_lines, "BLOCK_BYTES", block)
+    monkeypatch.setattr(programs, "BLOCK_BYTES", block)
 
     assert read(b"12\n\r\n18446744073709551615\r\n-1\n\n 3") == [12, ALL, ALL, 3]
 
@@ -71,7 +71,7 @@ def test_a_number_of_more_than_64_bits_is_refused_with_its_line(bad):
 
 
 def test_lines_are_counted_across_blocks(monkeypatch):
-    monkeypatch.setattr(decimal_lines, "BLOCK_BYTES", 5)
+    monkeypatch.setattr(programs, "BLOCK_BYTES", 5)
 
     with pytest.raises(InputError, match="line 1001 "):
         read(b"1\n" * 1000 + b"oops\n")
@@ -92,11 +92,7 @@ def test_arrays_are_written_as_json():
 
 
 def test_an_array_is_written_in_pieces():
-    first = decimal_lines.write_arrays(
-        np.array([1, 2], np.uint64), np.array([1, 0], bool), is_closed=0
-    )
-    second = decimal_lines.write_arrays(
-        np.array([3, 4], np.uint64), np.array([0, 1], bool), is_closed=1
-    )
+    first = programs.write_arrays(np.array([1, 2], np.uint64), np.array([1, 0], bool), is_closed=0)
+    second = programs.write_arrays(np.array([3, 4], np.uint64), np.array([0, 1], bool), is_closed=1)
 
     assert first.tobytes() + second.tobytes() == b"[1, 2, 3]\n[4]\n"

@@ -15,8 +15,7 @@ import pytest
 
 import simdb
 from simdb.compat.datasketch import MinHash, MinHashLSH
-from simdb.compat.importing import import_datasketch
-from simdb.compat.pickled import read_pickle
+from simdb.compat.importing import import_datasketch, read_pickle
 
 FOLDER = Path(__file__).parent / "datasketch"
 RECORDED = json.loads((FOLDER / "values.json").read_text("ascii"))

@@ -9,7 +9,7 @@ import simdb
 from simdb.deduplication import arrivals
 from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.question import Question
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 from simdb.running import memory
 
 SKETCHES = {
@@ -108,7 +108,7 @@ def test_what_is_stored_has_the_sketches_of_its_text(database):
 
 def test_what_is_matched_counts_as_seen(monkeypatch):
     now = [1_000_000.0]
-    monkeypatch.setattr(staged_times, "time", lambda: now[0])
+    monkeypatch.setattr(staged, "time", lambda: now[0])
     with simdb.open(None, options=simdb.Options(keep_times="seen")) as database:
         database.insert_many(["s0", "s1", "s9"], [*STORED, text_of(9)])
         now[0] += 100

@@ -6,7 +6,7 @@ from oracle import Oracle, Stored
 
 import simdb
 from simdb.engine.search import lookup
-from simdb.engine.write import claim, stored_matches
+from simdb.engine.write import claim
 
 
 def test_a_new_document_is_stored_and_a_near_one_is_not(database):
@@ -180,5 +180,5 @@ def test_a_claim_against_many_copies_looks_at_few_of_them(open_database, monkeyp
 
     assert found.distances.tolist() == [0, 0]
     assert len(database) == 20_000
-    assert 2 <= max(counts) <= 2 * 4 * stored_matches.MATCHES_ENOUGH
+    assert 2 <= max(counts) <= 2 * 4 * claim.MATCHES_ENOUGH
     assert database.add_if_new("c", document).distance == 0

@@ -8,7 +8,7 @@ import pytest
 import simdb
 from simdb.engine.search import lookup
 from simdb.engine.state import band_tables
-from simdb.engine.write import among, claim, stored_matches
+from simdb.engine.write import among, claim
 
 # One minimum is a band, so unlike documents share bands, too.
 SHARING = simdb.Options(
@@ -24,8 +24,8 @@ def tiny(monkeypatch):
     monkeypatch.setattr(among, "COMPARED_FIRST", 3)
     monkeypatch.setattr(among, "GROWTH", 2)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 40)
-    monkeypatch.setattr(stored_matches, "MATCHES_ENOUGH", 4)
-    monkeypatch.setattr(stored_matches, "JUDGED_FIRST", 2)
+    monkeypatch.setattr(claim, "MATCHES_ENOUGH", 4)
+    monkeypatch.setattr(claim, "JUDGED_FIRST", 2)
     monkeypatch.setattr(band_tables, "TRIED", 2)
 
 
@@ -187,4 +187,4 @@ def test_claims_against_stored_signatures_look_at_few_of_a_flood(open_database, 
     assert database.add_if_new("c", f"{words} c") is not None
 
     assert len(database) == 5000
-    assert 2 <= max(counts) <= 2 * 2 * stored_matches.MATCHES_ENOUGH
+    assert 2 <= max(counts) <= 2 * 2 * claim.MATCHES_ENOUGH

@@ -141,7 +141,7 @@ def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, por
 
 @pytest.mark.parametrize("compared", [1, 256])
 def test_members_of_a_star_match_their_representative(db, monkeypatch, compared):
-    monkeypatch.setattr("simdb.engine.clusters.star.COMPARED_MAX", compared)
+    monkeypatch.setattr("simdb.engine.clusters.find.COMPARED_MAX", compared)
 
     clusters = db.find_clusters(policy="star", verify="exact", texts=TEXTS, recall=1.0)
 

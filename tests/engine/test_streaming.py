@@ -8,7 +8,7 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.engine.state import kept_plans, store
+from simdb.engine.state import store, view
 from simdb.engine.state.store import Store
 from simdb.plan import planner
 
@@ -262,7 +262,7 @@ def test_documents_beyond_the_calibration_are_compared_from_the_first_one_on(ope
 
 
 def test_ever_new_arguments_do_not_fill_the_memory_with_plans(database, monkeypatch):
-    monkeypatch.setattr(kept_plans, "PLANS_MAX", 5)
+    monkeypatch.setattr(view, "PLANS_MAX", 5)
     database.insert("a", 1)
 
     for distance in range(12):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 from simdb.storage import layout
 from simdb.storage.layout import TIME_ORDINALS
 
@@ -24,7 +24,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(staged_times, "time", lambda: clock.now)
+    monkeypatch.setattr(staged, "time", lambda: clock.now)
     return clock
 
 

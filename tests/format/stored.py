@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 import simdb
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 from simdb.storage.codec import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -88,7 +88,7 @@ def fill(path, options=OPTIONS):
         fill_passages(path, options)
         return
     with (
-        patch.object(staged_times, "time", lambda: 10**9),
+        patch.object(staged, "time", lambda: 10**9),
         simdb.open(path, "x", options=options) as database,
     ):
         bits = np.arange(120, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -110,7 +110,7 @@ def fill(path, options=OPTIONS):
 
 def claim_and_change(database):
     """Renew the times of some documents two days later, and change metadata."""
-    with patch.object(staged_times, "time", lambda: 10**9 + 2 * 86_400):
+    with patch.object(staged, "time", lambda: 10**9 + 2 * 86_400):
         database.add_many_if_new(
             ["same", "other"], [database[7].fingerprint.bits, 2**63], distance=0
         )

@@ -20,7 +20,7 @@ from soundness import assert_sound
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 
 documents = st.one_of(fingerprints, fingerprints, texts)
 distances = st.integers(0, 12)
@@ -72,7 +72,7 @@ class DatabaseMachine(RuleBasedStateMachine):
     def create(self, chosen, prefers_tables, keeps, merges_slowly, pace, longest, times):
         chosen = replace(chosen, keep_clusters=keeps, keep_times=times)
         self.patches = ExitStack()
-        self.patches.enter_context(patch.object(staged_times, "time", lambda: self.oracle.now))
+        self.patches.enter_context(patch.object(staged, "time", lambda: self.oracle.now))
         self.patches.enter_context(tables_first(prefers_tables))
         self.patches.enter_context(merging_slowly(merges_slowly, pace, longest))
         self.directory = Path(tempfile.mkdtemp(prefix="simdb-model-"))

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from simdb.outputs.line_spool import LineSpool
 from simdb.outputs.pieces import contents
+from simdb.outputs.spool import LineSpool
 
 
 def copied(spool, starts, sizes):

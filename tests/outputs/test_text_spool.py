@@ -3,7 +3,7 @@
 import numpy as np
 
 from simdb.columns.arrow_texts import text_column
-from simdb.outputs.text_spool import TextSpool
+from simdb.outputs.spool import TextSpool
 
 TEXTS = ["one", "", "na\u00efve", "\U0001f600 smile", "lone \ud800", "x" * 3000, ""]
 
@@ -43,7 +43,7 @@ def test_columns_of_arrow_are_added_as_they_are():
 
 
 def test_many_texts_are_more_than_the_buffer(monkeypatch):
-    monkeypatch.setattr("simdb.outputs.text_spool.WRITTEN_BYTES", 64)
+    monkeypatch.setattr("simdb.outputs.spool.WRITTEN_BYTES", 64)
     texts = [f"{at} " * (at % 40) for at in range(500)]
     with TextSpool() as spool:
         for start in range(0, 500, 33):

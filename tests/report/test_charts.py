@@ -2,8 +2,8 @@
 
 import pytest
 
-from simdb.report.charts import fill_label, group_chart, header_chart, pair_chart, size_label
 from simdb.report.facts import Bin, Drawn, Groups, SizeBin, Threshold
+from simdb.report.page import fill_label, group_chart, header_chart, pair_chart, size_label
 from simdb.results.reports import HeaderFill
 
 

@@ -7,8 +7,7 @@ import pytest
 from whole_pages import assert_whole
 
 import simdb
-from simdb.report import figures, groups, page, template
-from simdb.report.gather import gather
+from simdb.report import figures, gather, page, template
 from simdb.report.limits import Limits
 
 pytest.importorskip("jinja2")
@@ -24,7 +23,7 @@ HOSTILE = [
 
 
 def rendered(database, texts=None, **settings):
-    facts = gather(database, texts=texts, **settings)
+    facts = gather.gather(database, texts=texts, **settings)
     return facts, page.render(facts, is_minhash=database.options.is_minhash)
 
 
@@ -41,7 +40,7 @@ def hostile(open_database, tmp_path):
 
 
 def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
-    monkeypatch.setattr(groups, "SHOWN_MEMBERS", len(HOSTILE) * 2)
+    monkeypatch.setattr(gather, "SHOWN_MEMBERS", len(HOSTILE) * 2)
     database, texts = hostile
 
     facts, text = rendered(
@@ -121,9 +120,9 @@ def test_the_page_says_what_was_drawn(database):
 def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(database):
     database.insert_many(range(400), [f"text number {at // 2} of words" for at in range(400)])
 
-    few = gather(database, similarity=0.999, limits=Limits(sample=4)).drawn
-    many = gather(database, similarity=0.999, limits=Limits(sample=396)).drawn
-    every = gather(database, similarity=0.999).drawn
+    few = gather.gather(database, similarity=0.999, limits=Limits(sample=4)).drawn
+    many = gather.gather(database, similarity=0.999, limits=Limits(sample=396)).drawn
+    every = gather.gather(database, similarity=0.999).drawn
 
     assert few.matching_share == many.matching_share == 1.0
     assert page.sampling_error(few) == pytest.approx(2 * (0.75 * 0.25 / 8) ** 0.5)

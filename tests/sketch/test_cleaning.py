@@ -8,8 +8,7 @@ import pytest
 
 import simdb
 from simdb.running import kernel
-from simdb.sketch.cleaning import composed
-from simdb.sketch.normalisation import lower_cased
+from simdb.sketch.normalisation import composed, lower_cased
 from simdb_ext import _sketch
 
 # Derived property Default_Ignorable_Code_Point, DerivedCoreProperties.txt.

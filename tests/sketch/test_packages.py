@@ -6,7 +6,7 @@ from importlib import metadata
 import pytest
 
 import simdb
-from simdb.sketch import language, markup, packages
+from simdb.sketch import markup, packages
 from simdb.storage import codec, layout
 
 stop_words = pytest.importorskip("stop_words")
@@ -27,7 +27,7 @@ def without_packages(monkeypatch):
             return metadata
         raise ImportError(f"No module named {name!r}")
 
-    monkeypatch.setattr(language, "import_module", fail)
+    monkeypatch.setattr(packages, "import_module", fail)
     monkeypatch.setattr(markup, "import_module", fail)
     markup._load.cache_clear()
 
@@ -53,7 +53,7 @@ def test_a_database_is_opened_without_packages_and_asked_what_needs_none(
     monkeypatch.undo()
     open_database(options=ALL).insert(1, ["word"])
     with monkeypatch.context() as patched:
-        patched.setattr(language, "import_module", None)
+        patched.setattr(packages, "import_module", None)
         patched.setattr(packages, "snowball_version", lambda: "")
         database = open_database()
 
@@ -71,7 +71,7 @@ def test_an_unknown_language_is_refused_with_those_there_are(tmp_path, option):
 
 def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, monkeypatch):
     open_database(options=ALL).insert(1, "the quick fox")
-    monkeypatch.setattr(language, "stop_words_of", None)
+    monkeypatch.setattr(packages, "stop_words_of", None)
     monkeypatch.setattr(stop_words, "get_stop_words", lambda _: ["quick"])
 
     found = open_database().sketcher.fingerprints(["the quick fox"])

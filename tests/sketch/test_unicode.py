@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.settings import text_sketch
 from simdb.sketch.sketcher import Sketcher
 
 BOM = "\ufeff"
@@ -97,7 +98,7 @@ def test_a_byte_order_mark_changes_no_words(document):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("normalisation", simdb.text_sketch.NORMALISATIONS)
+@pytest.mark.parametrize("normalisation", text_sketch.NORMALISATIONS)
 def test_text_and_its_utf_8_are_one_document_in_every_script(unit, normalisation):
     settings = {"unit": unit, "normalisation": normalisation}
 

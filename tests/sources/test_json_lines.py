@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from simdb.running import memory
 from simdb.sources import json_lines
 from simdb.sources.batch import Batch
-from simdb.sources.digits import has_number
-from simdb.sources.json_columns import ColumnParser
+from simdb.sources.json_columns import ColumnParser, has_number
 from simdb.sources.records import Problem, Reading
 
 SOME = Reading(has_lines=True, has_fields=False)

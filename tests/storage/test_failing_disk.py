@@ -10,7 +10,7 @@ from soundness import TINY, assert_sound
 import simdb
 from simdb.engine.maintenance import compaction
 from simdb.storage.environment import registry
-from simdb.storage.files import create, names
+from simdb.storage.files import names, open_files
 
 
 class Refusing:
@@ -95,7 +95,7 @@ def test_a_half_written_new_data_file_is_in_nobodys_way(tmp_path):
 
 
 def test_a_data_file_that_cannot_be_made_leaves_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(create, "_make", fail)
+    monkeypatch.setattr(open_files, "_make", fail)
     with pytest.raises(simdb.FullError):
         simdb.open(tmp_path / "db")
     monkeypatch.undo()

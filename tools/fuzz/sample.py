@@ -8,7 +8,7 @@ import lmdb
 
 import simdb
 from simdb.engine.maintenance import calibration
-from simdb.engine.state import staged_times
+from simdb.engine.state import staged
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import codec
 from simdb.storage.files.names import IDF_FILE
@@ -32,7 +32,7 @@ def sample():
 def fill(path):
     """Make runs, a delta, deletions, metadata, times, clusters, a calibration and an IDF table."""
     measured, calibration.measured_delays = calibration.measured_delays, lambda: USUAL_DELAYS
-    clock, staged_times.time = staged_times.time, lambda: 10**9
+    clock, staged.time = staged.time, lambda: 10**9
     texts = [" ".join(WORDS[at % 3 : 3 + at % 5]) for at in range(30)]
     table = simdb.fit_idf(texts, simdb.Simhash(shingle=1))
     sketch = simdb.Simhash(shingle=1, weighting="tf-idf", idf=table)
@@ -46,7 +46,7 @@ def fill(path):
             database.insert("later", "green grass", [None, 1.5])
     finally:
         calibration.measured_delays = measured
-        staged_times.time = clock
+        staged.time = clock
 
 
 def open_bytes(path):

@@ -105,9 +105,10 @@ def public_places(package: str = "simdb") -> dict[str, Path]:
     folder = ROOT / package.replace(".", "/")
     tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
     return {
-        alias.name: ROOT / (str(node.module).replace(".", "/") + ".py")
+        alias.name: path
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("simdb.")
+        if (path := ROOT / (str(node.module).replace(".", "/") + ".py")).is_file()
         for alias in node.names
     }
 

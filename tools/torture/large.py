@@ -35,7 +35,7 @@ from crops import Texts, some_options  # noqa: E402
 from expected import Tally  # noqa: E402
 from shelf import Shelf  # noqa: E402
 from simdb.engine.maintenance import calibration  # noqa: E402
-from simdb.engine.state import staged_times  # noqa: E402
+from simdb.engine.state import staged  # noqa: E402
 from simdb.plan.cost import USUAL_DELAYS  # noqa: E402
 from sizes import SHARES, shrunk  # noqa: E402
 
@@ -62,7 +62,7 @@ class Field:
         self.texts = Texts(seed, count, min(CROWD, count // 20))
         self.tally, self.now, self.made = tally, 1_000_000_000, 0
         self.last, self.seconds, self.shrunk = [], {}, []
-        staged_times.now_seconds = lambda: self.now
+        staged.now_seconds = lambda: self.now
         calibration.measured_delays = lambda: USUAL_DELAYS
 
     def run(self, rounds, until):

@@ -20,7 +20,7 @@ TINY = {
         "REMOVED_MAX": 1, "COMPARED_NEIGHBOURS_MAX": 1, "GROUPS_MAX": 2, "FOUND_MAX": 4,
         "QUERIES_AT_ONCE": 1, "ROUND_MEMBERS": 2,
     },
-    "engine.clusters.star": {
+    "engine.clusters.find": {
         "BATCH_FIRST": 2, "BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3,
     },
     "engine.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
@@ -40,12 +40,11 @@ TINY = {
     "engine.state.band_tables": {"SORTING_QUERIES": 2, "TRIED": 2},
     "engine.state.fingerprint_kind": {"CROWD_SAMPLE": 4},
     "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
-    "engine.state.kept_plans": {"FEW": 1, "PLANS_MAX": 1},
+    "engine.state.view": {"FEW": 1, "PLANS_MAX": 1},
     "engine.state.signature_vectors": {"COMPARED_BYTES": 300},
     "engine.write.ahead": {"WAITING_BYTES": 500},
     "engine.write.among": {"MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "GROWTH": 1},
-    "engine.write.claim": {"GROUP_DOCUMENTS": 2},
-    "engine.write.stored_matches": {"MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1},
+    "engine.write.claim": {"GROUP_DOCUMENTS": 2, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1},
     "index.bands": {"KEYED_SIGNATURES": 3},
     "index.rotation": {"PART_ENTRIES": 3},
     "plan.compaction": {

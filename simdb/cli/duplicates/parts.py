@@ -10,8 +10,8 @@ from simdb.cli.options.sketch_options import Given, allowed, check_given, make_s
 from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.render import quantity
 from simdb.deduplication.parts.run import Run
+from simdb.deduplication.parts.seen import NAMELESS, Stored
 from simdb.deduplication.parts.sieve import Dropped, Sieve
-from simdb.deduplication.parts.stored import NAMELESS, Stored
 from simdb.deduplication.parts.units import DOCUMENT, UNITS
 from simdb.deduplication.result import Parts
 from simdb.ground.checks import one_of

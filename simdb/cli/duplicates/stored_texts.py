@@ -17,7 +17,7 @@ from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import one_of
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
-from simdb.outputs.text_spool import TextSpool
+from simdb.outputs.spool import TextSpool
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.reading import check_sources, read_sources
 from simdb.values.arrays import Id

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake
 from simdb.columns.text_column import TextColumn
-from simdb.outputs.text_spool import TextSpool
+from simdb.outputs.spool import TextSpool
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Found

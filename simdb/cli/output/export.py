@@ -16,8 +16,7 @@ from simdb.cli.output.render import rounded
 from simdb.columns.arrow import id_text, load_arrow
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.outputs.rows import encoded
-from simdb.outputs.target import written
-from simdb.outputs.unclosed import Unclosed
+from simdb.outputs.target import Unclosed, written
 
 Columns = dict[str, npt.NDArray[Any]]
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from simdb.deduplication.evidence import Evidence
 from simdb.deduplication.files import Files, Kept, check_id, reading_of
 from simdb.deduplication.parts.run import Run
+from simdb.deduplication.parts.seen import Noted, Stored
 from simdb.deduplication.parts.sieve import Dropped, Sieve
-from simdb.deduplication.parts.stored import Noted, Stored
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.decided import joined
-from simdb.deduplication.parts.seen import Seen, is_among
-from simdb.deduplication.parts.stored import Stored
+from simdb.deduplication.parts.seen import Seen, Stored, is_among
 from simdb.deduplication.repeat import name_of
 from simdb.ground.errors import InputError
 from simdb.running.threads import mapped

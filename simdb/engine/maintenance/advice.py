@@ -12,7 +12,7 @@ import numpy as np
 
 from simdb.engine.maintenance.calibration import is_worth
 from simdb.engine.maintenance.shortness import advice_on_shortness
-from simdb.engine.state.staged_times import now_seconds
+from simdb.engine.state.staged import now_seconds
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.results.reports import Advice

@@ -11,7 +11,7 @@ from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches
-from simdb.values.documents import Document
+from simdb.values.document_like import Document
 
 U32 = npt.NDArray[np.uint32]
 

@@ -1,12 +1,135 @@
-"""Staged changes: what a state needs to know of the changes of a write transaction."""
+"""Staged changes: what a state needs to know of a write transaction, metadata and times too."""
 
-from typing import Protocol
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from heapq import merge
+from time import time
+from typing import Any, Protocol
 
-from simdb.engine.state.staged_metadata import StagedMetadata
+import numpy as np
+import numpy.typing as npt
+
 from simdb.engine.state.staged_passages import StagedPassages
-from simdb.engine.state.staged_times import StagedTimes
+from simdb.ground.checks import shown
+from simdb.ground.errors import InputError
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import PassageInfo
+from simdb.storage.records.metadata import NO_METADATA
+from simdb.storage.records.times import Change
+
+SECONDS_MAX = 2**32 - 1
+
+Entry = tuple[int, bytes]
+U32 = npt.NDArray[np.uint32]
+
+
+def now_seconds() -> int:
+    """Return the seconds since 1970, as they are stored: never 0, which means no time."""
+    return min(max(int(time()), 1), SECONDS_MAX)
+
+
+class StagedTimes:
+    """The times that a transaction changes, in order; `changes` only grows, or is taken back."""
+
+    def __init__(self) -> None:
+        """Begin without changes."""
+        self.changes: list[Change] = []
+
+    def __len__(self) -> int:
+        """Number of changes, for `restore`."""
+        return len(self.changes)
+
+    def restore(self, count: int) -> None:
+        """Forget all changes but the first `count`."""
+        del self.changes[count:]
+
+    def note(self, ordinals: U32) -> None:
+        """Give some documents the present time."""
+        if len(ordinals):
+            self.changes.append((ordinals, now_seconds()))
+
+    def over(self, stored: U32) -> U32:
+        """Return the time of every ordinal, given a copy of the stored times with their length."""
+        for ordinals, seconds in self.changes:
+            stored[ordinals] = seconds
+        return stored
+
+
+def seconds_of(before: Any) -> int:
+    """Return the seconds since 1970 of a datetime, rounded down; InputError for anything else."""
+    if not isinstance(before, datetime):
+        raise InputError(
+            "before must be a datetime, such as datetime.now() - timedelta(days=30), got"
+            f" {shown(before)}"
+        )
+    try:
+        return math.floor(before.timestamp())
+    except (OverflowError, ValueError, OSError) as error:
+        raise InputError(f"before cannot be turned into seconds: {error}") from error
+
+
+class StagedMetadata:
+    """The metadata of new documents, and later changes, in their stored form by ordinal.
+
+    Both lists only grow, so that changes can be taken back.  A change to `NO_METADATA` removes.
+    """
+
+    def __init__(self) -> None:
+        """Begin without changes."""
+        self._new: list[Entry] = []
+        self._changes: list[Entry] = []
+        self._changed: dict[int, bytes] = {}
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How much was staged, for `restore`."""
+        return len(self._new), len(self._changes)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether metadata were changed after their documents were inserted."""
+        return bool(self._changes)
+
+    def restore(self, counts: tuple[int, int]) -> None:
+        """Forget what was staged since `counts`."""
+        del self._new[counts[0] :]
+        del self._changes[counts[1] :]
+        self._changed = dict(self._changes)
+
+    def insert(self, first: int, metadata: Sequence[Entry]) -> None:
+        """Add the metadata of new documents, given with their positions counted from `first`."""
+        self._new += [(first + at, packed) for at, packed in metadata]
+
+    def change(self, ordinal: int, packed: bytes) -> None:
+        """Replace the metadata of one document."""
+        self._changes.append((ordinal, packed))
+        self._changed[ordinal] = packed
+
+    def of(self, ordinal: int) -> bytes | None:
+        """Return the staged metadata of a document; None if nothing is staged for it."""
+        changed = self._changed.get(ordinal)
+        if changed is not None:
+            return changed
+        at = bisect_left(self._new, (ordinal, b""))
+        return self._new[at][1] if at < len(self._new) and self._new[at][0] == ordinal else None
+
+    def over(self, stored: Iterator[Entry]) -> Iterator[Entry]:
+        """Yield all metadata, by ordinal, given the `stored` ones by ordinal."""
+        staged = sorted({**dict(self._new), **self._changed}.items())
+        kept = (entry for entry in stored if entry[0] not in self._changed)
+        return (entry for entry in merge(kept, staged) if entry[1] != NO_METADATA)
+
+    def new_from(self, first: int) -> list[Entry]:
+        """Return the metadata of documents from the ordinal `first` on, by ordinal."""
+        if not self._changed:
+            return self._new
+        return [entry for entry in self.over(iter(())) if entry[0] >= first]
+
+    def changed_before(self, first: int) -> dict[int, bytes]:
+        """Return the changes of documents before the ordinal `first`."""
+        return {at: packed for at, packed in self._changed.items() if at < first}
 
 
 class Counts(Protocol):

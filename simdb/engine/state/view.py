@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.state.kept_plans import Extent, KeptPlans
 from simdb.engine.state.sealed import Sealed, follow_identifiers, follow_vectors
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, Population
@@ -31,8 +30,67 @@ from simdb.values.arrays import Fingerprint, Sketches
 if TYPE_CHECKING:
     from simdb.values.signatures import Signature
 
-U32 = npt.NDArray[np.uint32]
 FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
+# A database of fewer documents than this is searched fast by any plan.
+FEW = 256
+# A program that asks with ever new arguments must not fill the memory.
+PLANS_MAX = 256
+
+U32 = npt.NDArray[np.uint32]
+
+
+class Extent(NamedTuple):
+    """The numbers on which a plan depends.
+
+    `entries` documents can be searched, at most `unseen` of them lie beyond the calibration, and
+    the largest run has `largest` entries.
+    """
+
+    entries: int
+    unseen: int
+    largest: int
+
+
+class KeptPlans:
+    """The plans for one calibration and for about one number of documents."""
+
+    def __init__(self, extent: Extent, calibration: Calibration | None) -> None:
+        """Start without plans."""
+        self._extent = extent
+        self._calibration = calibration
+        self.of_criteria: dict[Criterion, Plan] = {}
+        self.prepared: dict[Any, Any] = {}  # for questions about one document, see `search/one.py`
+
+    def keep(self, criterion: Criterion, plan: Plan) -> None:
+        """Keep the plan for a criterion."""
+        _make_room(self.of_criteria)
+        self.of_criteria[criterion] = plan
+
+    def prepare(self, key: Any, prepared: Any) -> None:
+        """Keep what a question about one document needs, under the arguments of the query."""
+        _make_room(self.prepared)
+        self.prepared[key] = prepared
+
+    def serve(self, extent: Extent, calibration: Calibration | None) -> bool:
+        """Whether the plans can be used for that many documents and this calibration."""
+        known = self._extent
+        return (
+            calibration is self._calibration
+            # Directories are as wide as the plans expect.
+            and known.largest.bit_length() == extent.largest.bit_length()
+            and (known.unseen == 0) == (extent.unseen == 0)
+            and _is_near(known.entries, extent.entries)
+            and _is_near(known.unseen, extent.unseen)
+        )
+
+
+def _is_near(known: int, now: int) -> bool:
+    return abs(now - known) <= known // 10 + FEW
+
+
+def _make_room(plans: dict[Any, Any]) -> None:
+    if len(plans) >= PLANS_MAX:
+        plans.clear()
 
 
 class Kept(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged import StagedMetadata
 from simdb.engine.state.store import Store
 from simdb.engine.write import passages
 from simdb.engine.write.ahead import Ahead

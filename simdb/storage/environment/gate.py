@@ -22,8 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from simdb.ground.errors import BusyError
-from simdb.storage.files.pauses import pauses
-from simdb.storage.files.waits import Threads, wait
+from simdb.storage.files.waits import Threads, pauses, wait
 
 WAIT_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.005

@@ -13,7 +13,7 @@ from typing import Any
 from simdb.ground.errors import ReplacedError
 from simdb.storage.environment.status import last_number
 from simdb.storage.files.names import DATA_FILE
-from simdb.storage.files.pauses import pauses
+from simdb.storage.files.waits import pauses
 
 # Another process can commit between the two reads.  A commit writes first the file and then the
 # reader table, and the system can hold it up between the two.

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from simdb.ground.errors import BusyError
-from simdb.storage.files.pauses import pauses
 from simdb.storage.files.plain import is_same_file, open_regular
-from simdb.storage.files.waits import Processes, wait
+from simdb.storage.files.waits import Processes, pauses, wait
 from simdb.storage.translation import translate
 
 LONGEST_PAUSE_SECONDS = 0.02

@@ -10,10 +10,8 @@ tries depends on notes: who has the lock never does.
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Protocol
-
-from simdb.storage.files.pauses import pauses
 
 # Passing the lock on costs a pause, so callers that wait for less do not ask for it.
 PATIENCE_SECONDS = 0.1
@@ -22,10 +20,10 @@ NEXT_PAUSE_SECONDS = 0.002
 RENEWAL_SECONDS = 0.02
 # Several times longer, for callers that the system lets wait.
 LAPSE_SECONDS = 0.1
-
 # Seconds of the clock `time.monotonic`: when the caller came, and when it wrote this.
 NOTE = struct.Struct("<dd")
 NO_NOTE = 0.0, 0.0
+FIRST_SECONDS = 0.0001
 
 
 class Board(Protocol):
@@ -115,3 +113,17 @@ def _is_next(came: float, board: Board) -> bool:
         return True
     # A note from before the system was started can lie in the future.
     return not 0 <= time.monotonic() - seen < LAPSE_SECONDS
+
+
+def pauses(timeout: float | None, *, longest_seconds: float) -> Iterator[bool]:
+    """Sleep before each item, twice as long as before; end after `timeout` seconds.
+
+    Each item is True, so that `next(pauses, False)` says whether to try again.  No sleep is longer
+    than `longest_seconds`; None as the timeout never ends.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    seconds = FIRST_SECONDS
+    while deadline is None or time.monotonic() < deadline:
+        time.sleep(seconds)
+        seconds = min(2 * seconds, longest_seconds)
+        yield True

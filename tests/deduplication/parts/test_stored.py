@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.deduplication.parts import stored
-from simdb.deduplication.parts.stored import NAMELESS, Stored
+from simdb.deduplication.parts import seen
+from simdb.deduplication.parts.seen import NAMELESS, Stored
 
 
 class Notes:
@@ -38,7 +38,7 @@ RUNS = st.lists(
 def test_keys_of_other_runs_are_old(size, runs):
     notes, owners = Notes(), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored, "PIECE_KEYS", size)
+        patch.setattr(seen, "PIECE_KEYS", size)
         for run, keys in runs:
             expected = [key in owners and (owners[key] != run or not run) for key in sorted(keys)]
 
