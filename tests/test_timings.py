@@ -6,7 +6,7 @@ import time
 import pytest
 
 from simdb.cli.app import app
-from simdb.cli.output.stages import stage_lines
+from simdb.cli.output.progress import stage_lines
 from simdb.running.threads import mapped
 from simdb.running.timings import Timings
 

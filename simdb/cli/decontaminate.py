@@ -11,9 +11,8 @@ from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
-from simdb.cli.output.progress import Progress
+from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
-from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.leaks import COLUMNS

@@ -25,9 +25,8 @@ from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, allowed, sketched
-from simdb.cli.output.progress import Progress
+from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
-from simdb.cli.output.stages import stage_lines
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.parts.units import DOCUMENT
 from simdb.deduplication.reference import Stored

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication import comparing
-from simdb.deduplication.comparing import Comparing
+from simdb.deduplication import alike
+from simdb.deduplication.alike import Comparing
 from simdb.deduplication.measures import ByTexts
 from simdb.deduplication.minima import Minima
 from simdb.index.banding import Banding
@@ -34,7 +34,7 @@ def jaccard(one, other):
 def test_pairs_have_their_exact_similarity_unless_they_surely_do_not_match(
     monkeypatch, part, is_reversed, threads
 ):
-    monkeypatch.setattr(comparing, "PART_PAIRS", part)
+    monkeypatch.setattr(alike, "PART_PAIRS", part)
     asked = set()
 
     def texts(positions):

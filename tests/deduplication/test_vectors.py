@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.deduplication import by_cosine, cosines, planes, products
+from simdb.deduplication import by_cosine, cosines, products
 
 
 def made(count, length, seed, copies=0.4):
@@ -37,7 +37,7 @@ def stays(vectors, least, order):
 
 def by_planes(monkeypatch):
     """Let planes find the candidates, however few vectors there are."""
-    monkeypatch.setattr(planes, "PRODUCT_COST", 1e9)
+    monkeypatch.setattr(by_cosine, "PRODUCT_COST", 1e9)
 
 
 @pytest.mark.parametrize("way", ["products", "planes"])
@@ -83,7 +83,7 @@ def test_keys_are_the_same_in_blocks_of_any_size(monkeypatch):
     vectors = made(300, 8, seed=5)
     whole = simdb.deduplicate(vectors, similarity=0.9)
 
-    monkeypatch.setattr(planes, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(by_cosine, "BLOCK_ROWS", 7)
 
     assert simdb.deduplicate(vectors, similarity=0.9).kept.tolist() == whole.kept.tolist()
 
@@ -101,12 +101,12 @@ def test_bands_find_the_share_of_pairs_that_was_asked(least):
     units = np.zeros((1 << 20, 1), np.float32)  # so many that products would cost more
     units[:, 0] = 1
 
-    bands = planes.bands_for(units, least, 0.99)
+    bands = by_cosine.bands_for(units, least, 0.99)
 
     if bands is not None:
         agreeing = 1 - np.arccos(least) / np.pi
         assert 1 - (1 - agreeing**bands.planes) ** bands.number >= 0.99
-    assert planes.bands_for(units, least, 1.0) is None
+    assert by_cosine.bands_for(units, least, 1.0) is None
     assert least < 0.9 or bands is not None
 
 
@@ -115,18 +115,18 @@ def test_a_million_unlike_vectors_are_not_all_compared():
     units = np.repeat(chance.standard_normal((512, 64), np.float32), 2048, axis=0)
     units /= np.linalg.norm(units, axis=1)[:, None]
 
-    bands = planes.bands_for(units, 0.95, by_cosine.EXACT_RECALL)
+    bands = by_cosine.bands_for(units, 0.95, by_cosine.EXACT_RECALL)
 
     assert bands is not None
-    assert bands.number <= planes.BANDS_MOST
+    assert bands.number <= by_cosine.BANDS_MOST
 
 
 def test_bands_are_no_more_than_can_be_sorted(monkeypatch):
     units = np.zeros((1 << 20, 1), np.float32)
     units[:, 0] = 1
-    monkeypatch.setattr(planes, "BANDS_MOST", 1)
+    monkeypatch.setattr(by_cosine, "BANDS_MOST", 1)
 
-    assert planes.bands_for(units, 0.9, 0.9999) is None
+    assert by_cosine.bands_for(units, 0.9, 0.9999) is None
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

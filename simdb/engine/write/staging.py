@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
-from simdb.engine.state.staged import StagedMetadata, StagedTimes
-from simdb.engine.state.staged_passages import StagedPassages
+from simdb.engine.state.staged import StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
 from simdb.ground.errors import FullError, InputError

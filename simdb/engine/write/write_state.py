@@ -13,8 +13,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from simdb.engine.state.staged import StagedMetadata, StagedTimes
-from simdb.engine.state.staged_passages import StagedPassages
+from simdb.engine.state.staged import StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
