@@ -135,7 +135,7 @@ def test_texts_of_the_database_decide_if_they_are_named(run, simdb_run):
 
     # The other two that are alike differ in a number.
     assert [(row["representative"], row["text"]) for row in ran.rows] == [("o1", "w0 w1…")]
-    assert "compared by estimate" not in ran.notes
+    assert "only estimated" not in ran.notes
 
 
 @pytest.mark.parametrize(

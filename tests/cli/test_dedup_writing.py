@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pyarrow
@@ -147,16 +148,23 @@ def test_an_interruption_while_writing_leaves_no_file(
     simdb_run, sources, monkeypatch, options, name
 ):
     monkeypatch.setattr(pieces, "BLOCK_BYTES", 100)
-    whole = survivors.contents
+    monkeypatch.setattr(pieces, "COPIED_BYTES", 100)
+    whole, write, calls = survivors.contents, os.pwrite, count()
 
     def interrupted(lines):
-        for count, block in enumerate(whole(lines)):
-            if count == 3:
+        for at, block in enumerate(whole(lines)):
+            if at == 3:
                 raise KeyboardInterrupt
             yield block
 
+    def interrupted_write(descriptor, block, place):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return write(descriptor, block, place)
+
     monkeypatch.setattr(survivors, "contents", interrupted)
     monkeypatch.setattr(table_file, "contents", interrupted)
+    monkeypatch.setattr(pieces.os, "pwrite", interrupted_write)
 
     ran = simdb_run("dedup", "a.jsonl", "f.jsonl", "-o", name, *options)
 
