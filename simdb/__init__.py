@@ -51,15 +51,8 @@ if TYPE_CHECKING:
     )
     from simdb.index.vosh import vosh
     from simdb.results.clusters import Cluster, Clusters
-    from simdb.results.matches import (
-        ContainedMatch,
-        ContainedPair,
-        Match,
-        Matches,
-        Pair,
-        PairArrays,
-        SharedSpan,
-    )
+    from simdb.results.contained import ContainedMatch, ContainedPair
+    from simdb.results.matches import Match, Matches, Pair, PairArrays, SharedSpan
     from simdb.results.plans import Plan, Probe
     from simdb.results.positions import ArrayClusters, ArrayPairs, PairPositions
     from simdb.results.reports import (
@@ -151,15 +144,8 @@ else:
             "simdb.tuning.advice": ["SketchAdvice"],
             "simdb.tuning.tune": ["tune"],
             "simdb.values.arrays": ["Fingerprint", "Fingerprints"],
-            "simdb.results.matches": [
-                "ContainedMatch",
-                "ContainedPair",
-                "Match",
-                "Matches",
-                "Pair",
-                "PairArrays",
-                "SharedSpan",
-            ],
+            "simdb.results.contained": ["ContainedMatch", "ContainedPair"],
+            "simdb.results.matches": ["Match", "Matches", "Pair", "PairArrays", "SharedSpan"],
         },
         moved={
             "explain": "simdb.open(None).explain(document=left, other_document=right)",

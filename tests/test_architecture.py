@@ -55,7 +55,7 @@ FOLDERS = {
         "arrays", "features", "signatures", "document_like",
     ],
     "results": [
-        "verification", "clusters", "matches", "positions", "plans", "reports",
+        "verification", "clusters", "matches", "contained", "positions", "plans", "reports",
     ],
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
