@@ -1,7 +1,7 @@
 """Choices: the words that arguments such as `search=` take, as types for type checkers.
 
 A type checker then finds `search="pms"`.  At run time each word is checked as before.  Code that
-passes such an argument on can name its type: `def find(method: simdb.choices.MethodName)`.
+passes such an argument on can name its type: `def find(method: simdb.ground.choices.MethodName)`.
 
 `MethodName`: "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding".
 `PolicyName`: "connected", "star".
