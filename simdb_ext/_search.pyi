@@ -57,7 +57,7 @@ class Tables:
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """`masks`: the leading bits of each table (`leading_masks` of `ground.bits`); none is empty.
+        """`masks`: the leading bits of each table (`leading_masks` in `ground.bits`); not 0.
 
         `runs[r][t]`: keys (permuted by masks[t], sorted), ordinals and directory of run r in table
         t.  The directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
