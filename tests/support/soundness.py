@@ -34,14 +34,16 @@ def stray_values(database):
     with store.state() as state:
         for run in state.runs:
             expected.update(run_keys(run, tables, store.width))
-        merge = store.contents(state.source).manifest.unfinished
-        if merge is not None:
-            expected.update(written_keys(merge, tables))
+        manifest = store.contents(state.source).manifest
+        if manifest.unfinished is not None:
+            expected.update(written_keys(manifest.unfinished, tables))
         transaction = state.source.transaction
         found = {
             (name, bytes(key))
             for name in [*names, layout.DOCUMENTS, layout.VOLATILITY]
             for key, _ in transaction.cursor(store.environment.subdatabase(name))
+            # What was written ahead of a commit that failed stays until the next one.
+            if not manifest.ahead or layout.key_number(bytes(key)) < manifest.ahead
         }
     return sorted(found ^ expected)
 
