@@ -13,6 +13,7 @@ import argparse
 import gc
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ def main() -> None:
     parser.add_argument("--queries", type=number, default=20_000)
     parser.add_argument(
         "--sample", type=number, default=2_000, help="documents that exhaustive search compares"
+    )
+    parser.add_argument(
+        "--similarities", type=float, nargs="*", default=[0.889, 0.85, 0.8], help="of all pairs"
     )
     parser.add_argument("--patience", type=float, default=5.0, help="seconds")
     parser.add_argument("--durability", choices=("full", "process", "none"), default="process")
@@ -124,8 +128,25 @@ def by_bits(each: Each, path: Path, texts: Texts, count: int) -> None:
         one_by_one(each, "insert(int)", database, new, count, is_search=False)
 
 
+def by_threshold(each: Each, path: Path, texts: Texts, count: int) -> None:
+    """Measure all pairs and clusters of the same documents at several similarities."""
+    with simdb.open(path, "x", durability=each[2].durability) as database:
+        insert(each, "insert_many(texts), for pairs", database, texts, count)
+        runs = f"{len(database.stats().runs)} runs"
+        for asked in each[2].similarities:
+            found = partial(database.find_all, similarity=asked)
+            rate(each, f"find_all at {asked:g}", count, lambda found=found: pairs_in(found()), runs)
+            clusters = partial(database.find_clusters, similarity=asked)
+            rate(each, f"find_clusters at {asked:g}", count, clusters, runs)
+
+
+def pairs_in(pairs: simdb.Pairs) -> int:
+    """Count pairs, chunk by chunk."""
+    return sum(len(chunk) for chunk in pairs.chunks())
+
+
 PARTS: dict[str, Callable[[Each, Path, Texts, int], None]] = {
-    "default": by_similarity, "minhash": by_signature, "bits": by_bits,
+    "default": by_similarity, "minhash": by_signature, "bits": by_bits, "pairs": by_threshold,
 }  # fmt: skip
 
 
