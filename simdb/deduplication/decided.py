@@ -59,12 +59,11 @@ class Decided:
             rank = np.empty(int(order.max(initial=-1)) + 1, np.int64)
             rank[order] = np.arange(len(order))
             leading, going = by_table(rank, leading), rank[going]
-        # The first of a reference is -1, so those below 0 are in the opposite order.
-        leading = np.where(leading < 0, np.iinfo(np.int64).min - leading, leading)
+        leading = _in_order(leading)
         by_group = np.lexsort((going, leading))
         leaders, firsts = np.unique(leading[by_group], return_index=True)
         sizes = np.diff(firsts, append=len(by_group))
-        stays = np.where(leaders < 0, np.iinfo(np.int64).min - leaders, leaders)
+        stays = _in_order(leaders)
         if order is not None:
             stays = by_table(order, stays)
         members = np.insert(self.removed[by_group], firsts, stays)
@@ -77,6 +76,14 @@ def by_table(table: I64, positions: I64) -> I64:
     is_own = positions >= 0
     found[is_own] = table[positions[is_own]]
     return found
+
+
+def _in_order(leaders: I64) -> I64:
+    """Return leaders with those of a reference, which descend from -1, in ascending order.
+
+    A second call gives back what the first one was given.
+    """
+    return np.where(leaders < 0, np.iinfo(np.int64).min - leaders, leaders)
 
 
 def joined(parts: Sequence[I64]) -> I64:

@@ -169,14 +169,14 @@ def _keyed(
 ) -> Iterator[tuple[U64, U32]]:
     """Yield the keys and ordinals of each of `tables` tables, made from the stored weights."""
     vectors = view.vectors.over(source, None)
-    starts = range(0, len(ordinals), KEYED_DOCUMENTS)
+    keys = np.empty((tables, len(ordinals)), np.uint64)
 
-    def keys_of(start: int) -> U64:
-        some = ordinals[start : start + KEYED_DOCUMENTS]
-        found: U64 = kernel.polytope_keys(vectors.gather(some), tables)
-        return found
+    def fill(start: int) -> None:
+        some = slice(start, start + KEYED_DOCUMENTS)
+        keys[:, some] = kernel.polytope_keys(vectors.gather(ordinals[some]), tables)
 
-    keys = np.concatenate(list(mapped(keys_of, starts, threads)), axis=1)
+    for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
+        pass
     return ((each, ordinals.copy()) for each in keys)
 
 

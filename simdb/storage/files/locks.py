@@ -51,10 +51,7 @@ class FileLock:
         """
         board = Processes(self._file)
         if not wait(self.try_take, timeout, board, longest_seconds=LONGEST_PAUSE_SECONDS):
-            raise BusyError(
-                f"another process has been writing for {timeout:g} seconds ({self.path});"
-                " try again, or open with a longer timeout="
-            )
+            raise self._busy(timeout, "writing")
 
     def try_take(self) -> bool:
         """Take the lock alone if it is free; return whether that worked."""
@@ -68,10 +65,7 @@ class FileLock:
         tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while not self._try(fcntl.LOCK_SH):
             if not next(tries, False):
-                raise BusyError(
-                    f"another process has been replacing the data file for {timeout:g} seconds"
-                    f" ({self.path}); try again, or open with a longer timeout="
-                )
+                raise self._busy(timeout, "replacing the data file")
 
     def release(self) -> None:
         """Release the lock; do nothing if it was closed."""
@@ -91,6 +85,12 @@ class FileLock:
         """Close the file when the object is deleted."""
         if hasattr(self, "_file"):
             self.close()
+
+    def _busy(self, timeout: float | None, what: str) -> BusyError:
+        return BusyError(
+            f"another process has been {what} for {timeout:g} seconds ({self.path});"
+            " try again, or open with a longer timeout="
+        )
 
     def _try(self, kind: int) -> bool:
         try:
