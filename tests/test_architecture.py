@@ -164,7 +164,7 @@ FOLDERS = {
     ],
     "deduplication": [
         "blocks", "minima", "stars", "decided", "measures", "texts", "columns",
-        "question", "vectors", "cosines", "products", "rows", "reference", "evidence",
+        "question", "vectors", "cosines", "rows", "reference", "evidence",
         "data_type", "result", "data", "alike", "by_database", "by_cosine", "sifted", "followers",
         "newcomers", "within", "run", "files", "references", "repeat", "arrivals", "claims",
         "parts.units", "parts.seen", "parts.sieve", "parts.run", "parts.dropping",
