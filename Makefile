@@ -20,7 +20,7 @@ FIGURES ?=
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test test-more test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
-  build docs clean
+  build docs reference clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -112,6 +112,10 @@ build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 
 docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
 	$(BIN)/python tools/site/build.py
+
+reference: $(VENV)/.installed  ## write build/REFERENCE.md and build/ROOMS.md: every public name, every module
+	$(BIN)/python tools/generate/reference.py
+	$(BIN)/python tools/generate/rooms.py
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist *.egg-info simdb_ext/*.so simdb_ext/_*.c .coverage

@@ -1,6 +1,8 @@
-"""Write docs/REFERENCE.md: every public name with its signature and docstring, from the source.
+"""Write build/REFERENCE.md: every public name with its signature and docstring, from the source.
 
-python tools/generate/reference.py
+python tools/generate/reference.py          (or `make reference`)
+
+The site has the same text, as the page "Every public name".
 """
 
 import ast
@@ -10,12 +12,11 @@ from pathlib import Path
 from simdb.settings import vocabulary
 
 ROOT = Path(__file__).parents[2]
-TARGET = ROOT / "docs" / "REFERENCE.md"
+TARGET = ROOT / "build" / "REFERENCE.md"
 HEAD = """# Reference
 
 Every public name of `simdb`, with its signature.  Made from the source by
-`tools/generate/reference.py`; `make test` says when it is out of date.  The command line is in
-[CLI.md](CLI.md).
+`tools/generate/reference.py`.  The command line is in [CLI.md](../docs/CLI.md).
 """
 # The names that most readers look for come first; the others follow in alphabetical order.
 FIRST = [
@@ -57,6 +58,7 @@ Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
 def main() -> None:
     """Write the file."""
+    TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(reference(), encoding="utf-8")
 
 

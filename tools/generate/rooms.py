@@ -1,6 +1,6 @@
-"""Write docs/ROOMS.md: the first sentence of every module, folder by folder.
+"""Write build/ROOMS.md: the first sentence of every module, folder by folder.
 
-python tools/generate/rooms.py
+python tools/generate/rooms.py          (or `make reference`)
 
 The order is that of the imports: the lists FLOORS and FOLDERS in tests/test_architecture.py.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-TARGET = ROOT / "docs" / "ROOMS.md"
+TARGET = ROOT / "build" / "ROOMS.md"
 ORDER = ROOT / "tests" / "test_architecture.py"
 COLUMNS = 100
 HEAD = """# Rooms
@@ -21,9 +21,9 @@ HEAD = """# Rooms
 Every module of simdb with the first sentence of its docstring, and every contract of the compiled
 kernel.  Floors are listed from the ground up.  A Python module imports only from floors before its
 own on this page and from modules before it in its folder; in `simdb/cli/` modules are in
-alphabetical order.  [ARCHITECTURE.md](ARCHITECTURE.md) has the map and the ideas.
+alphabetical order.  [ARCHITECTURE.md](../docs/ARCHITECTURE.md) has the map and the ideas.
 
-Written by `tools/generate/rooms.py` from the source; a test says when it is out of date.
+Written by `tools/generate/rooms.py` from the source.
 """
 KERNEL = """
 ## The compiled kernel: `simdb_ext/`
@@ -37,6 +37,7 @@ VARIANT = re.compile(r"_(scalar|neon|bmi2|avx\w+)$")
 
 def main() -> None:
     """Write the file."""
+    TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(rooms(), encoding="utf-8")
 
 

@@ -85,7 +85,7 @@ def document_places(sources: dict[str, str]) -> dict[str, str]:
         argument: name
         for name, text in sources.items()
         for kind, argument in DIRECTIVE.findall(text)
-        if kind == "document"
+        if kind in {"document", "built"}
     }
     return {**places, "docs/RECIPES.md": "how-to/index.md", "README.md": "index.md"}
 
@@ -95,7 +95,8 @@ def expand(name: str, text: str, places: dict[str, str]) -> str:
     inserts: dict[str, Callable[[str], str]] = {
         "recipe": lambda heading: linked(recipes()[heading], "docs/RECIPES.md", name, places),
         "document": lambda path: linked(whole(path), path, name, places),
-        "verb": lambda verb: linked(api.verb(verb), "docs/REFERENCE.md", name, places),
+        "built": lambda path: linked(api.reference().reference(), path, name, places),
+        "verb": lambda verb: linked(api.verb(verb), "build/REFERENCE.md", name, places),
         "picture": lambda picture: drawings.PICTURES[picture](),
         "example": program,
         "commands": lambda _: commands.described(),
