@@ -10,7 +10,7 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.storage.environment import map, registry
+from simdb.storage.environment import file_map, registry
 
 
 def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_database):
@@ -159,15 +159,15 @@ def test_a_reader_goes_on_when_opening_for_writing_fails(open_database, monkeypa
     with open_database(options=TINY) as database:
         database.insert(1, 1)
     reader = open_database(mode="r")
-    try_open = map.try_open
+    try_open = file_map.try_open
 
     def refuse_writers(path, size, *, is_read_only, **settings):
         if not is_read_only:
             raise lmdb.ReadonlyError("refused")
         return try_open(path, size, is_read_only=is_read_only, **settings)
 
-    monkeypatch.setattr(map, "OPEN_TRIES", 2)
-    monkeypatch.setattr(map, "try_open", refuse_writers)
+    monkeypatch.setattr(file_map, "OPEN_TRIES", 2)
+    monkeypatch.setattr(file_map, "try_open", refuse_writers)
     with pytest.raises(simdb.ReadOnlyError, match="cannot be written"):
         open_database(mode="w")
     monkeypatch.undo()

@@ -8,7 +8,8 @@ import pytest
 import simdb
 from simdb.engine.search import chunks, many
 from simdb.running import kernel
-from simdb.storage.runs import page_cache, source
+from simdb.storage.environment import file_map
+from simdb.storage.runs import source
 
 COUNT = 20_000
 RANDOM = np.random.default_rng(5)
@@ -129,7 +130,7 @@ def test_only_the_tables_that_are_read_are_fetched(tmp_path, monkeypatch):
                 inside = (at for at in range(20) if places[at] <= pages.start < ends[at])
                 fetched.update(inside)
 
-            monkeypatch.setattr(page_cache, "fetch", note)
+            monkeypatch.setattr(file_map, "fetch", note)
             found = database.query_many(
                 SIGNS[:500] ^ np.uint64(5), distance=3, search=simdb.Search(memory_limit=10**6)
             )

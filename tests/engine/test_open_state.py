@@ -383,8 +383,8 @@ def test_a_database_that_cannot_be_opened_anew_says_so(filled, monkeypatch):
     def refuse(*_, **__):
         raise lmdb.DiskError("no space")
 
-    monkeypatch.setattr("simdb.storage.environment.map.try_open", refuse)
-    monkeypatch.setattr("simdb.storage.environment.map.OPEN_TRIES", 1)
+    monkeypatch.setattr("simdb.storage.environment.file_map.try_open", refuse)
+    monkeypatch.setattr("simdb.storage.environment.file_map.OPEN_TRIES", 1)
     with pytest.raises(simdb.FullError):
         filled.compact()
     monkeypatch.undo()

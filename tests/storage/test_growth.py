@@ -11,7 +11,7 @@ from soundness import TINY
 
 import simdb
 from simdb.storage.environment import environment as environment_module
-from simdb.storage.environment import map
+from simdb.storage.environment import file_map
 
 MIB = 1 << 20
 
@@ -153,7 +153,7 @@ def test_a_snapshot_in_the_way_of_a_larger_map_is_told(open_database, tmp_path, 
 
 
 def test_more_readers_than_slots_are_busy_and_work_again_afterwards(open_database, monkeypatch):
-    for module in (environment_module, map):
+    for module in (environment_module, file_map):
         monkeypatch.setattr(module, "READERS_MAX", 5)
     database = open_database()
     snapshots = [database.read() for _ in range(5)]

@@ -5,10 +5,11 @@ import pytest
 from soundness import TINY
 
 import simdb
+from simdb.running import memory
 from simdb.storage import layout
-from simdb.storage.environment.mapped import FileMap, Pages, find_map
-from simdb.storage.files import memory
-from simdb.storage.runs import page_cache, source
+from simdb.storage.environment import file_map
+from simdb.storage.environment.file_map import FileMap, Pages, find_map
+from simdb.storage.runs import source
 
 COUNT = 20_000
 BITS = np.arange(COUNT, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -103,9 +104,9 @@ def test_only_what_a_read_transaction_fetched_has_pages_of_the_file(large):
 def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
     monkeypatch.setattr(source, "memory_bytes", lambda: 1)
     advised = []
-    advise = page_cache._advise
+    advise = file_map._advise
     monkeypatch.setattr(
-        page_cache, "_advise", lambda pages, *how: advised.append(how[0]) or advise(pages, *how)
+        file_map, "_advise", lambda pages, *how: advised.append(how[0]) or advise(pages, *how)
     )
     with simdb.open(large.path, "w", durability="none") as database:
         database.insert_many(range(COUNT, COUNT + 5000), BITS[:5000] ^ np.uint64(1))
@@ -117,7 +118,7 @@ def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypat
 
         assert found == [77, COUNT + 77]
         assert len(some.ids) == 200
-        assert page_cache.RANDOM in advised
+        assert file_map.RANDOM in advised
         assert database.query(int(BITS[4999]), distance=0)[0].id == 4999
 
 
@@ -179,15 +180,15 @@ def test_a_limit_of_the_process_is_a_limit_of_the_memory(monkeypatch, in_group):
 def test_pages_are_asked_for_in_parts_that_the_system_reads_ahead(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        page_cache,
+        file_map,
         "_MADVISE",
         lambda at, size, how: asked.append((at.value, size.value, how.value)) or 0,
     )
 
-    page_cache.fetch(Pages(1 << 30, (1 << 30) + (1 << 20)))
+    file_map.fetch(Pages(1 << 30, (1 << 30) + (1 << 20)))
 
-    ahead = [(at, size) for at, size, how in asked if how == page_cache.WILL_NEED]
-    whole = [(at, size) for at, size, how in asked if how == page_cache.POPULATE_READ]
-    assert all(size <= page_cache.AHEAD_BYTES for _, size in ahead)
+    ahead = [(at, size) for at, size, how in asked if how == file_map.WILL_NEED]
+    whole = [(at, size) for at, size, how in asked if how == file_map.POPULATE_READ]
+    assert all(size <= file_map.AHEAD_BYTES for _, size in ahead)
     assert [at + size for at, size in ahead[:-1]] == [at for at, _ in ahead[1:]]
     assert whole == [(ahead[0][0], sum(size for _, size in ahead))]

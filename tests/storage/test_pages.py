@@ -217,7 +217,7 @@ def test_a_last_page_outside_the_map_is_refused_when_opening(
     data_file, mode, last_page, monkeypatch
 ):
     # LMDB called it a map that had grown, or a lack of address space.
-    monkeypatch.setattr("simdb.storage.environment.map.OPEN_TRIES", 1)
+    monkeypatch.setattr("simdb.storage.environment.file_map.OPEN_TRIES", 1)
     for meta in range(META_PAGES):
         put(data_file, meta * PAGE + META_HEAD.size + META.size - 16, "<Q", last_page)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.pieces import Piece, pieces_of
+from simdb.storage.runs.rewriting import Piece, pieces_of
 
 RANDOM = np.random.default_rng(3).permutation(100)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.merge import TableMerge, merge_tables
 from simdb.storage.runs.run import Table
-from simdb.storage.runs.table_merge import TableMerge
 
 NONE = np.empty(0, np.uint32)
 # Sees no table in the map of a file.

@@ -20,7 +20,7 @@ from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
-from simdb.storage.files.sharing import file_mode, is_shared
+from simdb.storage.files.plain import file_mode, is_shared
 from simdb.storage.records.manifest import Manifest
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.

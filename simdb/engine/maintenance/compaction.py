@@ -47,8 +47,7 @@ from simdb.storage.records.manifest import (
 from simdb.storage.records.metadata import encode_blocks, read_all
 from simdb.storage.records.times import read_times, whole_chunks
 from simdb.storage.records.tombstones import live_count, live_ordinals
-from simdb.storage.runs.pieces import pieces_of
-from simdb.storage.runs.rewriting import write_run
+from simdb.storage.runs.rewriting import pieces_of, write_run
 from simdb.storage.runs.run import Run, as_segment
 from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source

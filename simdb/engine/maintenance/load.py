@@ -48,7 +48,7 @@ from simdb.settings.resources import Resources, decode_resources
 from simdb.settings.stored_options import decode_dumped
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import registry
-from simdb.storage.environment.map import DEFAULT_MAP_BYTES
+from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES
 from simdb.storage.environment.registry import Lease
 from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare

@@ -17,8 +17,8 @@ from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.state import State
 from simdb.results.plans import Plan
 from simdb.storage import layout
+from simdb.storage.environment import file_map
 from simdb.storage.records.delta import Delta
-from simdb.storage.runs import page_cache
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
@@ -134,4 +134,4 @@ def _fetch(window: tuple[int, int] | None, tables: Iterable[Table], source: Sour
         for part in (*read, table.ordinals[first:last]):
             pages = source.pages_of(part)
             if pages is not None:
-                page_cache.fetch(pages)
+                file_map.fetch(pages)

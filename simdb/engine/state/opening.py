@@ -15,7 +15,7 @@ from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
+from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 from simdb.storage.files import location
 from simdb.storage.files.temporary import TemporaryFolder
 

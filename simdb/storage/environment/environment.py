@@ -26,12 +26,11 @@ from simdb.ground.errors import (
     ReadOnlyError,
 )
 from simdb.storage.environment import status
-from simdb.storage.environment.copy import copy_compacted
+from simdb.storage.environment.file_map import READERS_MAX, open_map
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn
-from simdb.storage.environment.handles import Handles
-from simdb.storage.environment.map import READERS_MAX, open_map
+from simdb.storage.environment.handles import Handles, copy_compacted
 from simdb.storage.environment.right import WriteRight
-from simdb.storage.environment.transaction_numbers import check_next, check_number
+from simdb.storage.environment.status import check_next, check_number
 from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.files.watch import PageChecks
 from simdb.storage.translation import MapFull, translate

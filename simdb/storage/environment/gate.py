@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from simdb.ground.errors import BusyError
-from simdb.storage.files.waits import Threads, pauses, wait
+from simdb.storage.files.locks import Threads, pauses, wait
 
 WAIT_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.005

@@ -8,8 +8,8 @@ import lmdb
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.locks import FileLock, open_lock
 from simdb.storage.files.names import DATA_FILE, NEW_FILE, WRITER_LOCK
+from simdb.storage.files.plain import share_files
 from simdb.storage.files.presence import Presence
-from simdb.storage.files.sharing import share_files
 from simdb.storage.files.watch import Watch
 from simdb.storage.translation import translate
 

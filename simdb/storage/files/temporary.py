@@ -8,8 +8,8 @@ import weakref
 from glob import escape, glob
 
 from simdb.ground.errors import FormatError, ReadOnlyError
+from simdb.running.memory import memory_bytes
 from simdb.storage.files.locks import FileLock
-from simdb.storage.files.memory import memory_bytes
 from simdb.storage.files.names import PRESENCE_LOCK
 
 # The folder of Linux whose files are in memory, and the room that it must have: small ones, as

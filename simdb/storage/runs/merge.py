@@ -1,7 +1,8 @@
 """Merging: several neighbouring runs become one, table by table and segment by segment.
 
-Tables are merged pair by pair.  Columns by ordinal are joined in segments that are counted from the
-first ordinal of all runs.
+Tables are merged pair by pair, and in memory window by window, in ranges of keys: a table of
+millions of entries takes a while, and so the time is spread over several commits.  Columns by
+ordinal are joined in segments that are counted from the first ordinal of all runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,15 +14,18 @@ import numpy.typing as npt
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage import codec, layout
+from simdb.storage.environment import file_map
 from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.run import Run, Segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
+    NO_ENTRIES,
     Entries,
     Table,
     directory_bits,
     entries_of,
+    joint,
     make_table,
     run_info,
     table_with_room,
@@ -159,3 +163,99 @@ def _allocated_join(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     joined = codec.allocate(arrays[0].dtype, (count, *arrays[0].shape[1:]))
     np.concatenate(arrays, out=joined)
     return joined
+
+
+class TableMerge:
+    """One table of several runs, as far as it is merged.
+
+    `read`: the entries that were read, `kept`: those among them that were not left out, and
+    `written`: the entries of the merged table.
+    """
+
+    def __init__(self, lengths: Sequence[int], count: int | None = None) -> None:
+        """Allocate memory for tables of these lengths; nothing is merged yet.
+
+        `count`: how many entries are expected to be left; it saves memory if others are left out.
+        """
+        self._lengths = lengths
+        self._positions = [0] * len(lengths)
+        self._merged = table_with_room(sum(lengths) if count is None else count)
+        self._count = 0
+        self.read = self.kept = self.written = NO_ENTRIES
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all entries are merged."""
+        return self._positions == list(self._lengths)
+
+    @property
+    def merged(self) -> Table:
+        """The merged table, once it is complete; the directory is left empty."""
+        return self._merged
+
+    def advance(
+        self, tables: Sequence[Table], source: Source, dead: Bitmap | None, most: int
+    ) -> None:
+        """Merge about `most` more entries of `tables` that are not dead; all if so few are left.
+
+        The tables and the tombstones are the same in each call, but may have moved in memory.
+        `source` sees the tables.
+        """
+        stops = self._stops(tables, most)
+        parts = [
+            Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
+            for table, start, stop in zip(tables, self._positions, stops, strict=True)
+        ]
+        for array in (each for part in parts for each in (part.keys, part.ordinals)):
+            pages = source.pages_of(array)
+            if pages is not None:
+                file_map.fetch(pages)
+        if dead is not None:
+            self.read = joint([self.read, *map(_entries, parts)])
+            parts = [without(part, dead) for part in parts]
+            self.kept = joint([self.kept, *map(_entries, parts)])
+        count = sum(len(part.keys) for part in parts)
+        if self._count + count > len(self._merged.keys):
+            self._reserve(self._count + count)
+        inside = slice(self._count, self._count + count)
+        keys, ordinals, directory = self._merged
+        room = Table(keys[inside], ordinals[inside], directory)
+        merged = merge_tables(parts, room)
+        if len(parts) == 1:
+            room.keys[:], room.ordinals[:] = merged.keys, merged.ordinals
+        self.written = joint([self.written, _entries(room)])
+        if dead is None:
+            self.read = self.kept = self.written
+        self._positions = stops
+        self._count += count
+        if self.is_complete and self._count < len(keys):
+            self._reserve(self._count)
+
+    def _reserve(self, count: int) -> None:
+        """Move what is merged into a table with room for `count` entries."""
+        keys, ordinals, _ = self._merged
+        self._merged = table_with_room(count)
+        self._merged.keys[: self._count] = keys[: self._count]
+        self._merged.ordinals[: self._count] = ordinals[: self._count]
+
+    def _stops(self, tables: Sequence[Table], most: int) -> list[int]:
+        """Return where the next window ends in each table: all entries up to some key are in it."""
+        left = [
+            length - start for length, start in zip(self._lengths, self._positions, strict=True)
+        ]
+        if sum(left) <= most:
+            return list(self._lengths)
+        longest = int(np.argmax(left))
+        last = self._positions[longest] + left[longest] * most // sum(left)
+        key = tables[longest].keys[last]
+        stops = [
+            start + int(np.searchsorted(table.keys[start:], key, side="right"))
+            for table, start in zip(tables, self._positions, strict=True)
+        ]
+        # Keys that damage has put out of order must not keep the window from moving on.
+        stops[longest] = max(stops[longest], last + 1)
+        return stops
+
+
+def _entries(table: Table) -> Entries:
+    return entries_of(table.keys, table.ordinals)

@@ -22,7 +22,7 @@ from simdb.ground.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.merge import aligned_segment
+from simdb.storage.runs.merge import TableMerge, aligned_segment
 from simdb.storage.runs.run import Run, Segment, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import REMEDY, check_merge, entries_in, written_entries
@@ -36,7 +36,6 @@ from simdb.storage.runs.table import (
     put_table,
     with_entries,
 )
-from simdb.storage.runs.table_merge import TableMerge
 
 # What a step writes: columns of a table, or of segments.
 TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))

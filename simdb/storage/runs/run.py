@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment.mapped import Pages
+from simdb.storage.environment import file_map
+from simdb.storage.environment.file_map import Pages
 from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
-from simdb.storage.runs import page_cache
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
     Put,
@@ -111,7 +111,7 @@ class Run:
     def give_back(self) -> None:
         """Release the fetched arrays from the memory of this process until they are used again."""
         for pages in self._mapped:
-            page_cache.give_back(pages)
+            file_map.give_back(pages)
 
     def table(self, number: int, source: Source) -> Table:
         """Return table `number`."""
@@ -152,7 +152,7 @@ class Run:
         mapped = [pages for pages in map(source.pages_of, columns.values()) if pages is not None]
         if mapped and source.is_larger_than_memory:
             for pages in mapped:
-                page_cache.fetch(pages)
+                file_map.fetch(pages)
         offsets = columns.get(layout.OFFSET)
         if offsets is not None and (offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any()):
             raise CorruptError(
@@ -281,7 +281,7 @@ class Run:
         if pages is not None:
             self._mapped.append(pages)
             if is_random and source.is_larger_than_memory:
-                page_cache.expect_random(pages)
+                file_map.expect_random(pages)
         return fetched
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy.typing as npt
 
 from simdb.ground.errors import ClosedError
+from simdb.running.memory import memory_bytes
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
+from simdb.storage.environment.file_map import FileMap, Pages, find_map
 from simdb.storage.environment.gate import Holder
-from simdb.storage.environment.mapped import FileMap, Pages, find_map
 from simdb.storage.environment.reading import get_value, values_from
-from simdb.storage.files.memory import memory_bytes
 
 
 class Source:

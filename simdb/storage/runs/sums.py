@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo
+from simdb.storage.runs.merge import TableMerge
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Entries, entries_of, joint, sums_of
-from simdb.storage.runs.table_merge import TableMerge
 
 REMEDY = "build the tables again from the stored columns: rebuild(), simdb rebuild"
 

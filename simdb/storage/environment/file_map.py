@@ -1,0 +1,226 @@
+"""The map of the data file: opening it, where values lie in it, and advice about its pages.
+
+LMDB's binding touches every page of a value that it returns.  If the database is larger than the
+memory, a single query would then read whole tables.  A cursor touches only the pages of the tree,
+and the key that it returns lies in a leaf page.  The node of a large value has there, behind the
+key, the number of the first page of the value, and every page has its own number at its start: so
+the distance between the two is known.  `files/pages.py` has the layout, and has checked it.
+
+A column that will be scanned is read at once and not page by page, and a scanned column leaves the
+memory of the process; the system keeps the pages for later as long as it has room.  Only memory of
+which a `FileMap` says that it lies in the map may be released: the file has the same bytes.  What a
+write transaction has written lies in memory of its own until the commit, and nothing else has it.
+"""
+
+import ctypes
+import mmap
+import os
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import lmdb
+import numpy as np
+import numpy.typing as npt
+
+from simdb.ground.errors import CorruptError, Error, FormatError, FullError
+from simdb.storage.environment.reading import get_value, statistics_of
+from simdb.storage.files.meta_pages import PAGE
+from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, check_metas
+from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
+
+# Address space, not disk: the file grows as it is filled.
+LEAST_MAP_BYTES = 1 << 20
+DEFAULT_MAP_BYTES = 1 << 40
+MOST_MAP_BYTES = 1 << 62
+READERS_MAX = 2048  # slots in the lock file; many readers soon fill LMDB's default of 126
+SUBDATABASES_MAX = 128
+# The library whose pages simdb checks by itself; another one may lay them out differently.
+LIBRARY = (0, 9)
+OPEN_TRIES = 20  # opening can fail while another process opens or closes the environment
+# Of madvise(2).  POPULATE_READ waits until all pages are read; WILL_NEED, for systems without it,
+# only starts reading.
+RANDOM, WILL_NEED, DO_NOT_NEED, POPULATE_READ = 1, 3, 4, 22
+# The system starts to read no more than this of a longer range, if it is set up as usual.
+AHEAD_BYTES = 128 << 10
+_MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix" else None
+
+
+def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
+    """Open the LMDB environment of the directory `path`, with a map of `map_bytes` or less.
+
+    FormatError if this LMDB cannot read the data file, or is one whose pages simdb does not know.
+    CorruptError if the data file claims pages outside its map, which LMDB tells in many ways.
+    """
+    check_library(lmdb.version())
+    try:
+        return _open_smaller(path, map_bytes, is_read_only=is_read_only, is_synced=is_synced)
+    except FormatError:
+        raise
+    except Error:
+        name = os.path.join(path, DATA_FILE)
+        with open(name, "rb") as file:
+            check_metas(file.fileno(), name, least=0)
+        raise
+
+
+def check_library(version: tuple[int, ...]) -> None:
+    """Raise FormatError unless `version` is of the LMDB whose pages `storage/files/` checks."""
+    if tuple(version[:2]) != LIBRARY:
+        raise FormatError(
+            f"the package lmdb has LMDB {'.'.join(map(str, version))}, and simdb knows the files "
+            f"of LMDB {'.'.join(map(str, LIBRARY))}: install it with pip install 'lmdb>=3.0,<4'"
+        )
+
+
+def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
+    """Open the environment in one try, with a map of exactly `map_bytes`; lmdb.Error."""
+    environment = lmdb.open(
+        os.fsencode(path),
+        map_size=map_bytes,
+        max_dbs=SUBDATABASES_MAX,
+        max_readers=READERS_MAX,
+        readonly=is_read_only,
+        create=not is_read_only,
+        sync=is_synced,
+        metasync=is_synced,
+        mode=0o600,
+        meminit=False,
+    )
+    if not is_read_only:
+        environment.reader_check()
+    return environment
+
+
+def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
+    """Open the environment with the largest map up to `map_bytes` for which there is room."""
+    size = map_bytes
+    for attempt in range(OPEN_TRIES):
+        try:
+            return try_open(path, size, is_read_only=is_read_only, is_synced=is_synced)
+        except lmdb.Error as error:
+            if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+                raise FormatError(
+                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
+                ) from error
+            if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
+                size //= 2
+            elif attempt + 1 == OPEN_TRIES or is_left_from_fork(error):
+                translate(error, path)
+            else:
+                time.sleep(0.01 * attempt)
+    raise FullError(f"{path} cannot be mapped: the system has no address space for it")
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Whole pages of the data file in the map, from the address `start` to the address `stop`.
+
+    Only `FileMap.pages_of` makes them.
+    """
+
+    start: int
+    stop: int
+
+
+class FileMap:
+    """The map of the data file, as a read transaction has it."""
+
+    __slots__ = ("_start", "_used_bytes")
+
+    def __init__(self, start: int, used_bytes: int) -> None:
+        """Give the address of the map, see `find_map`, and the `used_bytes` of the file."""
+        self._start = start
+        self._used_bytes = used_bytes
+
+    def value(self, transaction: Any, handle: Any, key: bytes) -> Any:
+        """Return the value under `key` of a sub-database, in the map; None if there is none.
+
+        If its pages do not fit the map, LMDB's binding returns the value.
+        """
+        try:
+            cursor = transaction.cursor(handle)
+            if not cursor.set_key(key):
+                return None
+            found, page_bytes = _address(cursor), _page_bytes(transaction, handle)
+        except (lmdb.Error, CorruptError):
+            return get_value(transaction, handle, key)  # which names the error
+        low, high, flags, key_bytes = NODE.unpack(ctypes.string_at(found - NODE.size, NODE.size))
+        fits = flags & BIG_DATA and key_bytes == len(key)
+        if not fits or _start_of(found, page_bytes) != self._start:
+            return get_value(transaction, handle, key)
+        (number,) = NUMBER.unpack(ctypes.string_at(found + key_bytes, NUMBER.size))
+        size, place = low | high << 16, number * page_bytes + PAGE.size
+        if place + size > self._used_bytes:
+            return get_value(transaction, handle, key)
+        value = (ctypes.c_uint8 * size).from_address(self._start + place)
+        return memoryview(value).cast("B").toreadonly()
+
+    def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
+        """Return the whole pages of a contiguous array; None if it does not lie in the map."""
+        start = int(array.ctypes.data)
+        stop = start + array.nbytes
+        if not self._start <= start <= stop <= self._start + self._used_bytes:
+            return None
+        return Pages(
+            -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+        )
+
+
+def find_map(transaction: Any, handle: Any, key: bytes, used_bytes: int) -> FileMap | None:
+    """Return the map of the data file; None if it cannot be told where it lies.
+
+    `transaction` only reads: the pages of a write transaction need not be in the map.  `key` has a
+    small value in the sub-database.
+    """
+    try:
+        cursor = transaction.cursor(handle)
+        if not cursor.set_key(key):
+            return None
+        return FileMap(_start_of(_address(cursor), _page_bytes(transaction, handle)), used_bytes)
+    except (lmdb.Error, CorruptError):
+        return None  # LMDB's binding then names the error
+
+
+def _address(cursor: Any) -> int:
+    """Return the address of the key on which a cursor is; it lies in a leaf page."""
+    return int(np.frombuffer(cursor.key(), np.uint8).ctypes.data)
+
+
+def _page_bytes(transaction: Any, handle: Any) -> int:
+    return int(statistics_of(transaction, handle)["psize"])
+
+
+def _start_of(address: int, page_bytes: int) -> int:
+    """Return the address of the map, given an address inside a page that has its number."""
+    page = address // page_bytes * page_bytes
+    number, *_ = PAGE.unpack(ctypes.string_at(page, PAGE.size))
+    return page - int(number) * page_bytes
+
+
+def fetch(pages: Pages) -> None:
+    """Read pages into memory, or start reading them."""
+    # Pages of which `expect_random` was told would otherwise be read one by one.
+    _advise(pages, WILL_NEED, AHEAD_BYTES)
+    _advise(pages, POPULATE_READ)
+
+
+def expect_random(pages: Pages) -> None:
+    """Let the system read single pages, not their neighbours too."""
+    _advise(pages, RANDOM)
+
+
+def give_back(pages: Pages) -> None:
+    """Release pages from this process; their content stays readable."""
+    _advise(pages, DO_NOT_NEED)
+
+
+def _advise(pages: Pages, advice: int, part_bytes: int = sys.maxsize) -> None:
+    """Give the system advice about pages, in parts of at most `part_bytes`, while it accepts."""
+    start, accepted = pages.start, _MADVISE is not None
+    while start < pages.stop and accepted:
+        place, size = ctypes.c_void_p(start), ctypes.c_size_t(min(pages.stop - start, part_bytes))
+        accepted = _MADVISE(place, size, ctypes.c_int(advice)) == 0
+        start += size.value
