@@ -24,7 +24,7 @@ from simdb.deduplication.minima import (
     signer_of,
 )
 from simdb.deduplication.question import Question
-from simdb.deduplication.stars import find_stars
+from simdb.deduplication.stars import find_connected, find_stars
 from simdb.ground.choices import ErrorsName
 from simdb.index.banding import Background, Banding
 from simdb.running import kernel
@@ -142,7 +142,10 @@ class Alike:
         measure.begin(len(minima), texts, self._threads)
         compare = Comparing(measure, minima.rows(), order, self._threads)
         count = len(minima) if order is None else len(order)
-        stars = find_stars(buckets, count, measure.least, compare, leading=leading)
+        if self._question.is_star:
+            stars = find_stars(buckets, count, measure.least, compare, leading=leading)
+        else:
+            stars = find_connected(buckets, count, measure.least, compare)
         removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
         similarities = stars.similarities
         if order is not None:
@@ -150,6 +153,9 @@ class Alike:
             by_position = np.argsort(removed)
             removed, leaders = removed[by_position], leaders[by_position]
             similarities = similarities[by_position]
+        unknown = np.flatnonzero(np.isnan(similarities))
+        left, right = (each[unknown].astype(np.uint32) for each in (leaders, removed))
+        similarities[unknown] = measure.similarities(left, right)
         distances = measure.distances(removed, leaders)
         return Decided(removed, leaders, similarities, distances, measure.counts)
 

@@ -1,6 +1,6 @@
 """By database: which documents of one run stay, by a search in a temporary database.
 
-It finds what minima do not: chains of documents are groups, features weigh, distances decide.
+It finds what minima do not: features weigh, or distances decide.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,6 +12,8 @@ each other: those that stay are then compared with all that come later.
 
 The first documents can be those of a reference, which all stay: they are compared with all others
 before these are, some at a time, and never with each other.
+
+Connected groups are decided from the same buckets: of each, the first document stays.
 """
 
 from collections.abc import Callable
@@ -23,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.minima import Buckets
+from simdb.engine.search import buckets as connecting
+from simdb.running import kernel
 
 # Rounds of heads go on while each decides this share of what is left.
 HEADS_SHARE = 0.125
@@ -76,6 +80,37 @@ def find_stars(
         size = max(WINDOW_FIRST, WINDOW_GROWTH * rounds.decide_window(size))
     removed = np.flatnonzero(rounds.owners != np.arange(count, dtype=np.uint32)).astype(np.uint32)
     return Stars(removed, rounds.owners[removed], rounds.similarities[removed])
+
+
+def find_connected(buckets: Buckets, count: int, least: float, compare: Compare) -> Stars:
+    """Decide `count` documents, of which pairs in `buckets` that have `least` make groups.
+
+    The first document of each group stays.  The similarity of one that goes is NaN if it was not
+    compared with that: other documents connect the two.
+    """
+    forest = kernel.Forest(count)
+    numbers = np.repeat(np.arange(len(buckets.offsets) - 1), np.diff(buckets.offsets))
+    waiting = connecting.Buckets(buckets.members, numbers.astype(np.uint32))
+    # Pairs that were measured, of which a later bucket may have the same: those that do not match,
+    # and the similarities of those that do.
+    refused, matching, found = (
+        np.empty(0, np.uint64),
+        np.empty(0, np.uint64),
+        np.empty(0, np.float32),
+    )
+    for one, other in connecting.unconnected_pairs(waiting, forest):
+        every = _pairs(np.minimum(one, other), np.maximum(one, other))
+        pairs = np.setdiff1d(every, refused, assume_unique=True)
+        left, right = _halves(pairs)
+        similarities = compare(left, right)
+        is_match = similarities >= np.float32(least)
+        forest.join(left[is_match], right[is_match])
+        refused = np.union1d(refused, pairs[~is_match & (similarities > 0)])
+        matching = np.concatenate([matching, pairs[is_match]])
+        found = np.concatenate([found, similarities[is_match]])
+    owners = forest.labels()
+    removed = np.flatnonzero(owners != np.arange(count, dtype=np.uint32)).astype(np.uint32)
+    return Stars(removed, owners[removed], _known(owners[removed], removed, matching, found))
 
 
 class _Rounds:
@@ -181,7 +216,7 @@ class _Rounds:
 
     def _matching(self, pairs: U64) -> tuple[U32, U32, F32]:
         """Return the pairs that match, in the order of their left documents."""
-        left, right = (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+        left, right = _halves(pairs)
         found = self._compare(left, right)
         is_match = found >= self._least
         return left[is_match], right[is_match], found[is_match]
@@ -235,6 +270,23 @@ def _pairs(left: U32, right: U32) -> U64:
     is_first = np.ones(len(pairs), np.bool_)
     np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
     return pairs[is_first]
+
+
+def _halves(pairs: U64) -> tuple[U32, U32]:
+    """Return the left and the right documents of pairs."""
+    return (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+
+
+def _known(left: U32, right: U32, pairs: U64, similarities: F32) -> F32:
+    """Return the similarities of documents left[i] and right[i], NaN if `pairs` have them not."""
+    found = np.full(len(left), np.nan, np.float32)
+    if len(pairs):
+        order = np.argsort(pairs)
+        asked = left.astype(np.uint64) << np.uint64(32) | right
+        places = order[np.minimum(np.searchsorted(pairs, asked, sorter=order), len(pairs) - 1)]
+        is_known = pairs[places] == asked
+        found[is_known] = similarities[places[is_known]]
+    return found
 
 
 def _among(members: U32, sizes: I64) -> U64:

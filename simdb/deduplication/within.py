@@ -1,7 +1,7 @@
 """Within: finds the documents of one run that are alike.
 
-Where features count once, and each document that goes matches the one that stays, candidates come
-from minima, and there is no database; otherwise they come from a temporary one.
+Where features count once, candidates come from minima, and there is no database; where features
+weigh, or fingerprints decide by their distance, they come from a temporary one.
 """
 
 from dataclasses import replace
@@ -48,7 +48,7 @@ def within(options: Options, question: Question, reference: Reference | None = N
 
 def _alone(options: Options, question: Question) -> Alike | ByDatabase:
     question.check(options.sketch)
-    if question.is_star and question.is_plain and _is_measured(options, question):
+    if question.is_plain and _is_measured(options, question):
         alike = Alike(options, question)
         if alike.is_possible:
             return alike

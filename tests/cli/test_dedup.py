@@ -303,16 +303,16 @@ def interrupt(self):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("verify", ["exact", "estimate"])
+@pytest.mark.parametrize("deciding", [["exact"], ["estimate"], ["estimate", "--weighting", "tf"]])
 def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
-    simdb_run, write_lines, monkeypatch, verify
+    simdb_run, write_lines, monkeypatch, deciding
 ):
     near = FOX.replace("lazy", "sleepy")
     write_lines(
         "a.jsonl", *[record(str(at), FOX) for at in range(5)], record("n", near),
         *[record(name, SEA) for name in "st"],
     )  # fmt: skip
-    options = ["--similarity", "0.5", "--verify", verify, "-o"]
+    options = ["--similarity", "0.5", "--verify", *deciding, "-o"]
     whole = simdb_run("dedup", "a.jsonl", *options, "whole.jsonl").rows
     monkeypatch.setattr("simdb.cli.duplicates.groups.NAMED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.deduplication.by_database.COMPARED_DOCUMENTS", 3)

@@ -41,6 +41,8 @@ def families(count, seed):
 
 TEXTS = [*families(40, 3), "", "one word", "one word", ""]
 COUNT = len(TEXTS)
+# Features that weigh are compared in a temporary database.
+WEIGHING = simdb.Simhash(weighting="tf")
 
 
 def alike(one, two):
@@ -210,7 +212,7 @@ def test_progress_counts_the_rows_with_text():
 
 @pytest.mark.parametrize(
     ("constant", "settings"),
-    [("within.TAKEN_ROWS", {}), ("within.TAKEN_ROWS", {"policy": "connected"})],
+    [("within.TAKEN_ROWS", {}), ("within.TAKEN_ROWS", {"sketch": WEIGHING})],
 )
 def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, settings):
     monkeypatch.setattr(f"simdb.deduplication.{constant}", 50)
@@ -225,10 +227,11 @@ def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, se
 
 def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_time(monkeypatch):
     pytest.importorskip("pyarrow")
-    expected = simdb.deduplicate(TEXTS, verify="estimate").removed.to_pylist()
+    settings = {"verify": "estimate", "sketch": WEIGHING}
+    expected = simdb.deduplicate(TEXTS, **settings).removed.to_pylist()
     monkeypatch.setattr("simdb.deduplication.by_database.COMPARED_DOCUMENTS", 3)
 
-    found = simdb.deduplicate(TEXTS, verify="estimate").removed.to_pylist()
+    found = simdb.deduplicate(TEXTS, **settings).removed.to_pylist()
 
     assert found == expected
     assert len(found) > 3

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 
 from simdb.deduplication import stars
 from simdb.deduplication.minima import Buckets
-from simdb.deduplication.stars import find_stars
+from simdb.deduplication.stars import find_connected, find_stars
 
 COUNT = 24
 LEAST = 0.8
+BANDS = st.lists(
+    st.lists(st.integers(0, 6), min_size=COUNT, max_size=COUNT), min_size=1, max_size=4
+)
 
 
 def buckets_of(bands):
@@ -48,9 +51,7 @@ def expected(bands, alike, leading=0):
 
 
 @given(
-    bands=st.lists(
-        st.lists(st.integers(0, 6), min_size=COUNT, max_size=COUNT), min_size=1, max_size=4
-    ),
+    bands=BANDS,
     seed=st.integers(0, 1000),
     share=st.sampled_from([0.125, 2.0]),
     window=st.sampled_from([(1, 1, 1), (2, 2, 1 << 22), (64, 8, 1 << 22)]),
@@ -110,3 +111,47 @@ def test_copies_of_a_reference_with_copies_are_compared_with_few_of_these():
     assert found.removed.tolist() == list(range(1000, 2000))
     assert set(found.leaders.tolist()) == {0}
     assert sum(asked) == stars.WINDOW_FIRST * 1000
+
+
+@given(bands=BANDS, seed=st.integers(0, 1000), apart=st.sampled_from([2, 3, 9]))
+@settings(max_examples=10 * settings.default.max_examples, deadline=None)
+def test_of_documents_that_matches_connect_the_first_stays(bands, seed, apart):
+    def alike(one, other):
+        return 0.9 if hash((min(one, other), max(one, other), seed)) % apart == 0 else 0.1
+
+    asked = []
+
+    def compare(left, right):
+        pairs = list(zip(left.tolist(), right.tolist(), strict=True))
+        asked.extend(pairs)
+        return np.array([alike(*pair) for pair in pairs], np.float32)
+
+    found = find_connected(buckets_of(bands), COUNT, LEAST, compare)
+
+    first = list(range(COUNT))
+    for place in range(COUNT):
+        for other in range(place):
+            is_candidate = any(keys[other] == keys[place] for keys in bands)
+            if is_candidate and alike(other, place) >= LEAST:
+                low, high = sorted((first[other], first[place]))
+                first = [low if each == high else each for each in first]
+    assert found.removed.tolist() == [place for place in range(COUNT) if first[place] != place]
+    assert found.leaders.tolist() == [first[place] for place in found.removed.tolist()]
+    pairs = zip(found.leaders.tolist(), found.removed.tolist(), strict=True)
+    for pair, value in zip(pairs, found.similarities.tolist(), strict=True):
+        matches = pair in asked and alike(*pair) >= LEAST
+        assert value == pytest.approx(0.9) if matches else np.isnan(value)
+    assert len(asked) == len(set(asked))
+
+
+def test_copies_of_one_page_are_connected_by_one_comparison_each():
+    asked = []
+
+    def compare(left, right):
+        asked.append(len(left))
+        return np.ones(len(left), np.float32)
+
+    found = find_connected(buckets_of([[0] * 1000, [0] * 1000]), 1000, LEAST, compare)
+
+    assert found.removed.tolist() == list(range(1, 1000))
+    assert sum(asked) == 999

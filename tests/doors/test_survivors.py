@@ -12,7 +12,7 @@ from itertools import count
 
 import pytest
 from click.testing import CliRunner
-from families import order_of, survivors, texts
+from families import connected, order_of, survivors, texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -247,6 +247,27 @@ def test_files_keep_what_a_double_loop_keeps(new_folder, given, keep, on_null, e
 
     assert [each.kept.tolist() for each in found] == [wanted] * 4
     assert [each.null_count for each in found] == [given.count(None)] * 4
+
+
+@given(given=texts(), keep=KEEPS, ending=st.sampled_from(sorted(FILES)))
+@example(given=chain(), keep="first", ending="jsonl")
+@example(given=[*chain(), None, "", *chain()[::-1]], keep="longest", ending="csv")
+@SOME
+def test_all_doors_keep_one_of_each_connected_group(new_folder, given, keep, ending):
+    given = ["" if text is None and ending == "csv" else text for text in given]
+    wanted = connected(given, order_of(given, keep))
+    folder = new_folder()
+    FILES[ending](folder / f"a.{ending}", given)
+
+    found = [
+        simdb.deduplicate(data, keep=keep, policy="connected", recall=1.0, threads=threads)
+        for data in (given, arrow_of(given), folder / f"a.{ending}")
+        for threads in (1, 3)
+    ]
+
+    assert [each.kept.tolist() for each in found] == [wanted] * len(found)
+    words = ["--keep", keep, "--policy", "connected", "--on-null", "keep"]
+    assert command(folder, ending, *words) == named(wanted)
 
 
 @given(given=texts())

@@ -54,6 +54,21 @@ def survivors(texts, order, on_null="keep", reference=()):
     return kept
 
 
+def connected(texts, order):
+    """Return whether each text stays: it is the first in `order` of those that matches connect."""
+    kept = [True] * len(texts)
+    left = list(order)
+    while left:
+        group = [left.pop(0)]
+        for member in group:
+            near = [other for other in left if is_alike(texts[member], texts[other])]
+            left = [other for other in left if other not in near]
+            group += near
+        for member in group[1:]:
+            kept[member] = False
+    return kept
+
+
 def order_of(texts, keep):
     """Return the places of texts, those that `keep` prefers first; those of a size as they came."""
     places = list(range(len(texts)))
