@@ -46,7 +46,9 @@ class Data:
             kept &= ~self.is_null
         data = self.rows.chosen(kept)
         return Deduplicated(
-            survivors=InMemory(data, lambda: rows_of(data).records(), self.text),
+            survivors=InMemory(
+                data, lambda: rows_of(data).records(), self.text, self.question.threads
+            ),
             kept=kept,
             groups=found.groups,
             null_count=int(np.count_nonzero(self.is_null)),

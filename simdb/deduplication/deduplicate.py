@@ -39,7 +39,7 @@ from simdb.ground.choices import (
 from simdb.ground.errors import InputError, NotFoundError, OptionError
 from simdb.ground.foreign import answering
 from simdb.running.progress import Progress, report_of
-from simdb.running.threads import thread_count
+from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import NO_TIMES, SEEN, Options, Simhash
@@ -108,7 +108,7 @@ def deduplicate(
         least = checked_unit(unit, min_words, _of_documents(question, keep, against))
         dropping = Dropping(unit, least, on_null, errors, count, memory, question.progress)
         return _without_parts(data, text, id, dropping, db, run, given)
-    with reference_of(against, data, text, id, question) as reference:
+    with bounded(count), reference_of(against, data, text, id, question) as reference:
         return _whole(data, text, id, keep, rule, db, run, given, question, on_null, reference)
 
 
@@ -136,7 +136,7 @@ def _without_parts(
     given: Options | None,
 ) -> Deduplicated:
     """Return what is left of data without the parts that occurred before."""
-    with ExitStack() as held:
+    with bounded(dropping.threads), ExitStack() as held:
         stored = None
         if db is not None:
             opened = held.enter_context(_opened(db, given))
@@ -185,7 +185,9 @@ def _whole(
     names, found = _found(texts, known, ids, db, run, given, question, reference)
     asked = question.silent, given, reference
     result = Data(rows, texts, text, names, is_null, on_null, *asked).result(found)
-    return result if paths is None else replace(result, survivors=files.AsTable(result.survivors))
+    if paths is None:
+        return result
+    return replace(result, survivors=files.AsTable(result.survivors, question.threads))
 
 
 def _of_vectors(

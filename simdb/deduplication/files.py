@@ -26,6 +26,7 @@ from simdb.outputs.survivors import Survivors as Filling
 from simdb.outputs.survivors import keep_format
 from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
+from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
 from simdb.settings.options import Options
 from simdb.sources.amount import AMOUNT
@@ -240,14 +241,14 @@ class Kept:
                 f"{path}: documents that are files are written as records, each with its path and"
                 " its text; let the name end in .jsonl, .csv, .tsv or .parquet"
             )
-        with written(path, form) as target:
+        with bounded(files.reading.threads), written(path, form) as target:
             assert target is not None, "a path and a format make a target"
             self._run.write(self._kept, files.survivors(target))
 
     @property
     def data(self) -> Any:
         """They as a pyarrow.Table, with the fields of their records."""
-        return _table(self)
+        return _table(self, self._files.reading.threads)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,6 +256,7 @@ class AsTable:
     """Records in memory that came from files, so that their data is a table too."""
 
     records: Survivors
+    threads: int
 
     def write(self, path: str) -> None:
         """Write them to a file, see `Deduplicated.write`."""
@@ -263,15 +265,15 @@ class AsTable:
     @property
     def data(self) -> Any:
         """They as a pyarrow.Table, with their fields."""
-        return _table(self)
+        return _table(self, self.threads)
 
 
-def _table(survivors: Survivors) -> Any:
+def _table(survivors: Survivors, threads: int | None) -> Any:
     parquet = load_arrow("the survivors of files", "pyarrow.parquet")
     with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
         path = os.path.join(folder, "kept.parquet")
         survivors.write(path)
-        return parquet.read_table(path)
+        return parquet.read_table(path, use_threads=thread_count(threads) > 1)
 
 
 def _result(

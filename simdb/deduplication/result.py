@@ -23,6 +23,7 @@ from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
 from simdb.results.verification import Verification
+from simdb.running.threads import bounded
 from simdb.values.arrays import Id, object_array
 
 
@@ -44,10 +45,11 @@ class InMemory:
     data: Any
     records: Callable[[], Iterator[Any]]
     text: str
+    threads: int | None = None
 
     def write(self, path: str) -> None:
         """Write them to a file."""
-        with written(path, output_format(path, "path")) as target:
+        with bounded(self.threads), written(path, output_format(path, "path")) as target:
             assert target is not None, "a path and a format make a target"
             write_rows(self._rows, target, [self.text])
             target.finish()

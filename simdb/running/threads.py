@@ -12,7 +12,8 @@ imports or uses it can fail: it has locks that every fork takes.
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import islice
 from queue import Empty, Queue, SimpleQueue
 from threading import Event, Lock, Thread, local
@@ -62,20 +63,36 @@ class Work(local):
 
 
 WORK = Work()
+# The number of threads of a verb, for whatever it calls.
+_BOUND: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: object = None) -> int:
     """Return the number of threads that an argument `threads` asks for.
 
-    None means the number in the environment variable SIMDB_THREADS or, without it, all processors
-    that this process may use.  Raises OptionError unless it is a whole number from 1 to 256.
+    None means the number that `bounded` says, the number in the environment variable SIMDB_THREADS
+    or, without both, all processors that this process may use.  Raises OptionError unless it is a
+    whole number from 1 to 256.
     """
     if threads is not None:
         return _checked("threads", threads)
+    bound = _BOUND.get()
+    if bound is not None:
+        return bound
     given = os.environ.get(VARIABLE, "").strip()
     if given:
         return _checked(VARIABLE, int(given) if given.isdecimal() else given)
     return min(_processors(), THREADS_MAX)
+
+
+@contextmanager
+def bounded(threads: int | None) -> Iterator[None]:
+    """Let whatever is called inside use so many threads, unless it is told another number."""
+    before = _BOUND.set(thread_count(threads))
+    try:
+        yield
+    finally:
+        _BOUND.reset(before)
 
 
 def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -> list[slice]:

@@ -158,20 +158,53 @@ def test_a_file_that_changed_is_not_written(tmp_path):
     assert not (tmp_path / "k.jsonl").exists()
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, monkeypatch, threads):
+@pytest.fixture
+def begun(monkeypatch):
+    """The threads that simdb has started, with blocks so small that there is work for several."""
     monkeypatch.setattr("simdb.running.memory.BLOCK_BYTES", 1000)
-    begun = []
+    monkeypatch.setattr("simdb.outputs.pieces.COPIED_BYTES", 1000)
+    monkeypatch.setattr("simdb.outputs.gzip_members.MEMBER_BYTES", 1000)
+    monkeypatch.setattr("simdb.running.threads._processors", lambda: 5)
+    found = []
 
     class Counted(Thread):
         def start(self):
-            begun.append(self)
+            found.append(self)
             super().start()
 
     monkeypatch.setattr("simdb.running.threads.Thread", Counted)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, begun, threads):
     write(tmp_path / "a.jsonl", RECORDS)
 
     found = simdb.deduplicate(tmp_path / "a.jsonl", threads=threads)
 
     assert bool(begun) == (threads > 1)
     assert found.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
+
+
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
+def test_what_stays_is_written_by_as_many_threads_as_asked_for(tmp_path, begun, end):
+    write(tmp_path / "a.jsonl", RECORDS)
+    rows = pyarrow.Table.from_pylist(RECORDS)
+    rows = pyarrow.concat_tables([rows.slice(0, 20), rows.slice(20)])
+    alone = [
+        simdb.deduplicate(data, threads=1, **settings)
+        for data in (tmp_path / "a.jsonl", rows)
+        for settings in ({}, {"policy": "connected"}, {"unit": "line"})
+    ]
+
+    for each in alone:
+        each.write(tmp_path / f"k.{end}")
+        assert len(each.data) == len(each)
+
+    assert begun == []
+    several = simdb.deduplicate(tmp_path / "a.jsonl", threads=3)
+    begun.clear()
+    several.write(tmp_path / f"k.{end}")
+    names = [each.name for each in begun]
+    assert names.count("simdb") in (0, 3)
+    assert names or end == "csv"

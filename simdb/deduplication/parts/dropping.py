@@ -71,7 +71,7 @@ def drop_from_rows(
         rows = rows_of(rows.with_field(text, values))
     kept = _without(dropped.kept, texts.is_null, dropping)
     data = rows.chosen(kept)
-    survivors = InMemory(data, lambda: rows_of(data).records(), text)
+    survivors = InMemory(data, lambda: rows_of(data).records(), text, dropping.threads)
     return _result(survivors, kept, texts.is_null, sieve, dropped, dropping)
 
 
