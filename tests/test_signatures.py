@@ -15,7 +15,7 @@ TEXTS = ["the cat sat on the mat today", "the cat sat on the mat", "quite other 
         ("unit", "sentences"),
         ("shingle", 0),
         ("weighting", "binary"),
-        ("permutations", 8),
+        ("permutations", 0),
         ("permutations", 1032),
         ("permutations", 100.5),
         ("permutations", "128"),

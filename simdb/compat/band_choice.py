@@ -17,12 +17,7 @@ from simdb.compat.packing import WEIGHTED, WIDTHS
 from simdb.ground.checks import whole
 from simdb.ground.choices import FamilyName
 from simdb.ground.errors import OptionError
-from simdb.settings.minhash import (
-    PERMUTATIONS_LEAST,
-    PERMUTATIONS_MOST,
-    PERMUTATIONS_STEP,
-    Minhash,
-)
+from simdb.settings.minhash import PERMUTATIONS_MOST, PERMUTATIONS_STEP, Minhash
 from simdb.settings.options import TABLES_MAX, Options
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
@@ -30,6 +25,8 @@ FAMILY_OF: dict[str, FamilyName] = {
     AFFINE32: "datasketch-affine32", LEGACY: "datasketch-legacy", AFFINE64: "datasketch-affine64",
     WEIGHTED: "datasketch-weighted",
 }  # fmt: skip
+# Databases have at least so many minima, as those of earlier versions, so that both open alike.
+STORED_LEAST = 16
 SCHEME_OF: dict[str, str] = {family: scheme for scheme, family in FAMILY_OF.items()}
 
 U32 = npt.NDArray[np.uint32]
@@ -58,7 +55,7 @@ def new_options(
             f"{count} bands of {rows} hash values are {minima} minima of 32 bits: a database has at"
             f" most {PERMUTATIONS_MOST}; use fewer with params=(b, r) or a smaller num_perm="
         )
-    steps = -(-max(minima, PERMUTATIONS_LEAST) // PERMUTATIONS_STEP)
+    steps = -(-max(minima, STORED_LEAST) // PERMUTATIONS_STEP)
     sketch = Minhash(
         permutations=steps * PERMUTATIONS_STEP, family=family, seed=1 if seed is None else seed
     )

@@ -16,7 +16,7 @@ READY_FAMILIES = (
     "datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted",
 )  # fmt: skip
 SETS = SET, BAG = ("set", "bag")
-PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 16, 1024
+PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 1, 1024
 PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
@@ -35,7 +35,8 @@ class Minhash(TextSketch):
        sum min / sum max of the weights, by consistent weighted sampling (Ioffe 2010), which takes
        many times longer.
 
-    `permutations`: the number of minima, from 16 to 1024; multiples of 8 take least time.
+    `permutations`: the number of minima, from 1 to 1024; multiples of 8 take least time.
+    The fewer, the more an estimate scatters: its standard error is up to 0.5 / sqrt(permutations).
     `stored_bits`: the bits of each stored minimum, 32 or 8.  Two minima of 8 bits agree by chance
     once in 256 (Li & Koenig 2010); estimates allow for that.
     `family`: the family of permutations.
