@@ -6,7 +6,7 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.door import open_either
-from simdb.cli.options.match_options import MatchOptions, given_search
+from simdb.cli.options.match_options import MatchOptions, given_search, given_size
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,
@@ -31,6 +31,14 @@ HeaderOffset = Annotated[
 Weights = Annotated[
     bool | None,
     Option("--weights/--no-weights", help="Without DB: whether documents have weights (default)."),
+]
+Memory = Annotated[
+    str | None,
+    Option(
+        metavar="SIZE",
+        help="Without DB: the memory for tables and weights, such as 128G; that of this machine if"
+        " not given.",
+    ),
 ]
 AllPairs = Annotated[
     bool,
@@ -57,6 +65,7 @@ def plan(
     rows: arguments.Rows = None,
     header_offset: HeaderOffset = None,
     weights: Weights = None,
+    memory: Memory = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
@@ -73,10 +82,10 @@ def plan(
     shape |= {"header_offset": header_offset}
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     if db is not None:
-        if given or weights is not None:
+        if given or weights is not None or memory is not None:
             raise simdb.OptionError(
-                "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB;"
-                " leave them out"
+                "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB,"
+                " and --memory by the machine; leave them out"
             )
         matching = MatchOptions(similarity, distance, recall, given_search(search))
         found = _plan_in(db, sketch, documents, matching, pairs=pairs)
@@ -88,8 +97,18 @@ def plan(
         raise simdb.OptionError("plan needs either DB or --documents N")
     options = simdb.Options(sketch=make_sketch(sketch), **given)
     question = Question(similarity, distance, recall, given_search(search))
-    found = plan_without_database(options, documents, question, has_weights=weights is not False)
+    found = plan_without_database(
+        options, documents, question, has_weights=weights is not False, memory=_bytes_of(memory)
+    )
     _print_plan(found, as_json=json)
+
+
+def _bytes_of(memory: str | None) -> int | None:
+    """Return the bytes of --memory; None if it is not given."""
+    found = None if memory is None else given_size(memory)
+    if memory is not None and not found:
+        raise simdb.OptionError(f"--memory takes a size such as 500M or 128G; got {memory[:80]!r}")
+    return found
 
 
 def _plan_in(
@@ -113,8 +132,11 @@ def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:
     )
     ways = [_way_row(way) for way in plan.considered]
     models = list(map(_model_row, plan.model))
+    smallest = None if plan.smallest is None else _smallest_row(plan.smallest)
     if not is_table(as_json):
-        whole = {**_way_row(plan), **words, "considered": ways, "model": models}
+        whole = {
+            **_way_row(plan), **words, "considered": ways, "smallest": smallest, "model": models,
+        }  # fmt: skip
         print_one(whole, as_json=as_json)
         return
     print_one(_way_row(plan), as_json=as_json)
@@ -122,6 +144,9 @@ def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:
         print(f"\n{name.capitalize()}: {each}.")
     print("\nConsidered, best first (time and page reads of one query, bytes per document):")
     print_rows(map(_in_words, ways), WAY_COLUMNS, as_json=as_json)
+    if smallest is not None:
+        print(f"\nThe smallest database: {smallest['reason']}.\n{smallest['choice'].capitalize()}.")
+        print_rows([_in_words(smallest)], WAY_COLUMNS, as_json=as_json)
     if models:
         print("\nBy the cost model of the paper:")
         print_rows(map(_in_words, models), MODEL_COLUMNS, as_json=as_json)
@@ -155,6 +180,10 @@ def _way_row(plan: simdb.Plan) -> Row:
         "page_reads": round(plan.page_reads, 3),
         "bytes_per_document": round(plan.bytes_per_document, 3),
     }
+
+
+def _smallest_row(plan: simdb.Plan) -> Row:
+    return {**_way_row(plan), **row_in_words({"reason": plan.reason, "choice": plan.choice})}
 
 
 def _model_row(model: ModelCost) -> Row:

@@ -181,7 +181,7 @@ def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) 
 def edits(distance: int) -> Evidence:
     """Return synthetic pairs of edits of every strength: 0 to `distance` bits apart on average.
 
-    Without caution, as a model of a search has them: equal documents and slight changes count, too.
+    They stand for documents like the queries: equal documents and slight changes count, too.
     """
     count = SYNTHETIC_PAIRS // (distance + 1)
     parts = [
@@ -193,7 +193,7 @@ def edits(distance: int) -> Evidence:
     ]  # fmt: skip
     pairs = recall.joined(parts)
     costs = volatility.costs(volatility.prior(distance=distance))
-    return Evidence(pairs, recall.distances(pairs), costs, False)
+    return Evidence(pairs, recall.distances(pairs), costs, is_measured=False, is_like=True)
 
 
 def delays_of(calibration: Calibration | None) -> Delays:

@@ -38,10 +38,6 @@ class Paging(NamedTuple):
         """The share of the pages that are not in memory; 0 if all data fit into it."""
         return max(1.0 - self.memory_bytes / self.data_bytes, 0.0) if self.data_bytes else 0.0
 
-    def grown(self, times: float) -> "Paging":
-        """Return the paging of so many times the documents, in one run."""
-        return Paging(self.data_bytes * times, self.memory_bytes)
-
     def pages_of(self, headers: float, entries: float) -> float:
         """Return the pages of some headers of one table, with so many `entries` under each.
 

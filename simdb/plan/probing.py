@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.calibration import Calibration, Evidence, evidence
+from simdb.plan.calibration import Calibration, Evidence, edits, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays
 from simdb.plan.paging import distinct_bits
@@ -93,6 +93,21 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         why = f"would compare {cheapest.compared:,} documents that the calibration does not cover"
     reason = f"{criterion.method} {why}, so: {exact.reason}"
     return replace(exact, reason=reason)
+
+
+def supposed(problem: Problem[Population]) -> Plan | None:
+    """Return the plan by PSM for a distance that a calibration would give, by a sample of edits.
+
+    None if PSM cannot reach the recall, or if there is no distance, or no bits of it can differ.
+    """
+    criterion = replace(problem.criterion, method=PSM)
+    limit = criterion.distance
+    is_possible = criterion.is_weighted and criterion.recall < 1.0 and problem.population.count
+    if not limit or criterion.similarity is not None or not is_possible:
+        return None
+    known = edits(limit)
+    plans = _by_evidence(criterion, problem.population, limit, known, NOTHING, problem.delays)
+    return min(plans, key=lambda plan: plan.cost_seconds, default=None)
 
 
 def is_founded(problem: Problem[Population]) -> bool:

@@ -90,14 +90,13 @@ class Population:
     glimpse: Evidence | None = None  # a sample of this collection, if there is no better one
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
-        """Return the same tables with `count` documents in one run.
+        """Return the same tables with `count` documents in one run, all in memory.
 
         `directory_bits`, `polytope_bits`: the width of the directories of the two kinds of tables.
         """
         return replace(
             self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
-            polytope_runs=(PolytopeRun(count, polytope_bits),),
-            paging=self.paging.grown(count / max(self.count, 1)),
+            polytope_runs=(PolytopeRun(count, polytope_bits),), paging=ALL_IN_MEMORY,
         )  # fmt: skip
 
     def with_glimpse(self, glimpse: Evidence | None) -> "Population":
@@ -135,6 +134,13 @@ class Population:
     def asking_seconds(self) -> float:
         """Seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
+
+    def bytes_read(self, criterion: Criterion) -> float:
+        """Return the bytes per document that one of the ways to answer a criterion reads from."""
+        tables = self.bytes_of(self.tables, has_headers=True, is_measured=False)
+        if criterion.similarity is None:
+            return tables
+        return tables + self.bytes_of_polytopes(self.polytope_tables)
 
     def bytes_of_polytopes(self, tables: int) -> float:
         """Return the bytes per document that a search in cross-polytope tables reads from."""
@@ -189,8 +195,7 @@ class BandedPopulation:
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
         """Return the same tables with `count` documents in one run; see `Population.grown`."""
-        paging = self.paging.grown(count / max(self.count, 1))
-        return replace(self, count=count, directory_bits=directory_bits, paging=paging)
+        return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
 
     def with_glimpse(self, glimpse: Evidence | None) -> "BandedPopulation":
         """Return the same population: the recall of bands depends on no sample."""
@@ -198,6 +203,10 @@ class BandedPopulation:
 
     def check(self, criterion: Criterion) -> None:
         """Accept every criterion: all signatures can be measured."""
+
+    def bytes_read(self, criterion: Criterion) -> float:
+        """Return the bytes per document of all tables and signatures."""
+        return self.bytes_of(self.curve.table_count)
 
     def bytes_of(self, tables: int) -> float:
         """Return the bytes per document that a search in `tables` tables reads from."""

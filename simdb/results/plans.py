@@ -78,6 +78,10 @@ class Plan:
     `bytes_per_document`: the bytes that the search reads from: tables, their directories, and the
     volatility vectors if they measure the candidates.
     `choice`: why this plan is better than the others, in words; `considered` has all, best first.
+    `smallest`: for a number of documents and a distance, the plan by PSM in a database of one table
+    without weights, if `calibrate(sample=)` learns that queries are edits of stored documents; its
+    `choice` says how much memory that saves, and when it is the right one.  None if PSM cannot
+    answer the question, or the database is of that kind.
     `model`: for a number of documents, what the paper's cost model says of BPHS and PSM, single
     queries by its equations (8) to (14) and batches by (23) to (26); otherwise empty.
     """
@@ -103,6 +107,7 @@ class Plan:
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
     model: tuple[ModelCost, ...] = field(default=(), repr=False, compare=False)
+    smallest: "Plan | None" = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Return the method, what it finds and costs, and the plan in words."""

@@ -45,6 +45,16 @@ def test_a_plan_without_a_database_takes_options_of_a_database(simdb_run):
     assert row["bytes_per_document"] == pytest.approx(20 * (12 + 4 * 2**19 / 1e6), abs=1e-3)
 
 
+def test_a_plan_for_a_size_of_memory_shows_the_smallest_database(simdb_run):
+    row = simdb_run("plan", "--documents", "8e9", "--distance", 3, "--memory", "128G").rows[0]
+    none = simdb_run("plan", "--documents", "8e9", "--no-weights").rows[0]
+
+    assert (row["smallest"]["method"], row["smallest"]["page_reads"]) == ("psm", 0)
+    assert "--blocks 1, --leading 1 and --no-volatility" in row["smallest"]["reason"]
+    assert row["page_reads"] > 100
+    assert none["smallest"] is None
+
+
 def test_zero_documents_can_be_planned(simdb_run):
     row = simdb_run("plan", "--documents", 0).rows[0]
 
@@ -60,6 +70,8 @@ def test_zero_documents_can_be_planned(simdb_run):
         (["--documents", "5", "--blocks", "65"], "blocks"),
         (["db", "--blocks", "5"], "leave them out"),
         (["db", "--no-weights"], "leave them out"),
+        (["db", "--memory", "1G"], "leave them out"),
+        (["--documents", "5", "--memory", "much"], "such as 500M or 128G"),
         (["--documents", "5", "--search", "guess"], "search"),
     ],
 )

@@ -58,8 +58,8 @@ def test_a_wider_header_takes_more_memory_and_less_time():
 
 
 def test_more_than_one_database_holds_are_planned_for_several():
-    one = planned(ORDINALS_MAX, distance=3, has_weights=False)
-    two = planned(2 * ORDINALS_MAX, distance=3, has_weights=False)
+    one = planned(ORDINALS_MAX, distance=3, has_weights=False, memory=1e15)
+    two = planned(2 * ORDINALS_MAX, distance=3, has_weights=False, memory=1e15)
 
     assert "in each of 2 databases" in two.reason
     assert two.probes == 2 * one.probes
@@ -110,6 +110,69 @@ def test_a_database_plans_as_if_it_held_more(open_database):
     assert later.cost_seconds == planned(1e7, distance=3, has_weights=False).cost_seconds
     with pytest.raises(simdb.OptionError, match="number of documents"):
         database.plan(-1)
+
+
+def test_one_table_by_psm_is_the_better_choice_where_four_do_not_fit_into_memory():
+    plan = planned(8e9, distance=3, memory=128e9)
+
+    assert (plan.method, plan.smallest.method) == ("bphs", "psm")
+    assert plan.page_reads > 100 > plan.smallest.page_reads == 0
+    assert plan.smallest.bytes_per_document < 16 < plan.bytes_per_document
+    assert plan.smallest.cost_seconds < plan.cost_seconds / 1000
+    assert plan.smallest.recall >= 0.95
+    assert "takes 98.1 GB where the tables of these options take 393 GB" in plan.smallest.choice
+    assert "better choice if there is a sample" in plan.smallest.choice
+    assert "in each of 2 databases" in plan.smallest.reason
+
+
+def test_one_table_by_psm_is_slower_and_smaller_where_all_fits():
+    plan = planned(1e7, distance=3, memory=128e9)
+
+    times = plan.smallest.cost_seconds / plan.cost_seconds
+    assert 1 < times < 10
+    assert f"{times:.3g} times as long" in plan.smallest.choice
+    assert "where 137 MB fit into memory and 547 MB do not" in plan.smallest.choice
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"distance": 0},
+        {"distance": 3, "recall": 1.0},
+        {"distance": 3, "has_weights": False},
+        {"similarity": 0.9},
+        {"similarity": 0.9, "options": simdb.Options(sketch=simdb.Minhash())},
+        {"distance": 3, "options": simdb.Options(blocks=1)},
+        {"distance": 40},
+    ],
+    ids=str,
+)
+def test_no_smaller_database_is_named_where_psm_cannot_answer_or_saves_nothing(asked):
+    assert planned(1e7, memory=1e12, **asked).smallest is None
+
+
+@pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.9}], ids=str)
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=str)
+def test_what_does_not_fit_into_memory_is_read_from_disk(asked, sketch):
+    options = simdb.Options(sketch=sketch)
+    if options.is_minhash:
+        asked = {"similarity": 0.8}
+
+    small, large = (planned(1e9, options, memory=size, **asked) for size in (1e9, 1e12))
+
+    assert small.page_reads > 0 == large.page_reads
+    assert small.cost_seconds > large.cost_seconds
+
+
+def test_databases_that_share_the_documents_share_the_memory_too():
+    size = 2 * ORDINALS_MAX * 49.2
+
+    fitting, short = (
+        planned(2 * ORDINALS_MAX, distance=3, memory=each) for each in (size, size / 2)
+    )
+
+    assert fitting.page_reads == 0
+    assert short.page_reads > 0
 
 
 def test_the_paper_s_model_stands_beside_the_plan():

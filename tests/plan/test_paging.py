@@ -89,12 +89,6 @@ def test_signatures_are_read_where_the_bands_lead():
     assert one.page_reads >= 0.5 * 2 * BANDS.table_count
 
 
-def test_a_larger_collection_is_planned_with_the_same_memory():
-    paging = in_memory_of(3e9).grown(10 * COUNT, 26, 22).paging
-
-    assert paging == Paging(4e10, 3e9, 1)
-
-
 def test_headers_that_differ_in_their_last_bits_share_pages():
     assert distinct_bits(22, 1) == 13
     assert distinct_bits(22, 100) == 20

@@ -5,10 +5,13 @@ from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
 
 
-def planned(documents, options=None, *, has_weights=True, **asked):
+def planned(documents, options=None, *, has_weights=True, memory=None, **asked):
     """Plan a query to so many documents, with weights or without any."""
     options = simdb.Options() if options is None else options
-    return plan_without_database(options, documents, Question(**asked), has_weights=has_weights)
+    question = Question(**asked)
+    return plan_without_database(
+        options, documents, question, has_weights=has_weights, memory=memory
+    )
 
 
 def explained(left, right, sketch=None, **asked):

@@ -6,6 +6,7 @@ documents (`plan/cost.py`).
 
 import math
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from simdb.engine.search.question import Question
 from simdb.engine.state.kinds import kind_of
@@ -15,10 +16,14 @@ from simdb.ground.errors import OptionError
 from simdb.index.defaults import settled
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, edits
+from simdb.plan.paging import Paging
 from simdb.plan.planner import choose, considered, explained
+from simdb.plan.probing import supposed
 from simdb.plan.probing_reach import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.plan.way import Problem
 from simdb.results.plans import ModelCost, Plan
+from simdb.running.memory import memory_bytes
 from simdb.settings.options import TABLES_MAX, Options
 from simdb.storage.runs.table import header_bits, polytope_header_bits
 from simdb.values.arrays import ORDINALS_MAX
@@ -28,6 +33,33 @@ DOCUMENTS_MAX = 1e15
 # The largest batch of the paper's experiments, and how fast one disk is read.
 BATCH_DOCUMENTS = 1e7
 BYTES_PER_SECOND = 1e9
+LEAST_SECONDS = 1e-12  # of a plan that costs nothing, beside which another is measured
+SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
+
+
+class Scale(NamedTuple):
+    """How much is planned for: documents in each of several databases, and the memory of all."""
+
+    in_each: int
+    databases: int
+    memory_bytes: float
+
+    def grown(
+        self, population: Population | BandedPopulation, criterion: Criterion, options: Options
+    ) -> Population | BandedPopulation:
+        """Return a population with so many documents in one run, and the memory for them.
+
+        What cannot answer such a criterion is taken not to compete for the memory.
+        """
+        width = header_bits(self.in_each, options.header_offset)
+        grown = population.grown(self.in_each, width, polytope_header_bits(self.in_each))
+        if grown.is_swept:
+            return grown
+        return replace(grown, paging=Paging(self.size_of(grown, criterion), self.memory_bytes))
+
+    def size_of(self, population: Population | BandedPopulation, criterion: Criterion) -> float:
+        """Return the bytes of all databases that can answer a criterion."""
+        return self.databases * self.in_each * population.bytes_read(criterion)
 
 
 def planned(
@@ -38,35 +70,83 @@ def planned(
     count: float | None = None,
     *,
     databases: int = 1,
+    memory: float | None = None,
 ) -> Plan:
     """Return the planner's choice with its reasons.
 
     `count`: plan as if this many documents were stored, all in one run; None for `population`.
     `databases`: so many share the documents, of which `population` has one, and all are searched;
-    more of them if they cannot hold so many documents.
+    more of them if they cannot hold so many documents.  `memory`: with `count`, the bytes of memory
+    that can hold tables and vectors; None for what this process may use.
     """
+    scale = None
     if count is not None:
         count = _whole_count(count)
         databases = max(databases, -(-count // ORDINALS_MAX))
-        whole = -(-count // databases)
-        widths = header_bits(whole, options.header_offset), polytope_header_bits(whole)
-        population = population.grown(whole, *widths)
+        memory = float(memory_bytes()) if memory is None else memory
+        scale = Scale(-(-count // databases), databases, memory)
+        population = scale.grown(population, criterion, options)
     delays = delays_of(calibration)
     plan = choose(criterion, population, calibration, delays)
     ways = considered(criterion, population, calibration, delays)
     plan = explained(plan, criterion, population, ways, options.sketch)
-    if count is not None:
-        plan = replace(plan, model=tuple(_paper_costs(plan, options, count, criterion.recall)))
+    if count is not None and scale is not None:
+        models = tuple(_paper_costs(plan, options, count, criterion.recall))
+        smallest = _smallest(plan, Problem(criterion, population, None, delays), options, scale)
+        plan = replace(plan, model=models, smallest=smallest)
     return plan if databases == 1 else _of_several(plan, databases)
 
 
 def plan_without_database(
-    options: Options, documents: float, question: Question, *, has_weights: bool
+    options: Options,
+    documents: float,
+    question: Question,
+    *,
+    has_weights: bool,
+    memory: float | None = None,
 ) -> Plan:
-    """Return the plan for a number of documents, without a calibration."""
+    """Return the plan for a number of documents, without a calibration; `memory`: see `planned`."""
     criterion = question.criterion(options, is_weighted=has_weights)
     population = kind_of(settled(options)).empty_population(has_weights=has_weights)
-    return planned(options, criterion, population, None, documents)
+    return planned(options, criterion, population, None, documents, memory=memory)
+
+
+def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale) -> Plan | None:
+    """Return the plan by PSM in one table without weights, and when it is better than `plan`."""
+    if options.is_minhash:
+        return None
+    fingerprints: Any = options.sketch
+    sketch = replace(fingerprints, store_volatility=False)
+    small = Options(sketch=sketch, blocks=1, leading=1, header_offset=options.header_offset)
+    criterion = problem.criterion
+    empty = kind_of(settled(small)).empty_population(has_weights=False)
+    population = scale.grown(empty, criterion, small)
+    own, less = (scale.size_of(each, criterion) for each in (problem.population, population))
+    found = supposed(replace(problem, population=population)) if less < own else None
+    if found is None:
+        return None
+    times = found.cost_seconds / max(plan.cost_seconds, LEAST_SECONDS)
+    large, little = _size_in_words(own), _size_in_words(less)
+    if times < 1.0:
+        when = (
+            f"it answers {1 / times:.3g} times as fast, so it is the better choice if there is a"
+            f" sample of queries and recall {criterion.recall:g} is enough"
+        )
+    else:
+        when = (
+            f"it takes {times:.3g} times as long, so it is the better choice where {little} fit"
+            f" into memory and {large} do not"
+        )
+    choice = (
+        f"it takes {little} where the tables of these options take {large}; beside {plan.method} in"
+        f" these, {when}"
+    )
+    reason = (
+        f"with blocks=1, leading=1 and store_volatility=False, looking up about {found.probes:,}"
+        f" likely headers of one table finds {found.recall:.3f} of the matches, if the"
+        " sample of a calibration shows that queries are edits of stored documents"
+    )
+    return replace(found, reason=reason, choice=choice)
 
 
 def _paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
@@ -143,13 +223,22 @@ def _attempts(distance: int, recall: float, header_bits: int) -> float:
 def _of_several(plan: Plan, databases: int) -> Plan:
     """Return the plan for several databases, of the plan for each of them."""
     ways = tuple(_of_several(way, databases) for way in plan.considered)
+    smallest = None if plan.smallest is None else _of_several(plan.smallest, databases)
     return replace(
         plan,
         probes=plan.probes * databases,
         cost_seconds=plan.cost_seconds * databases,
         reason=f"in each of {databases} databases: {plan.reason}",
         considered=ways,
+        page_reads=plan.page_reads * databases,
+        vector_reads=plan.vector_reads * databases,
+        smallest=smallest,
     )
+
+
+def _size_in_words(size: float) -> str:
+    unit, name = next(each for each in SIZES if size >= each[0] or each is SIZES[-1])
+    return f"{size / unit:.3g} {name}"
 
 
 def _whole_count(documents: object) -> int:
