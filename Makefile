@@ -20,7 +20,7 @@ FIGURES ?=
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test test-more test-all coverage mutants fuzz torture campaigns sanitize sanitize-threads lint bench figures \
-  build docs reference clean
+  build wheels docs reference clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -109,6 +109,9 @@ figures: $(VENV)/.developed  ## repeat the papers' figures: docs/RESULTS.md, wit
 
 build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 	$(BIN)/python -m build
+
+wheels: $(VENV)/.developed  ## build and try a wheel with each CPython from 3.10 to 3.14 of this machine
+	$(BIN)/python tools/wheels/build.py
 
 docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
 	$(BIN)/python tools/site/build.py

@@ -1,4 +1,4 @@
-"""The recipes of docs/RECIPES.md, run: images, tables, crawlers, and several processes."""
+"""The recipes of the site, run: images, tables, crawlers, and several processes."""
 
 import re
 import sys
@@ -12,15 +12,20 @@ import pytest
 import simdb
 from simdb.engine.state import staged
 
-RECIPES = Path(__file__).parent.parent / "docs" / "RECIPES.md"
+PAGES = Path(__file__).parent.parent / "docs" / "site" / "how-to"
 IMAGES = 12
+
+
+def section(page, heading):
+    """Return a page of the site from a heading on."""
+    return (PAGES / f"{page}.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2]
 
 
 @pytest.fixture(scope="module")
 def recipe():
     """Return the functions of the first block of code under "Images"."""
     pytest.importorskip("imagehash")
-    text = RECIPES.read_text(encoding="utf-8").partition("## Images")[2]
+    text = section("vectors", "Images")
     names = {}
     exec(re.search("```python\n(.*?)```", text, re.DOTALL)[1], names)
     return names
@@ -99,7 +104,7 @@ def test_the_bits_of_an_image_are_those_of_its_hash(recipe, originals, name):
 
 def test_results_become_tables_of_pyarrow(tmp_path):
     pytest.importorskip("pyarrow")
-    recipe = RECIPES.read_text(encoding="utf-8").partition("## Data frames, Arrow and SQL")[2]
+    recipe = section("tables", "Results as tables: Arrow, Polars, DuckDB")
     texts = ["the cat sat on the mat today", "the cat sat on the mat today", "quite another text"]
     with simdb.open(tmp_path / "db") as database:
         database.insert_many(["a", "b", "c"], texts)
@@ -113,7 +118,7 @@ def test_results_become_tables_of_pyarrow(tmp_path):
 
 
 def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
-    recipe = RECIPES.read_text(encoding="utf-8").partition("## Several processes")[2]
+    recipe = section("processes", "Multiprocessing and datasets")
     block = re.search("```python\n(.*?)```", recipe, re.DOTALL)[1]
     texts = ["the cat sat on the mat today", "quite another text about dogs", "the third of them"]
     with simdb.open(tmp_path / "pages.simdb") as database:
@@ -131,7 +136,7 @@ def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
 
 
 def test_the_filter_of_a_crawler_keeps_each_page_once(open_database):
-    text = RECIPES.read_text(encoding="utf-8").partition("## A crawler's filter")[2]
+    text = section("crawlers", "A crawler's filter")
     names = {}
     exec(re.search("```python\n(.*?)```", text, re.DOTALL)[1], names)
     is_new, database = names["is_new"], open_database()
@@ -146,7 +151,7 @@ def test_the_filter_of_a_crawler_keeps_each_page_once(open_database):
 
 
 def test_metadata_filter_and_old_pages_are_deleted(tmp_path, monkeypatch):
-    text = RECIPES.read_text(encoding="utf-8").partition("## Metadata, filters and old")[2]
+    text = section("crawlers", "Metadata, filters and old documents")
     names = {}
     exec(re.search("```python\n(.*?)```", text, re.DOTALL)[1], names)
     page = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"

@@ -12,7 +12,7 @@ import pytest
 
 import simdb
 
-RECIPES = Path(__file__).parents[2] / "docs" / "RECIPES.md"
+PAGE = Path(__file__).parents[2] / "docs" / "site" / "how-to" / "tables.md"
 CHANCE = random.Random(5)
 BASES = [" ".join(f"w{CHANCE.randrange(300)}" for _ in range(40)) for _ in range(6)]
 TEXTS = [f"{CHANCE.choice(BASES)} {row}" for row in range(40)]
@@ -208,7 +208,7 @@ def test_pandas_keeps_the_labels_of_the_index():
 def test_the_recipe_gives_what_it_says(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    recipe = RECIPES.read_text(encoding="utf-8").partition("## DataFrames")[2].partition("\n## ")[0]
+    recipe = PAGE.read_text(encoding="utf-8").partition("## DataFrames")[2].partition("\n## ")[0]
     names = {}
 
     exec("\n".join(re.findall("```python\n(.*?)```", recipe, re.DOTALL)), names)

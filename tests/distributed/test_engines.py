@@ -1,4 +1,4 @@
-"""The examples of docs/ENGINES.md, run: processes, and DuckDB and Dask if they are installed."""
+"""The examples of docs/SPARK.md without Spark: processes, and DuckDB and Dask if installed."""
 
 import re
 import sys
@@ -10,12 +10,12 @@ from copied_texts import copied_texts
 
 import simdb
 
-PAGE = Path(__file__).parents[2] / "docs" / "ENGINES.md"
+PAGE = Path(__file__).parents[2] / "docs" / "SPARK.md"
 
 
 def section(heading):
     """Return the Python under a heading of the page."""
-    text = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    text = PAGE.read_text().split(f"\n### {heading}\n")[1].split("\n### ")[0]
     return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
 
 

@@ -14,21 +14,17 @@ import simdb
 
 # Each how-to page of its own, with what makes the files that its reader has.
 JOBS = {
-    "folder": doc_preparation.folder,
-    "records": doc_preparation.large,
+    "files": doc_preparation.files,
     "day-by-day": doc_preparation.days,
     "parts": doc_preparation.parts,
-    "thresholds": doc_preparation.thresholds,
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
     "decontaminate": doc_preparation.leaking,
     "against": doc_preparation.led,
     "contained": doc_preparation.library,
-    "from-text-dedup": lambda place: None,
-    "from-datasketch": lambda place: None,
     "agents": lambda place: None,
-    "a-night-with-a-million-pages": doc_preparation.night,
+    "crawlers": doc_preparation.night,
 }
-# The recipes on their pages, with what defines the names that their reader has.
+# Pages whose reader has names at hand, with what defines them.
 TEXTS = f"""
 texts = ["{doc_preparation.HARBOUR}", "{doc_preparation.BREAD}", "{doc_preparation.NEST}"]
 """
@@ -51,6 +47,12 @@ except ImportError:
         def fit_transform(self, texts):
             return csr_matrix(np.ones((len(texts), 384), np.float32))
 """
+IMAGES = """
+from PIL import Image
+paths = ["one.png", "two.png"]
+for path, turn in zip([*paths, "photo.jpg"], (0, 90, 0)):
+    Image.linear_gradient("L").rotate(turn).save(path)
+"""
 TITLES = """
 titles = [f"box {at} of {kind} oil in a tin can" for at in range(300) for kind in ("fish", "palm")]
 """
@@ -66,31 +68,20 @@ texts = [" ".join(f"t{at}w{word}" for word in range(60)) for at in ids]
 edited_texts = [f"{text} and more" for text in texts]
 new_texts = texts[:3]
 """
-RECIPES = {
-    "data-frames": "",
-    "crawler": "",
-    "short-records": TITLES,
-    "exact": "import simdb",
-    "embeddings": VECTORS,
-    "spaceless-scripts": "",
+NAMES = {
+    "tables": STORED,
+    "thresholds": TITLES + SMALL,
+    "vectors": IMAGES + VECTORS,
     "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
-    "arrow": STORED,
-    "service": "",
-    "from-simhash": OLD,
-    "a-page-for-people-what-is-in-a-database": "",
-    "more-exact-similarities": "import simdb",
-    "the-smallest-database": SMALL,
-    "sharded-databases-several-databases-that-answer-as-one": "",
-    "metadata-filters-and-old-documents": "",
-    "scrapy": "",
-    "before-a-commit": "",
+    "from-others": OLD,
 }
-# tests/test_recipes.py runs images and processes.  Spark needs Java: tests/spark runs its verbs.
-ELSEWHERE = {"images", "processes", "spark"}
+# tests/test_recipes.py runs forked processes, tests/integrations the service.  Spark needs Java:
+# tests/spark runs its verbs, tests/distributed what needs none.
+ELSEWHERE = {"processes", "spark"}
 REFERENCE = sorted(
     path.stem
     for path in (pages.SITE / "reference").glob("*.md")
-    if path.stem not in {"index", "everything", "command-line", "command-line-options"}
+    if path.stem not in {"classes", "command-line"}
 )
 
 
@@ -121,16 +112,16 @@ def test_a_job_runs_and_shows_what_it_prints(place, name):
     assert page.ran
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_the_blocks_of_a_recipe_run(place, name):
-    if name.startswith("a-page-for-people"):
-        pytest.importorskip("matplotlib")
-        doc_preparation.write_lines(place / "pages.jsonl", doc_preparation.records("a b c d e"))
-        with simdb.open(place / "pages") as database:
-            database.insert("1", "a b c d e")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_runs_with_the_names_that_its_reader_has(place, name):
+    for needed in {"vectors": ["PIL", "imagehash"], "thresholds": ["matplotlib"]}.get(name, []):
+        pytest.importorskip(needed)
+    doc_preparation.thresholds(place)
     page = Page(f"how-to/{name}.md", place)
 
-    page.run(RECIPES[name])
+    page.run(NAMES[name])
+
+    assert page.ran
 
 
 @pytest.mark.parametrize("name", REFERENCE)
@@ -143,10 +134,10 @@ def test_the_examples_of_the_reference_run(place, name):
 
 
 def test_every_page_of_a_job_is_run_here():
-    """A new section of docs/RECIPES.md is a new page: give it its names in RECIPES above."""
+    """A new page is entered in JOBS, or in NAMES with the names that its reader has."""
     names = {Path(name).stem for name in pages.all_pages() if name.startswith("how-to/")}
 
-    assert names - {"index"} == set(JOBS) | set(RECIPES) | ELSEWHERE
+    assert names == set(JOBS) | set(NAMES) | ELSEWHERE
 
 
 def test_every_verb_has_a_signature_and_an_example():
@@ -176,8 +167,8 @@ def test_a_page_shows_output_that_a_test_would_refuse_if_it_changed():
 def test_links_between_documents_lead_to_pages():
     every = pages.all_pages()
 
-    assert "(../upgrading.md)" in every["how-to/backup.md"]
-    assert "](../reference/command-line.md)" in every["how-to/from-simhash.md"]
+    assert "(../explanation/format.md)" in every["how-to/backup.md"]
+    assert "](../reference/command-line.md)" in every["how-to/from-others.md"]
     assert "REFERENCE.md)" not in every["reference/command-line.md"]
 
 

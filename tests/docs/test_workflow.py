@@ -1,7 +1,9 @@
-"""The workflow of the public forge runs tasks of the Makefile, for the versions declared."""
+"""What builds and publishes the package agrees with what pyproject.toml declares."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 import simdb
 
@@ -25,6 +27,29 @@ def test_the_matrix_has_the_versions_of_the_classifiers_and_of_the_wheels():
     assert re.findall(r"3\.\d+", matrix) == declared
     built = re.search(r'^build = \["cp.*$', PROJECT, re.MULTILINE)[0]
     assert re.findall(r"cp3(\d+)-", built) == [version[2:] for version in declared]
+
+
+def test_the_recipe_of_conda_has_the_version_the_dependencies_and_the_programs():
+    recipe = (ROOT / "tools" / "wheels" / "recipe.yaml").read_text(encoding="utf-8")
+
+    run = recipe.partition("\n  run:\n")[2].partition("\n\n")[0]
+    there = {
+        re.sub(r"^python-|-python$", "", name): bound
+        for name, bound in re.findall(r"- (\S+) (\S+)$", run, re.MULTILINE)
+    }
+    block = re.search(r"^dependencies = \[\n(.*?)^\]", PROJECT, re.MULTILINE | re.DOTALL)[1]
+    assert there == dict(re.findall(r'"([a-z]+)(>=[^"]+)"', block))
+    programs = re.search(r"^\[project.scripts\]\n(.*?)\n\n", PROJECT, re.M | re.DOTALL)[1]
+    assert all(f"- {line}" in recipe for line in programs.replace('"', "").splitlines())
+    assert f'\n  version: "{simdb.__version__}"\n' in recipe
+
+
+def test_the_recipe_of_conda_is_read_by_its_builder():
+    builder = pytest.importorskip("rattler_build", reason="needs py-rattler-build")
+
+    recipe = builder.Stage0Recipe.from_file(str(ROOT / "tools" / "wheels" / "recipe.yaml"))
+
+    assert recipe.as_single_output().package.name == "simdb"
 
 
 def test_the_package_and_the_project_have_one_version():

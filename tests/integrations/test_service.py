@@ -1,4 +1,4 @@
-"""The service of docs/RECIPES.md, run by uvicorn with several workers."""
+"""The service of docs/site/how-to/processes.md, run by uvicorn with several workers."""
 
 import http.client
 import json
@@ -26,7 +26,7 @@ WORKERS, PAGES, COPIES = 2, 20, 3
 @pytest.fixture
 def recipe(tmp_path):
     """Writes the block of code of the recipe as the module `service`."""
-    text = (ROOT / "docs" / "RECIPES.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "site" / "how-to" / "processes.md").read_text(encoding="utf-8")
     chapter = text.partition("## A service with several workers")[2]
     (tmp_path / "service.py").write_text(re.search("```python\n(.*?)```", chapter, re.DOTALL)[1])
     return tmp_path

@@ -1,16 +1,16 @@
-"""The recipe for sharded databases in docs/RECIPES.md runs as it is written."""
+"""The recipe for sharded databases in docs/site/reference/sharded.md runs as it is written."""
 
 import re
 from pathlib import Path
 
 import simdb
 
-RECIPES = Path(__file__).parents[2] / "docs" / "RECIPES.md"
+PAGE = Path(__file__).parents[2] / "docs" / "site" / "reference" / "sharded.md"
 
 
 def test_the_recipe_for_sharded_databases(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = RECIPES.read_text(encoding="utf-8").partition("## Sharded databases")[2]
+    text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall("```python\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
 
     names = {}

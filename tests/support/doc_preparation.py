@@ -46,6 +46,12 @@ def large(place):
         )
 
 
+def files(place):
+    """Make the folders, the file and the parts."""
+    folder(place)
+    large(place)
+
+
 def days(place):
     """Make the deliveries of four days."""
     write_lines(place / "monday.jsonl", records(HARBOUR, HARBOUR + " today", BREAD))

@@ -1,4 +1,4 @@
-"""Print the results of benchmarks as the tables of docs/BENCHMARKS.md.
+"""Print the results of benchmarks as Markdown tables.
 
 python tools/bench/tables.py build/bench/*.json
 """

@@ -2,11 +2,11 @@
 
 python tools/generate/reference.py          (or `make reference`)
 
-The site has the same text, as the page "Every public name".
+The site has what its pages do not describe verb by verb, as the page "Classes and modules".
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from simdb.settings import vocabulary
@@ -33,6 +33,8 @@ FIRST = [
 SHARED = {
     "Database": {"reading": "Reading"},
 }
+# The classes whose verbs the site describes once, with one of them.
+VERBS_OF = {"Database", "Snapshot", "WriteTransaction", "ShardedDatabase"}
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `note`"
@@ -88,13 +90,14 @@ def verbs() -> list[str]:
     return [*lines, ""]
 
 
-def reference() -> str:
-    """Make the whole text."""
+def reference(without: Collection[str] = ()) -> str:
+    """Make the whole text, `without` names and members that are described elsewhere."""
     places = public_places()
     rest = sorted(set(places) - set(FIRST), key=lambda name: (name.lower(), name))
     parts = [HEAD, *verbs()]
     for name in [*FIRST, *rest]:
-        parts += describe(name, definition(places[name], name), places[name])
+        if name not in without:
+            parts += describe(name, definition(places[name], name), places[name], without)
     for name in MODULES:
         parts += describe_module(name)
     for name in PACKAGES:
@@ -150,10 +153,13 @@ class WithoutIdTypes(ast.NodeTransformer):
         return ast.copy_location(ast.Name("Id"), node) if node.id in ID_TYPES else node
 
 
-def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
+def describe(
+    name: str, node: Definition, path: Path, without: Collection[str] = ()
+) -> Iterator[str]:
     """Make heading, signature and docstring of one name and of its public members.
 
-    A type has the docstring of its module.
+    A type has the docstring of its module.  `without`: members that are described elsewhere, also
+    under the name of another class that has them.
     """
     yield f"\n## {name}\n"
     if isinstance(node, ast.AnnAssign):
@@ -175,7 +181,10 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
         own = {each.name for each in members}
         shared = (each for each in shared_functions(SHARED[name]) if each.name not in own)
         members = [*shared, *members]
+    elsewhere = {each.partition(".")[2] for each in without} if name in VERBS_OF else ()
     for member in members:
+        if member.name in elsewhere:
+            continue
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)
 

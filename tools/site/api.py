@@ -45,6 +45,14 @@ def function(name: str) -> str:
     return text.partition("\n### ")[0] if isinstance(node, ast.ClassDef) else text
 
 
+def rest(described: set[str]) -> str:
+    """Describe all public names, members and modules but those that are described already."""
+    text = shown(reference().reference(described))
+    return text.replace(
+        "# Reference\n\nEvery public name", "# Classes and modules\n\nEvery other name", 1
+    )
+
+
 def shown(text: str) -> str:
     """Mark signatures as Python that is shown; blocks marked `python` are programs to run."""
     return text.replace("```python\n", "```py\n")

@@ -2,14 +2,11 @@
 
 A page of docs/site/ is Markdown in which such a line stands for something else:
 
-    {{ recipe: HEADING }}       the section of docs/RECIPES.md with this heading
     {{ document: PATH }}        a document of the project, such as docs/FORMAT.md
     {{ verb: Database.query }}  signature and docstring, from the source
+    {{ rest: reference }}       what no line `verb` describes: classes, errors, other modules
     {{ picture: bands }}        a drawing of tools/site/drawings.py
-    {{ example: crawler }}      a program of examples/
     {{ commands: all }}         every command with its options, from its own help
-
-A section of docs/RECIPES.md that no page includes becomes a page of its own.
 """
 
 import os
@@ -25,7 +22,6 @@ import drawings
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
-RECIPES = ROOT / "docs" / "RECIPES.md"
 DIRECTIVE = re.compile(r"^\{\{ (\w+): (.+?) \}\}$", re.MULTILINE)
 FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
@@ -55,50 +51,32 @@ def all_pages() -> dict[str, str]:
         str(path.relative_to(SITE)): path.read_text(encoding="utf-8")
         for path in sorted(SITE.rglob("*.md"))
     }
-    included = {
-        argument
-        for text in sources.values()
-        for kind, argument in DIRECTIVE.findall(text)
-        if kind == "recipe"
-    }
-    for heading in recipes():
-        if heading not in included:
-            sources[f"how-to/{slug(heading)}.md"] = f"# {heading}\n\n{{{{ recipe: {heading} }}}}\n"
     places = document_places(sources)
-    return {name: expand(name, text, places) for name, text in sources.items()}
-
-
-def recipes() -> dict[str, str]:
-    """Return the sections of docs/RECIPES.md by their headings."""
-    parts = re.split(r"^## (.+)$", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def slug(heading: str) -> str:
-    """Make a file name of a heading."""
-    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+    return {
+        name: expand(name, linked(text, f"docs/site/{name}", name, places), places)
+        for name, text in sources.items()
+    }
 
 
 def document_places(sources: dict[str, str]) -> dict[str, str]:
-    """Return the page that includes each document, by the path of the document."""
+    """Return the page of each document, by the path of the document."""
     places = {
         argument: name
         for name, text in sources.items()
         for kind, argument in DIRECTIVE.findall(text)
-        if kind in {"document", "built"}
+        if kind == "document"
     }
-    return {**places, "docs/RECIPES.md": "how-to/index.md", "README.md": "index.md"}
+    own = {f"docs/site/{name}": name for name in sources}
+    return {**own, **places, "README.md": "index.md"}
 
 
 def expand(name: str, text: str, places: dict[str, str]) -> str:
     """Replace the directives of a page, with links that lead to pages."""
     inserts: dict[str, Callable[[str], str]] = {
-        "recipe": lambda heading: linked(recipes()[heading], "docs/RECIPES.md", name, places),
         "document": lambda path: linked(whole(path), path, name, places),
-        "built": lambda path: linked(api.reference().reference(), path, name, places),
         "verb": lambda verb: linked(api.verb(verb), "build/REFERENCE.md", name, places),
+        "rest": lambda _: linked(api.rest(verbs()), "build/REFERENCE.md", name, places),
         "picture": lambda picture: drawings.PICTURES[picture](),
-        "example": program,
         "commands": lambda _: commands.described(),
     }
     return DIRECTIVE.sub(lambda found: inserts[found[1]](found[2]).strip("\n"), text)
@@ -109,10 +87,10 @@ def whole(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def program(name: str) -> str:
-    """Return a program of examples/ as a block of code; its own tests run it."""
-    text = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
-    return f"```{{code-block}} python\n:caption: examples/{name}.py\n\n{text}```"
+def verbs() -> set[str]:
+    """Return the names that pages describe one by one, such as `Database.query`."""
+    found = (DIRECTIVE.findall(path.read_text(encoding="utf-8")) for path in SITE.rglob("*.md"))
+    return {argument for directives in found for kind, argument in directives if kind == "verb"}
 
 
 def linked(text: str, origin: str, page: str, places: dict[str, str]) -> str:
@@ -140,7 +118,7 @@ def linked(text: str, origin: str, page: str, places: dict[str, str]) -> str:
     for at in range(0, len(parts), 2):
         links = LINK.sub(follow, parts[at]).replace("](#)", "]")
         parts[at] = "".join(
-            line if line.startswith("    ") else NAMED.sub(name, line)
+            line if line.startswith(("    ", "{{ ")) else NAMED.sub(name, line)
             for line in links.splitlines(keepends=True)
         )
     return "".join(parts)

@@ -10,5 +10,5 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
   score: ([page, title, anchor, description, score]) =>
-    score + (page.startsWith("how-to/from-") ? 4 : page.startsWith("how-to/") ? 2 : 0),
+    score + (page === "how-to/from-others" ? 4 : page.startsWith("how-to/") ? 2 : 0),
 };
