@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
-from simdb.cli.options.writing import open_idle
+from simdb.cli.options.opening import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_one, print_rows, time_in_words

@@ -8,7 +8,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
-from simdb.cli.options.door import open_either
+from simdb.cli.options.opening import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import print_rows
 from simdb.cli.output.words import row_in_words

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.writing import open_idle
+from simdb.cli.options.opening import open_idle
 from simdb.cli.output.render import print_one
 
 

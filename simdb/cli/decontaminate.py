@@ -9,8 +9,7 @@ import numpy as np
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.grouped import grouped
-from simdb.cli.options.listing_options import ListingOptions
-from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.options.option_groups import ListingOptions, ReadingOptions
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake

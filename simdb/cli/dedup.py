@@ -11,19 +11,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from simdb.cli.duplicates.against import check_against, opened_against
-from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
-from simdb.cli.duplicates.increment import find_new, open_against
+from simdb.cli.duplicates.increment import find_new, open_against, run_name
 from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
-from simdb.cli.duplicates.repeat import run_name
-from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
+from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
-from simdb.cli.options.duplicate_options import DuplicateOptions
+from simdb.cli.options.dedup_options import DuplicateOptions, ResultOptions
 from simdb.cli.options.grouped import grouped
-from simdb.cli.options.listing_options import ListingOptions
-from simdb.cli.options.reading_options import ReadingOptions
-from simdb.cli.options.result_options import ResultOptions
+from simdb.cli.options.option_groups import ListingOptions, ReadingOptions
 from simdb.cli.options.sketch_options import Given, allowed, sketched
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.options.arguments import Database, IntIds, Json, Where, given_ids
-from simdb.cli.options.condition import given_age, given_condition
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.writing import open_idle
+from simdb.cli.options.opening import open_idle
+from simdb.cli.options.option_groups import given_age, given_condition
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
 from simdb.ground.errors import InputError

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.door import open_either
-from simdb.cli.options.match_options import given_search
+from simdb.cli.options.opening import open_either
+from simdb.cli.options.option_groups import given_search
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.render import is_table, plain, print_one, print_rows, quantity, rounded
 from simdb.cli.reading.markup_hint import note_markup

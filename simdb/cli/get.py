@@ -6,7 +6,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.options.arguments import Database, Ids, IntIds, Json, given_ids
-from simdb.cli.options.door import one_state, open_either
+from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
 from simdb.outputs.rows import Row

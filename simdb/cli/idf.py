@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
+from simdb.cli.options.opening import open_idle
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.options.writing import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one

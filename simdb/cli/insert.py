@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.match_options import MatchOptions, given_search
-from simdb.cli.options.writing import begin_write, open_or_create
+from simdb.cli.options.opening import begin_write, open_or_create
+from simdb.cli.options.option_groups import MatchOptions, given_search
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity

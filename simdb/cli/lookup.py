@@ -7,17 +7,19 @@ from typing import Annotated, Any
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.beginnings import text_beginning
 from simdb.cli.duplicates.split import LookupOutputs, Split, split_into
-from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
+from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options import arguments
-from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
-from simdb.cli.options.door import one_state, open_either
 from simdb.cli.options.grouped import grouped
-from simdb.cli.options.listing_options import ListingOptions
-from simdb.cli.options.match_options import MatchOptions, given_search
-from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.options.opening import one_state, open_either
+from simdb.cli.options.option_groups import (
+    ListingOptions,
+    MatchOptions,
+    ReadingOptions,
+    given_condition,
+    given_search,
+)
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.cli.reading.intake import Intake

@@ -21,13 +21,15 @@ from simdb.cli.options.arguments import (
     TextIds,
     Where,
 )
-from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Option
-from simdb.cli.options.door import one_database, open_either
 from simdb.cli.options.grouped import grouped
-from simdb.cli.options.listing_options import ListingOptions
-from simdb.cli.options.match_options import given_search
-from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.options.opening import one_database, open_either
+from simdb.cli.options.option_groups import (
+    ListingOptions,
+    ReadingOptions,
+    given_condition,
+    given_search,
+)
 from simdb.cli.output.export import export, export_format
 from simdb.cli.output.render import print_note, rounded
 from simdb.cli.output.words import in_words

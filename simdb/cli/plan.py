@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.door import open_either
-from simdb.cli.options.match_options import MatchOptions, given_search, given_size
+from simdb.cli.options.opening import open_either
+from simdb.cli.options.option_groups import MatchOptions, given_search, given_size
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,

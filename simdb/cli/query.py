@@ -8,12 +8,15 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli import duplicates
 from simdb.cli.options import arguments
-from simdb.cli.options.condition import given_condition
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.door import one_database, open_either
 from simdb.cli.options.grouped import grouped
-from simdb.cli.options.match_options import MatchOptions, given_search
-from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.options.opening import one_database, open_either
+from simdb.cli.options.option_groups import (
+    MatchOptions,
+    ReadingOptions,
+    given_condition,
+    given_search,
+)
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.cli.reading.markup_hint import note_markup
 from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file

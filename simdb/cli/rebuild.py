@@ -7,7 +7,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
-from simdb.cli.options.writing import open_idle
+from simdb.cli.options.opening import open_idle
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import plain, print_one
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
-from simdb.cli.options.match_options import given_search
+from simdb.cli.options.option_groups import given_search
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one

@@ -10,7 +10,7 @@ import simdb
 from simdb.cli import output
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
-from simdb.cli.options.door import open_either
+from simdb.cli.options.opening import open_either
 from simdb.cli.output.render import is_table, print_one, quantity
 from simdb.cli.output.words import in_words
 from simdb.settings.minhash import Minhash
@@ -51,7 +51,7 @@ def stats(
             return
         assert isinstance(database, simdb.Database)
         advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
-        output.tables.print_fields([*_summary(numbers, database.options), *_to_do(advice)])
+        output.terminal.print_fields([*_summary(numbers, database.options), *_to_do(advice)])
 
 
 def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:

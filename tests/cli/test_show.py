@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from simdb.cli.duplicates import beginnings
-from simdb.cli.duplicates.beginnings import beginning
+from simdb.cli.duplicates import texts
+from simdb.cli.duplicates.texts import beginning
 
 TEXTS = [
     "\u00dcber  den\nWolken " + " ".join(f"w{number}" for number in range(50)),
@@ -40,7 +40,7 @@ def test_a_beginning_is_one_line(text, count, shown):
 
 
 def test_groups_show_their_texts(simdb_run, source, monkeypatch):
-    monkeypatch.setattr(beginnings, "PORTION_ROWS", 1)
+    monkeypatch.setattr(texts, "PORTION_ROWS", 1)
 
     rows = simdb_run("dedup", source, "--show", 8).rows
 

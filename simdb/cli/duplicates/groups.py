@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.beginnings import text_beginning
+from simdb.cli.duplicates.texts import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, Outcome, Work
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.render import rounded

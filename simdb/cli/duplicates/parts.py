@@ -6,8 +6,8 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.work import Outcome, Work
+from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
-from simdb.cli.options.writing import begin_write, open_or_create
 from simdb.cli.output.render import quantity
 from simdb.deduplication.parts.run import Run
 from simdb.deduplication.parts.seen import NAMELESS, Stored

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from simdb.cli.duplicates.beginnings import Beginnings, Shown
-from simdb.cli.duplicates.texts_by_id import TextsById
+from simdb.cli.duplicates.texts import Beginnings, Shown, TextsById
 from simdb.cli.options import arguments
-from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import one_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import simdb
-from simdb.cli.duplicates.beginnings import Beginnings
-from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.duplicates.texts import Beginnings
+from simdb.cli.options.option_groups import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["progress_line", "tables", "words"]
+__all__ = ["terminal", "words"]
 
 if TYPE_CHECKING:
-    from simdb.cli.output import progress_line, tables, words
+    from simdb.cli.output import terminal, words
 else:
     # Modules that draw on a terminal need rich, which takes long to import; words is for messages.
     __getattr__ = cold.modules(__name__, __all__)

@@ -13,7 +13,7 @@ from simdb.cli.output.render import plain
 from simdb.running.timings import Timings
 
 if TYPE_CHECKING:
-    from simdb.cli.output.progress_line import ProgressLine
+    from simdb.cli.output.terminal import ProgressLine
 import json
 from dataclasses import asdict
 
@@ -51,7 +51,7 @@ class Progress:
         if self._line is None:
             if self.elapsed_seconds < PATIENCE_SECONDS or not self._is_watched:
                 return
-            self._line = output.progress_line.ProgressLine(self.elapsed_seconds)
+            self._line = output.terminal.ProgressLine(self.elapsed_seconds)
         self._line.show(f"{self._doing}: {state}" if state else self._doing, share)
 
     def begin(self, doing: str) -> None:

@@ -47,7 +47,8 @@ def print_one(row: Row, *, as_json: bool) -> None:
     if not is_table(as_json):
         _print_lines([row])
         return
-    output.tables.print_fields((name.replace("_", " "), cell(value)) for name, value in _flat(row))
+    fields = ((name.replace("_", " "), cell(value)) for name, value in _flat(row))
+    output.terminal.print_fields(fields)
 
 
 def print_note(note: str | None) -> None:
@@ -148,7 +149,7 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
         for name in columns
         if all(isinstance(row.get(name), int | float | None) for row in rows)
     }
-    output.tables.print_table(
+    output.terminal.print_table(
         [(name.replace("_", " "), name in numbers) for name in columns],
         ([_cell_in(row, name) for name in columns] for row in rows),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simdb.cli.output import progress, progress_line
+from simdb.cli.output import progress, terminal
 from simdb.cli.output.progress import Progress
 
 
@@ -32,7 +32,7 @@ def told(monkeypatch):
     LINES.clear()
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress_line, "ProgressLine", Line)
+    monkeypatch.setattr(terminal, "ProgressLine", Line)
     return LINES
 
 

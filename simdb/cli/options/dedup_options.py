@@ -1,17 +1,22 @@
-"""Duplicate options: what `simdb dedup` takes for a duplicate."""
+"""Options of `simdb dedup`: what it takes for a duplicate, and where it writes its results."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from simdb.cli.options import arguments
-from simdb.cli.options.match_options import MatchOptions, given_search, given_size
+from simdb.cli.options.declare import Option
+from simdb.cli.options.option_groups import MatchOptions, given_search, given_size
 from simdb.deduplication.parts.units import checked_unit
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.ground.checks import share
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
+from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.running.memory import check_memory
 from simdb.settings import keeping
 from simdb.storage.files.location import is_database
+
+ENDINGS = ".jsonl, .csv, .tsv or .parquet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +95,42 @@ def check_keep(keep: str) -> None:
             f" longest; what stays is written by -o {keep}"
         )
     keeping.parse(keep, "--keep")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOptions:
+    """The options of `simdb dedup` about its results."""
+
+    output: Annotated[
+        str | None,
+        Option(
+            short="-o",
+            metavar="FILE",
+            help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
+            " FOLDER/ gets one such file for each source. Of sources that are documents, FILE.txt"
+            " lists the files, and FOLDER/ gets copies of them. - is standard output, instead of"
+            " the groups.",
+        ),
+    ] = None
+    link: Annotated[
+        bool, Option("--link", help="With -o FOLDER/: make hard links, not copies.")
+    ] = False
+    show: arguments.Show = None
+    groups: Annotated[
+        str | None,
+        Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
+    ] = None
+    report: Annotated[
+        str | None,
+        Option(
+            metavar="PAGE",
+            help="Write a page for people with each removed text beside the one that stays, the"
+            " least similar first. With --db, --texts names the texts of earlier runs.",
+        ),
+    ] = None
+
+    def characters(self, *, has_database: bool) -> int | None:
+        """Return how much is held of each text with a database; None for nothing."""
+        held = [TEXT_CHARACTERS] if self.report is not None else []
+        held += [self.show] if self.show is not None else []
+        return max(held) if has_database and held else None

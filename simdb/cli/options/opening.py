@@ -1,31 +1,34 @@
-"""Writing: opens the database that a command writes to, and waits for other writers.
+"""Opening: the database that a command was given, to read it or to write to it.
 
-It may not exist yet: it is then made, and announced, when the first document has been read.  If the
-command then fails, the database stays, since another process may have opened it, and a note says
-that it is empty.
+One to read may be sharded.  One to write to may not exist yet: it is then made, and announced, when
+the first document has been read.  If the command then fails, the database stays, since another
+process may have opened it, and a note says that it is empty.
 """
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import simdb
 from simdb.cli.output.progress import Progress
-from simdb.cli.reading.intake import Intake
 from simdb.storage.files.location import check_name
+from simdb.storage.files.names import SHARDS_FILE
 
 if TYPE_CHECKING:
+    from simdb.cli.reading.intake import Intake
     from simdb.database import Database
+    from simdb.engine.snapshot import Snapshot
+    from simdb.sharding.sharded_database import ShardedDatabase
 
 
 @contextmanager
 def open_or_create(
     path: str,
     *,
-    make_options: Callable[[], simdb.Options],
+    make_options: "Callable[[], simdb.Options]",
     try_out: Callable[["Database"], object],
-    intake: Intake,
+    intake: "Intake",
     progress: Progress,
     allow: Collection[str],
     must_exist: bool,
@@ -71,7 +74,7 @@ def open_or_create(
             raise
 
 
-def begin_write(database: "Database", progress: Progress) -> simdb.WriteTransaction:
+def begin_write(database: "Database", progress: Progress) -> "simdb.WriteTransaction":
     """Begin a write transaction; a note says so if another writer keeps it waiting."""
     with progress.waiting(f"waiting until another process has written to {database.path}"):
         return database.write()
@@ -90,3 +93,27 @@ def open_idle(path: str, allow: Collection[str] = ()) -> "Database":
         database.close()
         raise
     return database
+
+
+def open_either(path: str, allow: Collection[str] = ()) -> "Database | ShardedDatabase":
+    """Open the database or the sharded database at `path` for reading."""
+    if os.path.lexists(os.path.join(path, SHARDS_FILE)):
+        return simdb.open_sharded(path, allow=allow)
+    return simdb.open(path, "r", allow=allow)
+
+
+def one_state(
+    database: "Database | ShardedDatabase",
+) -> "AbstractContextManager[Snapshot | ShardedDatabase]":
+    """Return a snapshot of a database; a sharded one is written once, and is read as it is."""
+    return database.read() if isinstance(database, simdb.Database) else nullcontext(database)
+
+
+def one_database(database: "Database | ShardedDatabase", option: str) -> "Database":
+    """Return a database that is not sharded; OptionError, naming the option, for a sharded one."""
+    if isinstance(database, simdb.Database):
+        return database
+    raise simdb.OptionError(
+        f"{option} does not apply to a sharded database, which has no passages; use a database that"
+        " simdb create --passages has made"
+    )

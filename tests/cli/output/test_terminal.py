@@ -5,16 +5,14 @@ import io
 import pytest
 from rich.console import Console
 
-from simdb.cli.output import progress_line
-from simdb.cli.output.progress_line import ProgressLine, in_clock, seconds_left
+from simdb.cli.output import terminal
+from simdb.cli.output.terminal import ProgressLine, in_clock, seconds_left
 
 
 @pytest.fixture
 def shown(monkeypatch):
     """Returns the text of a line in which `show` was called with the arguments."""
-    monkeypatch.setattr(
-        progress_line, "Console", lambda stderr: Console(file=io.StringIO(), width=120)
-    )
+    monkeypatch.setattr(terminal, "Console", lambda stderr: Console(file=io.StringIO(), width=120))
 
     def show(*calls, elapsed_seconds=0.0):
         line = ProgressLine(elapsed_seconds)
@@ -54,9 +52,9 @@ def test_at_the_beginning_no_time_is_guessed(shown):
 
 def test_the_time_left_of_another_part_counts_from_its_beginning(monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr(progress_line.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: clock[0])
     console = Console(file=io.StringIO(), width=120)
-    monkeypatch.setattr(progress_line, "Console", lambda stderr: console)
+    monkeypatch.setattr(terminal, "Console", lambda stderr: console)
     line = ProgressLine(600)
     try:
         line.begin_part()

@@ -1,0 +1,182 @@
+"""Groups of options that several commands share, and what their values mean."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+from typing import Annotated, Any, cast
+
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.output.render import print_note, print_rows
+from simdb.ground.choices import MethodName
+from simdb.ground.errors import OptionError
+from simdb.outputs.rows import Row
+from simdb.settings.search import NAMES, Search, SearchLike
+
+MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """The values of --similarity, --distance, --recall and --search; None for each not given."""
+
+    similarity: float | None
+    distance: int | None
+    recall: float | None
+    search: SearchLike | None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a verb that say the same."""
+        return {
+            "similarity": self.similarity,
+            "distance": self.distance,
+            "recall": self.recall,
+            "search": self.search,
+        }
+
+
+def given_search(text: str | None) -> SearchLike | None:
+    """Return what --search means: "psm", or "psm,attempts=64", or "memory_limit=2G".
+
+    OptionError for anything else.
+    """
+    if text is None:
+        return None
+    first, *others = text.split(",")
+    if "=" in first:
+        first, others = "", [first, *others]
+    elif not others:
+        return cast(MethodName, first)
+    values: dict[str, Any] = {"method": first or None}
+    for each in others:
+        name, _, value = each.partition("=")
+        name = name.strip().replace("-", "_")
+        number = given_size(value)
+        if name not in NAMES[1:] or number is None:
+            raise OptionError(
+                f"--search takes the name of a method and NAME=NUMBER of {', '.join(NAMES[1:])},"
+                f" such as psm,attempts=64 or memory_limit=2G; got {text[:80]!r}"
+            )
+        values[name] = number
+    return Search(**values)
+
+
+def given_size(text: str) -> int | None:
+    """Return a number with or without a unit, such as 64 or 2G; None for anything else."""
+    number = NUMBER.fullmatch(text.strip().upper())
+    return None if number is None else int(number[1]) * MULTIPLES[number[2]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingOptions:
+    """The options of a command about its input."""
+
+    id_field: arguments.IdField = "id"
+    text_field: arguments.TextField = "text"
+    int_ids: arguments.IntIds = False
+    encoding: arguments.Encoding = "utf-8"
+    errors: arguments.Errors = "strict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingOptions:
+    """The options of a command about the list of what it found."""
+
+    limit: Annotated[
+        int | None,
+        Option(metavar="N", min=1, help="Show only the first N, and say if there are more."),
+    ] = None
+    quiet: Annotated[
+        bool, Option("--quiet", help="Show nothing of what is found, and no summary.")
+    ] = False
+    exit_code: Annotated[
+        bool, Option("--exit-code", help="End with exit code 1 if something was found.")
+    ] = False
+    timings: Annotated[
+        bool,
+        Option(
+            "--timings",
+            help="Say how long each part took, on standard error; with --json as JSON lines.",
+        ),
+    ] = False
+    json: Annotated[bool, Option("--json", help="Print JSON lines, also on a terminal.")] = False
+
+    def show(self, rows: Iterable[Row], columns: Sequence[str]) -> bool:
+        """Print the rows that the options ask for; return whether there are any.
+
+        No more rows are read than that takes.
+        """
+        source = iter(rows)
+        if self.quiet:
+            return next(source, None) is not None
+        shown = source if self.limit is None else islice(source, self.limit)
+        count = print_rows(shown, columns, as_json=self.json)
+        if count == self.limit and next(source, None) is not None:
+            some = "one is" if count == 1 else f"{count:,} are"
+            print_note(f"only the first {some} shown; --limit shows more")
+        return count > 0
+
+    def note(self, note: str | None) -> None:
+        """Write a line about the result to standard error, unless there is none, or --quiet."""
+        if not self.quiet:
+            print_note(note)
+
+    def end(self, *, has_found: bool, has_skipped: bool = False) -> None:
+        """End the command with an exit code of 1 if the input or --exit-code say so."""
+        if has_skipped or (has_found and self.exit_code):
+            raise Exit(FINDINGS)
+
+
+def given_condition(conditions: list[str]) -> Callable[[Any], bool]:
+    """Return a function that tells whether metadata satisfy all of some FIELD=VALUE.
+
+    A field satisfies VALUE if it is this text, or equal to the number, true, false or null that
+    VALUE is in JSON.  Raises OptionError for what is no FIELD=VALUE.
+    """
+    wanted = [_parsed(condition) for condition in conditions]
+
+    def is_satisfied(metadata: Any) -> bool:
+        return isinstance(metadata, dict) and all(
+            field in metadata and any(_is_same(metadata[field], value) for value in values)
+            for field, values in wanted
+        )
+
+    return is_satisfied
+
+
+def given_age(age: str) -> datetime:
+    """Return the time that was an age such as 30d ago; OptionError if it is no age."""
+    found = re.fullmatch(r"([0-9]+)([smhdw])", age)
+    if found is None:
+        raise OptionError(
+            "--older-than must be a whole number and s, m, h, d or w (seconds to weeks), such as"
+            f" 30d, got {age!r:.80}"
+        )
+    try:
+        return datetime.now(timezone.utc) - timedelta(seconds=int(found[1]) * SECONDS[found[2]])
+    except (OverflowError, ValueError) as error:
+        raise OptionError(f"--older-than {age!r:.80} is before the first possible year") from error
+
+
+def _parsed(condition: str) -> tuple[str, list[Any]]:
+    """Return the field, and the values that are meant: the text and what it is in JSON."""
+    field, equals, text = condition.partition("=")
+    if not field or not equals:
+        raise OptionError(f"--where must be FIELD=VALUE, such as lang=en, got {condition!r}")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return field, [text]
+    return field, [text] if isinstance(value, str | list | dict) else [text, value]
+
+
+def _is_same(found: Any, wanted: Any) -> bool:
+    """Whether two values are equal; true is not 1."""
+    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
