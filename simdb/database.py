@@ -315,7 +315,7 @@ class Database(Reading[IdT]):
         queries slow.  Reads the directory of every table, and no keys.
         """
         self._check_open()
-        return maintenance.header_fill.header_fill(self._store)
+        return maintenance.inspection.header_fill(self._store)
 
     def calibrate(
         self, sample: Any = None, *, seed: int = 0, errors: ErrorsName = "strict"

@@ -38,7 +38,7 @@ FLOORS = [
 # The order of modules inside a folder.
 FOLDERS = {
     "ground": [
-        "cold", "errors", "ids", "mix", "foreign", "choices", "decoding", "checks",
+        "cold", "errors", "ids", "foreign", "choices", "decoding", "checks",
         "previews", "bits", "correction",
     ],
     "running": [
@@ -99,7 +99,7 @@ FOLDERS = {
         "membership", "notes", "contents", "salvage", "check",
     ],
     "distributed": [
-        "part_pairs", "exchange", "by_blocks", "by_vertices", "by_bands", "forest",
+        "exchange", "by_blocks", "by_vertices", "by_bands", "forest",
         "stars", "exact", "plan",
     ],
     "spark": [
@@ -118,7 +118,7 @@ FOLDERS = {
         "state.staged",
         "state.glimpse", "state.state", "state.store", "state.opening", "state.handle",
         "state.documents", "state.incoming",
-        "search.rows", "search.couples", "search.remembered", "search.judge", "search.crowds",
+        "search.rows", "search.couples", "search.judge", "search.crowds",
         "search.buckets",
         "search.method", "search.measure",
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
@@ -129,8 +129,8 @@ FOLDERS = {
         "search.nearest", "search.reranking",
         "search.planning",
         "passages.question", "passages.candidates", "passages.queries", "passages.pairs",
-        "clusters.labels", "clusters.equal", "clusters.order", "clusters.find",
-        "clusters.links", "clusters.split", "clusters.maintain", "clusters.check",
+        "clusters.labels", "clusters.order", "clusters.find",
+        "clusters.links", "clusters.split", "clusters.maintain",
         "clusters.arrays",
         "write.idf", "write.staging", "write.writer", "write.ahead",
         "write.unfinished", "write.passages",
@@ -141,8 +141,8 @@ FOLDERS = {
         "notes",
         "explain.fingerprints", "explain.signatures", "explain.stored",
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
-        "maintenance.compaction", "maintenance.inspection", "maintenance.header_fill",
-        "maintenance.shortness",
+        "maintenance.compaction", "maintenance.inspection",
+
         "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
         "exporting", "reading", "snapshot", "transaction", "stored",
@@ -175,12 +175,12 @@ FOLDERS = {
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [
-        "simhash", "programs", "minwise", "packing", "band_choice",
-        "storage_choice", "row_form", "row_keys", "database_rows", "temporary_rows",
+        "simhash", "programs", "minwise", "band_choice",
+        "row_form", "row_keys", "database_rows", "temporary_rows",
         "sessions", "minhash_lsh", "datasketch", "unpickler", "importing",
     ],
     "report": [
-        "facts", "limits", "excerpts", "words", "pairs", "gather", "figures",
+        "facts", "excerpts", "words", "pairs", "gather", "figures",
         "template", "page", "beside", "removed", "leaks",
     ],
     "cli": None,

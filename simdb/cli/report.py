@@ -13,8 +13,8 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
 from simdb.cli.reading.intake import Intake
 from simdb.outputs.formats import STANDARD_OUTPUT
+from simdb.report.facts import GROUPED_DOCUMENTS, Limits
 from simdb.report.gather import gather
-from simdb.report.limits import GROUPED_DOCUMENTS, Limits
 from simdb.report.page import check_libraries, render
 from simdb.report.template import check_page, write_page
 from simdb.settings.options import Simhash

@@ -1,15 +1,20 @@
 """Database rows: the rows of an index in a database, found by its tables of bands."""
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb import database
 from simdb.compat.row_form import RowForm
 from simdb.database import Database
 from simdb.engine.reading import Reading
-from simdb.ground.errors import NotFoundError
-from simdb.values.arrays import Id
+from simdb.ground.choices import DurabilityName, ModeName
+from simdb.ground.errors import NotFoundError, OptionError
+from simdb.settings.options import Options
+from simdb.values.arrays import Id, describe
 
 # Less than the share of one minimum, so every document that agrees in a band matches.
 ANY_SIMILARITY = 1e-6
@@ -116,3 +121,32 @@ def _row(reading: Reading, id: Id, minima: int) -> U32:
     assert signature is not None
     row: U32 = signature.minima[:minima]
     return row
+
+
+def check_storage(storage_config: Any, hashfunc: Any) -> None:
+    """Raise OptionError for a storage or a hash of bands that simdb does not have."""
+    if storage_config is not None:
+        kind = storage_config.get("type") if isinstance(storage_config, dict) else storage_config
+        if kind != "dict":
+            raise OptionError(
+                f"storage_config has type {kind!r}, but simdb stores the index itself; leave out"
+                " storage_config=, and give path= for an index that stays on the disk"
+            )
+    if hashfunc is not None:
+        raise OptionError(
+            f"hashfunc= is {describe(hashfunc)}, but simdb keeps 8 bytes of each band and needs no"
+            " shorter ones; leave it out"
+        )
+
+
+def opened_at(
+    path: str | os.PathLike[str], mode: ModeName, durability: DurabilityName, options: Options
+) -> database.Database:
+    """Open the database with its own options, or create a new one with `options`."""
+    if mode != "x":
+        try:
+            return database.open(path, "r" if mode == "r" else "w", durability=durability)
+        except NotFoundError:
+            if mode != "c":
+                raise
+    return database.open(path, mode, options=options, durability=durability)

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.band_choice import chosen_bands, new_options
-from simdb.compat.database_rows import DatabaseRows
+from simdb.compat.database_rows import DatabaseRows, check_storage, opened_at
 from simdb.compat.row_form import RowForm, form_of, kind_of
 from simdb.compat.row_keys import Keys, NumberedKeys, WrittenKeys
 from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unknown
-from simdb.compat.storage_choice import check_storage, opened_at
 from simdb.compat.temporary_rows import TemporaryRows
 from simdb.database import Database
 from simdb.ground.choices import DurabilityName, ModeName

@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.compat.band_choice import SCHEME_OF, banded, new_options, places_of
+from simdb.compat.band_choice import (
+    SCHEME_OF,
+    WEIGHTED,
+    WIDTHS,
+    banded,
+    new_options,
+    packed,
+    places_of,
+    unpacked,
+)
 from simdb.compat.minwise import LEGACY
-from simdb.compat.packing import WEIGHTED, WIDTHS, packed, unpacked
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options

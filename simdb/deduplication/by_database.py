@@ -13,8 +13,7 @@ from simdb import database
 from simdb.deduplication.decided import I64, Decided, Texts
 from simdb.deduplication.question import Question
 from simdb.engine.clusters.order import Places
-from simdb.engine.search.judge import ByOrdinal
-from simdb.engine.search.remembered import Remembered
+from simdb.engine.search.judge import ByOrdinal, Remembered
 from simdb.ground.choices import ErrorsName
 from simdb.index.defaults import settled
 from simdb.results.clusters import Clusters

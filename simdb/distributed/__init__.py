@@ -12,8 +12,8 @@ from simdb.ground import cold
 
 if TYPE_CHECKING:
     from simdb.distributed.exact import exact_similarities
+    from simdb.distributed.exchange import PartPairs
     from simdb.distributed.forest import LinkForest, components
-    from simdb.distributed.part_pairs import PartPairs
     from simdb.distributed.plan import Cell, PairsPlan, Split, chunks_of, plan_pairs
     from simdb.distributed.stars import stars
 else:
@@ -22,7 +22,7 @@ else:
         {
             "simdb.distributed.exact": ["exact_similarities"],
             "simdb.distributed.forest": ["LinkForest", "components"],
-            "simdb.distributed.part_pairs": ["PartPairs"],
+            "simdb.distributed.exchange": ["PartPairs"],
             "simdb.distributed.plan": ["Cell", "PairsPlan", "Split", "chunks_of", "plan_pairs"],
             "simdb.distributed.stars": ["stars"],
         },

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb.distributed.part_pairs import chosen, in_order
+from simdb.distributed.exchange import chosen, in_order
 from simdb.engine.search.couples import Couples, sweep_table
 from simdb.ground.bits import ALL_BITS
 from simdb.index.bands import Bands

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.vector_form import signs_of
-from simdb.distributed.part_pairs import chosen, in_order
+from simdb.distributed.exchange import chosen, in_order
 from simdb.engine.clusters.arrays import sorted_tables
 from simdb.engine.search.couples import Couples, Searched, sweep_tables
 from simdb.ground.bits import leading_masks

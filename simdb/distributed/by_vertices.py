@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.vector_form import signs_of
-from simdb.distributed.part_pairs import chosen
+from simdb.distributed.exchange import chosen
 from simdb.engine.search.couples import Batches, Couples, couples_of, joined_couples, sweep_table
 from simdb.engine.search.rows import Rows
 from simdb.ground.correction import corrected

@@ -17,15 +17,13 @@ from simdb.columns.vector_form import pack_minima
 from simdb.distributed.by_bands import ByBands
 from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
-from simdb.distributed.exchange import Exchange
-from simdb.distributed.part_pairs import PartPairs
+from simdb.distributed.exchange import Exchange, PartPairs
 from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
-from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.bits import FINGERPRINT_BITS, fmix64
 from simdb.ground.checks import instance, one_of, shown, whole
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.mix import fmix64
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.plan.polytope_reach import meeting, probe_count

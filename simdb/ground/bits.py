@@ -15,15 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 FINGERPRINT_BITS = 64
-Flags = npt.NDArray[np.bool_]
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
-
 # For counting bits; made once, as a search counts those of a few words at a time.
 _SHIFTS = [np.uint64(shift) for shift in (1, 2, 4, 56)]
 _ODD_BITS = np.uint64(0x5555555555555555)
 _BIT_PAIRS = np.uint64(0x3333333333333333)
 _HALF_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _EVERY_BYTE = np.uint64(0x0101010101010101)
+# Word k of a given feature, from k = 1 on, is fmix64(first word ^ k times this constant).
+SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
+
+Flags = npt.NDArray[np.bool_]
+U64 = npt.NDArray[np.uint64]
 
 
 def block_masks(blocks: int) -> list[int]:
@@ -133,3 +136,10 @@ def bitmap(positions: npt.NDArray[np.integer], count: int) -> npt.NDArray[np.uin
     flags = np.zeros(-(-count // 8) * 8, np.uint8)
     flags[positions] = 1
     return np.packbits(flags, bitorder="little")
+
+
+def fmix64(words: U64) -> U64:
+    """Return each word through the finaliser of MurmurHash3_x64_128."""
+    words = (words ^ words >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
+    words = (words ^ words >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
+    return words ^ words >> np.uint64(33)

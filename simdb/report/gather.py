@@ -18,12 +18,12 @@ from simdb.report.facts import (
     Group,
     Groups,
     Headline,
+    Limits,
     Member,
     SizeBin,
     Storage,
     Threshold,
 )
-from simdb.report.limits import Limits
 from simdb.report.pairs import Matched, draw_pairs
 from simdb.report.words import options_in_words, sections_in_words
 from simdb.results.clusters import Clusters

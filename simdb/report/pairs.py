@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.snapshot import Snapshot
-from simdb.report.facts import Bin, Drawn, Threshold
-from simdb.report.limits import Limits
+from simdb.report.facts import Bin, Drawn, Limits, Threshold
 from simdb.settings.search import SearchLike
 from simdb.values.arrays import Id
 

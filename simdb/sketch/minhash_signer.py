@@ -16,9 +16,9 @@ import numpy.typing as npt
 from simdb.columns.arrow_texts import text_column
 from simdb.columns.text_column import TextColumn
 from simdb.columns.vector_form import minimum_type
+from simdb.ground.bits import fmix64
 from simdb.ground.checks import is_one_of, shown
 from simdb.ground.errors import InputError
-from simdb.ground.mix import fmix64
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.minhash import BAG, SET, Minhash

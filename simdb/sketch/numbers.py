@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.mix import fmix64
+from simdb.ground.bits import fmix64
 from simdb.values.arrays import offsets_of
 
 # The hash of a number is a polynomial in this odd constant, which is mixed afterwards.

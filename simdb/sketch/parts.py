@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.mix import SECOND_WORD, fmix64
+from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.sketch.cutting import lower_case_letters
 
 PARAGRAPH, LINE, SENTENCE = ("paragraph", "line", "sentence")

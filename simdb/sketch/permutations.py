@@ -6,7 +6,7 @@ They also say how a minimum of 32 bits is cut to 8.
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.mix import SECOND_WORD, fmix64
+from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.settings.minhash import MERSENNE as MERSENNE_FAMILY
 from simdb.settings.minhash import PERMUTATIONS_STEP, STRATIFIED, Minhash
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.distributed import PairsPlan, Split, chunks_of
 from simdb.distributed.by_bands import ByBands
-from simdb.ground.mix import fmix64
+from simdb.ground.bits import fmix64
 from simdb.spark import packing
 from simdb.spark.frames import I64, U8
 

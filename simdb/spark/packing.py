@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.distributed import chunks_of
-from simdb.engine.clusters.equal import first_equal_rows
+from simdb.engine.clusters.labels import first_equal_rows
+from simdb.ground.bits import fmix64
 from simdb.ground.errors import ExistsError
-from simdb.ground.mix import fmix64
 from simdb.spark import frames
 from simdb.spark.frames import I64, U8
 

@@ -9,7 +9,7 @@ import pytest
 
 import simdb
 from simdb.engine.search import judge as room
-from simdb.engine.search.remembered import Remembered
+from simdb.engine.search.judge import Remembered
 from simdb.sketch import exact_pairs
 
 LEAST = 0.8

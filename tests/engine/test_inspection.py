@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.maintenance import header_fill
+from simdb.engine.maintenance import inspection
 from simdb.storage.contents import table_names
 
 TEXT = "some text of several words"
@@ -83,7 +83,7 @@ def class_of(size):
 
 
 def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monkeypatch):
-    monkeypatch.setattr(header_fill, "COUNTED_HEADERS", 3)
+    monkeypatch.setattr(inspection, "COUNTED_HEADERS", 3)
     database = open_database(options=simdb.Options(delta_documents=16, growth=2))
     generator = np.random.default_rng(4)
     texts = [" ".join(generator.choice(list("abcdefgh"), 12)) for _ in range(300)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simdb.engine.search.remembered import Remembered
+from simdb.engine.search.judge import Remembered
 
 
 def added(remembered, pairs):

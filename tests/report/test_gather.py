@@ -8,8 +8,8 @@ import pytest
 
 import simdb
 from simdb.report import pairs
+from simdb.report.facts import Limits
 from simdb.report.gather import gather
-from simdb.report.limits import Limits
 
 DRAWN = Limits(grouped_documents=0)
 

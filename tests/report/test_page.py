@@ -8,7 +8,7 @@ from whole_pages import assert_whole
 
 import simdb
 from simdb.report import figures, gather, page, template
-from simdb.report.limits import Limits
+from simdb.report.facts import Limits
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.ground.mix import fmix64
+from simdb.ground.bits import fmix64
 from simdb.running import kernel
 from simdb.sketch.minhash_signer import MinHashSigner
 

@@ -13,7 +13,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.mix import SECOND_WORD, fmix64
+from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.weighing import UNITS, Idf, idf_units, weigh
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.vector_form import unpack
-from simdb.ground.mix import SECOND_WORD, fmix64
+from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.running import kernel
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_table.py"

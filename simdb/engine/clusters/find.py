@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.clusters.equal import first_equal_rows
-from simdb.engine.clusters.labels import grouped
+from simdb.engine.clusters.labels import first_equal_rows, grouped
 from simdb.engine.search.couples import Couples, couples_of, matching, table_of_equals
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import search

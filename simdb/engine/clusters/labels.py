@@ -1,12 +1,18 @@
-"""Labels: connected components as arrays, from the label that a forest gives each number."""
+"""Labels: connected components as arrays, and which documents are equal.
+
+Of equal documents the first represents all, so that copies are never paired.  Equal means equal
+fingerprints and, for a search by similarity, equal volatility vectors.  (Equal vectors have equal
+fingerprints, as their signs are the bits.)
+"""
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.membership import Membership
-from simdb.values.arrays import offsets_of
+from simdb.values.arrays import Sketches, offsets_of
 
 U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
 
 
 def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int64], U32]:
@@ -40,3 +46,24 @@ def labels_of(numbers: U32) -> U32:
     labels = np.arange(len(numbers), dtype=np.uint32)
     labels[members] = members[firsts[group]]
     return labels
+
+
+def first_equal(sketches: Sketches, *, is_measured: bool) -> I64:
+    """Return for each sketch the position of the first sketch equal to it: int64[n]."""
+    _, firsts, group = np.unique(sketches.bits, return_index=True, return_inverse=True)
+    found: I64 = firsts[group].astype(np.int64)
+    if is_measured and len(found):
+        sharing = np.flatnonzero(np.bincount(group)[group] > 1)
+        found[sharing] = sharing[first_equal_rows(sketches.vectors[sharing])]
+    return found
+
+
+def first_equal_rows(vectors: npt.NDArray[np.uint8]) -> I64:
+    """Return for each row of uint8[n, width] the position of the first equal row: int64[n]."""
+    if not len(vectors):
+        return np.empty(0, np.int64)
+    rows = np.ascontiguousarray(vectors)
+    whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+    _, firsts, group = np.unique(whole, return_index=True, return_inverse=True)
+    found: I64 = firsts[group].astype(np.int64)
+    return found

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.clusters.equal import first_equal
+from simdb.engine.clusters.labels import first_equal
 from simdb.engine.search.lookup import search
 from simdb.engine.search.sweep import join_links, look_up
 from simdb.engine.state.documents import stored_sketches

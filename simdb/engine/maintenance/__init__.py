@@ -12,12 +12,10 @@ __all__ = [
     "calibration",
     "compaction",
     "dump",
-    "header_fill",
     "inspection",
     "load",
     "one_run",
     "rebuild",
-    "shortness",
     "timing",
 ]
 
@@ -27,12 +25,10 @@ if TYPE_CHECKING:
         calibration,
         compaction,
         dump,
-        header_fill,
         inspection,
         load,
         one_run,
         rebuild,
-        shortness,
         timing,
     )
 else:

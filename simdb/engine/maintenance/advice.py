@@ -1,6 +1,9 @@
 """Advice: what would improve a database, and why; giving it changes nothing.
 
 Advice is not about damage, which `check` finds: a database that gets advice keeps all its promises.
+
+Whether the documents are too short for the threshold is not told by texts, which are not stored,
+but by their weights and minima: these tell about how many features a document has.
 """
 
 import os
@@ -11,17 +14,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.engine.maintenance.calibration import is_worth
-from simdb.engine.maintenance.shortness import advice_on_shortness
+from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.staged import now_seconds
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.results.reports import Advice
+from simdb.settings.options import Options
 from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
 from simdb.storage.files.plain import file_mode, is_shared
 from simdb.storage.records.manifest import Manifest
+from simdb.tuning.lengths import SHORT_WORDS
+from simdb.tuning.stored import is_telling, median_features
+from simdb.values.arrays import WEIGHTED
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.
 LAG_COMMITS = 100
@@ -37,6 +44,9 @@ HEADER_DOCUMENTS = 4096
 FOREIGN_WRITE, OTHERS_WRITE = 0o022, 0o002
 CLOCK_SECONDS = 86_400  # clocks of machines that share a database may differ
 VOLATILE_TYPES = {"tmpfs", "ramfs"}
+SAMPLED_DOCUMENTS = 1024
+# With fewer documents, the estimate is too rough.
+DOCUMENTS_LEAST = 100
 
 
 def advice(store: Store) -> Iterator[Advice]:
@@ -254,3 +264,31 @@ def _is_alive(process: int) -> bool:
     except OSError:
         return True  # a process of another user
     return True
+
+
+def advice_on_shortness(store: Store, state: State) -> Iterator[Advice]:
+    """Yield advice if most documents are short and match by the default threshold."""
+    options = store.options
+    if not _has_default(options) or not is_telling(options.sketch):
+        return
+    live = state.live()
+    places = np.linspace(0, len(live) - 1, min(len(live), SAMPLED_DOCUMENTS)).astype(np.int64)
+    sketches = stored_sketches(state, live[places])
+    vectors = sketches.vectors[sketches.states == WEIGHTED]
+    if len(vectors) < DOCUMENTS_LEAST:
+        return
+    features = median_features(options.sketch, vectors)
+    if features is None or features + options.sketch.shingle - 1 >= SHORT_WORDS:
+        return
+    yield Advice(
+        "short documents",
+        f"half of the documents have at most about {features:.0f} features, so they are short texts"
+        f" of fewer than {SHORT_WORDS} words",
+        f"one changed word takes most of them below the default threshold of {options.similarity}",
+        "simdb tune SOURCE..., with the documents, and a new database with the options it prints",
+    )
+
+
+def _has_default(options: Options) -> bool:
+    """Return whether documents match by the default threshold of the sketch."""
+    return options.similarity == options.sketch.usual_similarity

@@ -1,4 +1,9 @@
-"""Inspection: the database in numbers, and whether it is sound."""
+"""Inspection: the database in numbers, and whether it is sound.
+
+Maintained clusters are compared with clusters found again, by distance, and by similarity with
+recall 1.  With a lower recall the insertions may have missed matches, so only the links inside each
+cluster are measured again: its members must still be connected.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,15 +11,20 @@ from contextlib import suppress
 from datetime import datetime, timezone
 
 import numpy as np
+import numpy.typing as npt
 
-from simdb.engine.clusters.check import check_clusters
+from simdb.engine.clusters.find import connected_labels
+from simdb.engine.clusters.labels import labels_of
+from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.maintenance.calibration import problem_of
 from simdb.engine.search.couples import searched
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.errors import CorruptError, FormatError, ReplacedError
-from simdb.results.reports import Finding, ReaderStatistics, RunStatistics, Statistics
+from simdb.plan.problem import Criterion
+from simdb.results.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
+from simdb.running import kernel
 from simdb.settings.stored_options import encode_options
 from simdb.storage import codec
 from simdb.storage.check import (
@@ -34,13 +44,21 @@ from simdb.storage.contents import Contents, all_names, idf_checksum, load, tabl
 from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
+from simdb.storage.membership import Membership
 from simdb.storage.passages.check import check_passages
-from simdb.storage.records.tombstones import live_count
+from simdb.storage.records.manifest import Manifest
+from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
+# So many headers are counted at a time, whatever the size of a directory.
+COUNTED_HEADERS = 1 << 20
+PLACE = "clusters"
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 
 
 def statistics(store: Store) -> Statistics:
@@ -199,3 +217,88 @@ def _readers(store: Store, newest: int) -> tuple[ReaderStatistics, ...]:
         ReaderStatistics(process, thread, number, max(newest - number, 0))
         for process, thread, number in store.environment.readers()
     )
+
+
+def header_fill(store: Store) -> tuple[HeaderFill, ...]:
+    """Return the fill of every table, all runs together."""
+    with store.state() as state:
+        return tuple(_fill_of(name, state) for name in table_names(store.options))
+
+
+def _fill_of(name: bytes, state: State) -> HeaderFill:
+    counts: I64 = np.zeros(0, np.int64)
+    headers = entries = largest = 0
+    for run in state.runs:
+        table = run.named_table(name, state.source)
+        headers += len(table.directory) - 1
+        entries += len(table.keys)
+        for start in range(0, len(table.directory) - 1, COUNTED_HEADERS):
+            sizes = np.diff(table.directory[start : start + COUNTED_HEADERS + 1])
+            largest = max(largest, int(sizes.max()))
+            counts = _sum(counts, np.bincount(_classes(sizes)))
+    return HeaderFill(name.decode(), headers, entries, largest, tuple(counts.tolist()))
+
+
+def _classes(sizes: npt.NDArray[np.uint32]) -> npt.NDArray[np.intc]:
+    """Return the class of each number of entries: 0 for 0, i for 2^(i - 1) to 2^i - 1."""
+    return np.frexp(sizes.astype(np.float64))[1]
+
+
+def _sum(left: I64, right: I64) -> I64:
+    total = np.zeros(max(len(left), len(right)), np.int64)
+    total[: len(left)] += left
+    total[: len(right)] += right
+    return total
+
+
+def check_clusters(
+    state: State, manifest: Manifest, criterion: Criterion, *, deep: bool
+) -> Iterator[Finding]:
+    """Yield findings if maintained clusters are damaged or, `deep`, disagree with the documents."""
+    numbers, following = Membership(state.source).whole(state.next_ordinal)
+    problems = list(_problems(state, numbers, following, manifest))
+    if deep and not problems:
+        problems = list(_differences(state, numbers, criterion))
+    for problem in problems:
+        yield Finding(PLACE, problem, REBUILD)
+
+
+def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
+    """Yield the contradictions of the cluster numbers and rings among themselves."""
+    members = np.flatnonzero(numbers).astype(np.uint32)
+    count = len(np.unique(numbers)) - int(len(members) < len(numbers))
+    if count != manifest.cluster_count:
+        yield f"cluster_count is {manifest.cluster_count}, counted {count}"
+    if len(members) and numbers.max() > manifest.last_cluster:
+        yield f"cluster number {numbers.max()} is beyond the last number {manifest.last_cluster}"
+    if is_deleted(state.dead, members).any():
+        yield "deleted documents are members of clusters"
+    after = following[members]
+    inside = bool((after < len(numbers)).all())
+    if not inside or (numbers[after] != numbers[members]).any() or (after == members).any():
+        yield "a member is not followed by another member of its cluster"
+        return
+    forest = kernel.Forest(len(numbers))
+    forest.join(members, after)
+    rings = len(np.unique(forest.labels()[members]))
+    if rings != count or len(np.unique(after)) != len(after):
+        yield f"the members of {count} clusters form {rings} rings, or rings that do not close"
+
+
+def _differences(state: State, numbers: U32, criterion: Criterion) -> Iterator[str]:
+    """Yield where the stored clusters disagree with the matches of the documents."""
+    stored = labels_of(numbers)
+    if criterion.similarity is None or criterion.recall == 1.0:
+        wanted = connected_labels(state, criterion)
+        different = int(np.count_nonzero(stored != wanted))
+        if different:
+            yield f"{different} documents are not in the clusters of their matches"
+        return
+    members = np.flatnonzero(numbers).astype(np.uint32)
+    sizes = np.bincount(stored)[stored[members]]
+    members = members[sizes <= EXACT_MAX]
+    if len(members):
+        parts = parts_of(state, criterion, members, numbers[members])
+        apart = int(np.count_nonzero(members[parts] != stored[members]))
+        if apart:
+            yield f"{apart} documents are not connected with the first document of their cluster"
