@@ -18,20 +18,22 @@ from itertools import chain, zip_longest
 import pytest
 
 FIRST = 12
-TEST_SECONDS = 40  # processor time of one test, at most
-PATIENCE_SECONDS = 900  # time of all tests
+TEST_SECONDS = 20  # processor time of one test, at most
+PATIENCE_SECONDS = 600  # time of all tests
 MEMORY_BYTES = 5 << 30
 POLL_SECONDS = 0.05
+NOT_BUILT, NOT_RUN = "not built", "not run"
 KERNEL = ("tests/kernel/", "tests/engine/test_exactness.py", "tests/format/")
 # Tests of many modules, for a mutant of a file of which coverage does not say who reaches it.
 CROSS_SECTION = ("tests/doors/", "tests/model/", "tests/test_", "tests/cli/test_")
 
 
 class Suite:
-    """The quick tests of a tree: their names, and which of them reach a line."""
+    """The tests of a tree with one mark: their names, and which of them reach a line."""
 
-    def __init__(self, names, reached, seconds):
-        self.names = names
+    def __init__(self, cases, reached, seconds):
+        self.cases = {*cases}
+        self.names = dict.fromkeys(case.split("[")[0] for case in cases)
         self.reached = reached  # {path: {line: names of functions}}
         self.seconds = seconds  # {name of a function: processor time of all its cases}
 
@@ -75,24 +77,24 @@ def in_turn(names, seconds):
     return [name for each in zip_longest(*files.values()) for name in each if name]
 
 
-def killer(root, names):
-    """Return the test that fails in a tree, what else ends the run, or None if all pass."""
+def killer(root, names, cases):
+    """Return the case that fails in a tree, what else ends the run, or None if all pass."""
     for part in (names[:FIRST], names[FIRST:]):
         if part:
-            told = run(root, part)
+            told = run(root, part, cases)
             if told:
                 return told
     return None
 
 
-def run(root, names):
-    """Run tests in a child until one fails; return its name, what else ended it, or None."""
+def run(root, names, cases):
+    """Run cases of tests in a child until one fails; return it, what else ended it, or None."""
     # A file, not a pipe: nobody reads before the child has ended.
     with tempfile.TemporaryFile() as told:
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
-            test_here(root, names, told.fileno())
+            test_here(root, names, Told(told.fileno(), cases))
         ended = waited_for(child)
         told.seek(0)
         lines = told.read().decode().split("\n")
@@ -100,23 +102,28 @@ def run(root, names):
     failed = [line[1:] for line in lines if line.startswith("!")]
     if failed:
         return failed[0]
-    if ended in (0, 5):
-        return None
+    if ended in (0, 5, None):
+        return None if ended is not None else NOT_RUN
     return f"{begun[-1] if begun else 'collecting'} ended the process with {ended}"
 
 
 def waited_for(child):
-    """Wait for a child; end it, with its own children, if it takes too long or too much memory."""
+    """Wait for a child and return its exit status; end it, with its children, if it needs too much.
+
+    Too much memory counts as a crash.  Too much time does not, since another program may have taken
+    it: the answer is None.
+    """
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             end_group(child)
             return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > until or memory_of(child) > MEMORY_BYTES:
+        is_large = memory_of(child) > MEMORY_BYTES
+        if is_large or time.monotonic() > until:
             end_group(child)
             os.waitpid(child, 0)
-            return -9
+            return -signal.SIGKILL if is_large else None
         time.sleep(POLL_SECONDS)
 
 
@@ -135,10 +142,18 @@ def memory_of(child):
 
 
 class Told:
-    """A plugin of pytest that tells which test begins and which fails, and ends endless ones."""
+    """A plugin of pytest that keeps some cases, tells which begin and fail, and ends endless ones.
 
-    def __init__(self, write):
+    The mark of a case can depend on what else is collected, so the cases are given.
+    """
+
+    def __init__(self, write, cases):
         self.write = write
+        self.cases = cases
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if item.nodeid in self.cases]
 
     def pytest_runtest_logstart(self, nodeid):
         os.write(self.write, f">{nodeid}\n".encode())
@@ -153,7 +168,7 @@ class Told:
             os.write(self.write, f"!{report.nodeid}\n".encode())
 
 
-def test_here(root, names, write):
+def test_here(root, names, plugin):
     """Run tests in this process, which ends with them."""
     silent = os.open(os.devnull, os.O_RDWR)
     for each in range(3):
@@ -161,9 +176,9 @@ def test_here(root, names, write):
     os.chdir(root)
     os.environ["PYTHONPATH"] = str(root)
     sys.path.insert(0, str(root))
-    options = ["-q", "-x", "-m", "not slow", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+    options = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
     code = 70
     try:
-        code = int(pytest.main([*options, *names], plugins=[Told(write)]))
+        code = int(pytest.main([*options, *names], plugins=[plugin]))
     finally:
         os._exit(code)

@@ -8,8 +8,10 @@
 
 `draw` takes only lines that every tree of --also has, too, so that two versions of the tests can be
 compared.  `run` works in a copy of the checkout --tree, runs the tests that reach the line, and
-writes each mutant with the test that killed it, or null.  With --like FILE, the result of another
-suite, the test that killed a mutant there is tried first.
+writes each mutant with the test that killed it, or null.  With several --marks, the tests of the
+next mark run if those of the marks before find nothing: `--marks "not slow" more` says what the
+quick tests lose.  With --like FILE, the result of another suite, the test that killed a mutant
+there is tried first.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -37,8 +40,9 @@ def main():
     draw.add_argument("--also", type=Path, nargs="*", default=[], help="other checkouts")
     run = verbs.add_parser("run", help="run the tests that reach each mutant")
     run.add_argument("mutants", type=Path, help="what draw wrote")
+    run.add_argument("--marks", nargs="+", default=["not slow"], help="tests that run, in turn")
     run.add_argument("--reached", type=Path, help="data of coverage with a context for each test")
-    run.add_argument("--times", type=Path, help="what pytest --junitxml wrote")
+    run.add_argument("--times", type=Path, nargs="*", default=[], help="what --junitxml wrote")
     run.add_argument("--tree", type=Path, default=ROOT, help="a checkout with compiled kernels")
     run.add_argument("--budget", type=float, default=60, help="processor seconds for a mutant")
     run.add_argument("--like", type=Path, help="what run wrote for another suite")
@@ -59,7 +63,7 @@ def draw_mutants(given):
 
 
 def run_mutants(given):
-    from killing import killer  # noqa: PLC0415
+    from killing import Suite  # noqa: PLC0415
     from trees import Tree  # noqa: PLC0415
 
     mutants = json.loads(given.mutants.read_text(encoding="utf-8"))
@@ -67,24 +71,37 @@ def run_mutants(given):
     like = killers(given.like)
     with tempfile.TemporaryDirectory() as place:
         tree = Tree(given.tree, place)
-        suite = suite_of(tree.root, given.reached, given.times)
+        reached, seconds = lines_of(given.reached), seconds_of(given.times)
+        suites = {mark: Suite(cases_of(tree.root, mark), reached, seconds) for mark in given.marks}
         for mutant in mutants[at::shares]:
             begun = time.monotonic()
-            tests = suite.chosen(mutant, given.budget)
             first = like.get(name_of(mutant), "").split("[")[0]
-            tests = [*([first] if first in suite.names else []), *tests]
-            with tree.changed(mutant) as is_built:
-                told = killer(tree.root, tests) if is_built else "not built"
+            told = killed(tree, mutant, suites, first, given.budget)
             taken = round(time.monotonic() - begun, 1)
-            result = {**mutant, "killer": told, "tests": len(tests), "seconds": taken}
-            print(json.dumps(result), flush=True)
+            print(json.dumps({**mutant, **told, "seconds": taken}), flush=True)
 
 
-def suite_of(root, reached, times):
-    """Return the quick tests of a tree, which of them reach a line, and the time of each."""
-    from killing import Suite  # noqa: PLC0415
+def killed(tree, mutant, suites, first, budget):
+    """Return which test kills a mutant, of which mark, and how many tests of each mark ran."""
+    from killing import NOT_BUILT, killer  # noqa: PLC0415
 
-    command = ["-m", "pytest", "-q", "--collect-only", "-m", "not slow", "-p", "no:cacheprovider"]
+    told = {"killer": None, "mark": None, "tests": []}
+    with tree.changed(mutant) as is_built:
+        if not is_built:
+            return {**told, "killer": NOT_BUILT}
+        for mark, suite in suites.items():
+            tests = suite.chosen(mutant, budget)
+            tests = [*([first] if first in suite.names else []), *tests]
+            told["tests"].append(len(tests))
+            told["killer"] = killer(tree.root, tests, suite.cases)
+            if told["killer"] is not None:
+                return {**told, "mark": mark}
+    return told
+
+
+def cases_of(root, mark):
+    """Return the cases of a tree that have a mark."""
+    command = ["-m", "pytest", "-q", "--collect-only", "-m", mark, "-p", "no:cacheprovider"]
     listed = subprocess.run(
         [sys.executable, *command],
         cwd=root,
@@ -93,8 +110,7 @@ def suite_of(root, reached, times):
         text=True,
         check=True,
     ).stdout
-    names = dict.fromkeys(line.split("[")[0] for line in listed.split("\n") if "::" in line)
-    return Suite(names, lines_of(reached), seconds_of(times))
+    return [line for line in listed.split("\n") if "::" in line]
 
 
 def lines_of(reached):
@@ -117,9 +133,9 @@ def lines_of(reached):
 
 
 def seconds_of(times):
-    """Return {name of a test: seconds of all its cases} of a report of pytest."""
+    """Return {name of a test: seconds of all its cases} of reports of pytest."""
     seconds = Counter()
-    for case in ElementTree.parse(times).iter("testcase") if times else ():
+    for case in chain(*(ElementTree.parse(each).iter("testcase") for each in times)):
         *place, owner = case.get("classname").split(".")
         place += [f"{owner}.py"] if owner.islower() else []
         path = "/".join(place) if owner.islower() else f"{'/'.join(place)}.py::{owner}"
@@ -145,10 +161,12 @@ def show_table(given):
     for path in given.results:
         for kind, suffixes in (("Python", (".py",)), ("C", (".c", ".h"))):
             every = [each for each in results_of(path) if each["path"].endswith(suffixes)]
-            built = [each for each in every if each["killer"] != "not built"]
-            killed = sum(each["killer"] is not None for each in built)
-            share = 100 * killed / max(1, len(built))
-            print(f"{path.name}: {kind}: {killed} of {len(built)} killed, {share:.1f} %")
+            ran = [each for each in every if each["killer"] not in ("not built", "not run")]
+            total = 0
+            for mark, count in Counter(each.get("mark") for each in ran if each["killer"]).items():
+                total += count
+                share = 100 * total / len(ran)
+                print(f"{path.name}: {kind}: {total} of {len(ran)} killed, {share:.1f} %, {mark}")
     for each in results_of(given.results[-1]):
         if each["killer"] is None:
             print(f"survived: {each['path']}:{each['line']}: {each['operator']}")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from drawing import mutated
@@ -34,33 +34,51 @@ class Tree:
         """Apply a mutant; yield whether it could be built.  Afterwards the tree is as before."""
         path = self.root / mutant["path"]
         before = path.read_text(encoding="utf-8")
-        path.write_text(mutated(before, mutant), encoding="utf-8")
-        try:
-            yield is_python(path) if path.suffix == ".py" else self.build(path)
-        finally:
-            path.write_text(before, encoding="utf-8")
-            assert path.suffix == ".py" or self.build(path)
+        with nullcontext() if path.suffix == ".py" else self.kept(path):
+            path.write_text(mutated(before, mutant), encoding="utf-8")
+            try:
+                yield is_python(path) if path.suffix == ".py" else self.build(path)
+            finally:
+                path.write_text(before, encoding="utf-8")
 
-    def build(self, changed):
-        """Compile what includes a changed file and link the module; return whether that worked."""
+    @contextmanager
+    def kept(self, changed):
+        """Put the module of a C file and its objects back afterwards, without compiling again."""
+        sources, library = self.module_of(changed)
+        built = [*map(self.object_of, sources), library]
+        if not all(each.exists() for each in built[:-1]):
+            assert self.build(changed)
+        before = {each: each.read_bytes() for each in built}
+        try:
+            yield
+        finally:
+            for each, content in before.items():
+                # A new file: a process may still have the old one mapped.
+                each.unlink(missing_ok=True)
+                each.write_bytes(content)
+
+    def module_of(self, changed):
+        """Return the C files of the module that a file belongs to, and its library."""
         folder = self.root / "simdb_ext"
-        module = changed.relative_to(folder).parts[0]
-        translated = folder / f"_{module}.c"
+        name = changed.relative_to(folder).parts[0]
+        translated = folder / f"_{name}.c"
         if not translated.exists():
             command = [*TRANSLATE, str(translated.with_suffix(".pyx"))]
             subprocess.run(command, cwd=self.root, check=True)
-        sources = [*sorted((folder / module).rglob("*.c")), translated]
+        library = folder / f"_{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        return [*sorted((folder / name).rglob("*.c")), translated], library
+
+    def build(self, changed):
+        """Compile what includes a changed file and link the module; return whether that worked."""
+        sources, library = self.module_of(changed)
         stale = [each for each in sources if self.is_stale(each, changed)]
-        if any(self.compile(module, source).returncode for source in stale):
+        name = changed.relative_to(self.root / "simdb_ext").parts[0]
+        if any(self.compile(name, source).returncode for source in stale):
             return False
-        library = folder / f"_{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
-        # A new file: a process may still have the old one mapped.
         library.unlink(missing_ok=True)
-        objects = [self.object_of(each) for each in sources]
-        linked = subprocess.run(
-            ["gcc", "-shared", *map(str, objects), "-lm", "-o", str(library)], check=False
-        )
-        return linked.returncode == 0
+        objects = [str(self.object_of(each)) for each in sources]
+        command = ["gcc", "-shared", *objects, "-lm", "-o", str(library)]
+        return subprocess.run(command, check=False).returncode == 0
 
     def object_of(self, source):
         name = str(source.relative_to(self.root)).replace("/", "-")
