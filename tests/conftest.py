@@ -2,10 +2,10 @@
 
 import gc
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import pytest
-from covering import covering
+from covering import covering, drawn
 from hypothesis import HealthCheck, settings
 from soundness import TINY, assert_sound
 
@@ -49,11 +49,9 @@ def pytest_collection_modifyitems(items):
 
     These are tests marked with `more`, and cases of parametrised tests, which get this mark, too.
     Of a test with several parameters the quick tests run cases in which each value occurs; of a
-    test marked with `few(n)`, n cases from the first to the last.  Tests marked with `few(1)` take
-    turns: each runs a case whose values the others of its file have run least.
+    test marked with `few(n)`, n cases.  Which cases these are depends on no other test.
     """
     cases = defaultdict(list)
-    turns = defaultdict(Counter)
     for item in items:
         if item.get_closest_marker("more"):
             item.add_marker(pytest.mark.slow)
@@ -61,22 +59,13 @@ def pytest_collection_modifyitems(items):
             cases[item.parent, item.originalname].append(item)
     for same in cases.values():
         few = same[0].get_closest_marker("few")
-        if few and few.args[0] == 1:
-            quick = [next_in_turn([values_of(item) for item in same], turns[same[0].path])]
-        elif few:
-            quick = [at * (len(same) - 1) // (few.args[0] - 1) for at in range(few.args[0])]
+        if few:
+            quick = drawn([item.name for item in same], few.args[0])
         else:
             quick = covering([values_of(item) for item in same])
         for at in {*range(len(same))} - {*quick}:
             same[at].add_marker(pytest.mark.slow)
             same[at].add_marker(pytest.mark.more)
-
-
-def next_in_turn(cases, used):
-    """Return the position of the case whose values were used least, and count them as used."""
-    chosen = min(range(len(cases)), key=lambda at: sum(used[each] for each in cases[at].items()))
-    used.update(cases[chosen].items())
-    return chosen
 
 
 def pytest_collection_finish():

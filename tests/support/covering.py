@@ -1,4 +1,6 @@
-"""Covering: a few cases of a test with several parameters, in which every value occurs."""
+"""Covering: a few cases of a test with parameters: some, or so many that every value occurs."""
+
+from zlib import crc32
 
 
 def covering(cases):
@@ -14,3 +16,12 @@ def covering(cases):
         chosen.append(best)
         wanted -= cases[best].items()
     return chosen
+
+
+def drawn(names, count):
+    """Return the positions of `count` cases, by the checksums of their names.
+
+    Tests with the same values get different cases, and neither the order of the cases nor another
+    test changes them.  A new case takes the place of at most one.
+    """
+    return sorted(range(len(names)), key=lambda at: crc32(names[at].encode()))[:count]
