@@ -126,7 +126,7 @@ def test_what_a_double_loop_with_the_reference_in_front_removes_is_removed(
 
 
 @given(data=texts(), reference=texts())
-@SOME
+@FEW
 def test_data_and_reference_can_be_of_any_kinds(data, reference):
     wanted = leaders(data, reference, range(len(data)))
 
@@ -146,7 +146,7 @@ def new_folder(tmp_path_factory):
 
 
 @given(data=texts(), reference=texts(), keep=KEEPS, size=st.integers(1, 9))
-@SOME
+@FEW
 def test_data_and_reference_can_be_in_files(new_folder, data, reference, keep, size):
     wanted = leaders(data, reference, order_of(data, keep))
     folder = new_folder()

@@ -5,9 +5,10 @@ import json
 import os
 import random
 import weakref
+from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from whole_pages import assert_whole
 
@@ -16,6 +17,7 @@ import simdb
 LEAST = 0.5
 
 
+@cache
 def jaccard(one, two):
     first, second = set(one.split()), set(two.split())
     return len(first & second) / len(first | second)
@@ -46,7 +48,6 @@ def summary(found):
     return found.kept.tolist(), list(pairs), [list(each) for each in found.groups]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.floats(LEAST, 1.0), st.sampled_from(["first", "longest"]))
 def test_a_row_comes_back_if_it_is_less_similar_to_the_row_that_stays(seed, similarity, keep):
     texts = near_copies(seed)
@@ -68,7 +69,6 @@ def test_a_row_comes_back_if_it_is_less_similar_to_the_row_that_stays(seed, simi
     assert all(goes[row] == group.representative for group in found.groups for row in group.ids[1:])
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.floats(LEAST, 1.0))
 def test_a_new_search_differs_only_by_rows_that_match_what_came_back(seed, similarity):
     texts = near_copies(seed)

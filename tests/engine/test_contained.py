@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from passage_oracle import (
     OPTIONS,
@@ -36,7 +36,6 @@ def test_texts_find_exactly_what_a_double_loop_finds(least):
             assert [(match.id, match.containment) for match in found] == wanted
 
 
-@settings(max_examples=25)
 @given(
     before=st.lists(st.sampled_from(WORDS), max_size=40),
     after=st.lists(st.sampled_from(WORDS), max_size=40),
@@ -58,7 +57,6 @@ def test_every_shared_run_of_15_words_is_found(before, after, other_before, othe
         assert has_passage(other.split(), text.split())
 
 
-@settings(max_examples=50)
 @given(
     query=st.lists(st.sampled_from("abc"), min_size=15, max_size=60),
     document=st.lists(st.sampled_from("abc"), max_size=60),

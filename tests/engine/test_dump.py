@@ -9,7 +9,7 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from soundness import TINY, assert_sound, everything
 from strategies import fingerprints, ids, metadata, options, texts
 
@@ -48,7 +48,6 @@ def filled(database):
     return database
 
 
-@settings(max_examples=15)
 @given(chosen=options(), first=batches, second=batches, gone=st.lists(ids, max_size=8))
 def test_a_loaded_database_answers_as_the_dumped_one(tmp_path_factory, chosen, first, second, gone):
     path = tmp_path_factory.mktemp("dump")
@@ -267,7 +266,6 @@ def test_a_well_formed_dump_of_nonsense_is_refused_and_leaves_nothing(filled, tm
     assert os.listdir(tmp_path) == ["db"]
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_frames_of_any_bytes_give_only_errors_of_simdb(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any")

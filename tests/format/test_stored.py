@@ -39,6 +39,7 @@ def test_a_stored_database_answers_as_it_did(version):
     assert_sound(path)
 
 
+@pytest.mark.few(4)
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:
@@ -52,6 +53,7 @@ def test_a_stored_database_can_be_written_and_compacted(version):
     assert_sound(path)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("verb", ["compact", "rebuild"])
 def test_a_stored_database_of_fingerprints_gets_cross_polytope_tables(version, verb):
     path, answers = version
@@ -83,6 +85,7 @@ def test_reading_a_stored_database_leaves_the_number_of_its_tables(name, count, 
     assert is_named == (count is not None)
 
 
+@pytest.mark.few(2)
 def test_a_stored_database_can_be_calibrated(version):
     path, answers = version
     with simdb.open(path, "w") as database:
@@ -95,6 +98,7 @@ def test_a_stored_database_can_be_calibrated(version):
     assert_sound(path)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", stored.STORED)
 def test_the_same_documents_give_the_same_answers_today(name, tmp_path):
     answers = json.loads((HERE / name / "answers.json").read_text())

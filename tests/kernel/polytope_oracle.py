@@ -70,11 +70,13 @@ def code(vector, table):
     return result
 
 
+@cache
 def fingerprint(vector):
     """Return the fingerprint of a packed vector."""
     return sum(1 << i for i, weight in enumerate(search_oracle.unpacked(vector)[:64]) if weight > 0)
 
 
+@cache
 def key(vector, table):
     """Return the key of a packed vector."""
     return code(vector, table) << TAG_BITS | fingerprint(vector) % 2**TAG_BITS
@@ -98,12 +100,14 @@ def vertices(header, width):
     return result
 
 
+@cache
 def cost(vector, table, header, width):
     """Return what a header costs, seen from a packed vector."""
     chosen = enumerate(vertices(header, width))
     return sum(vertex_costs(vector, table, number)[vertex] for number, vertex in chosen)
 
 
+@cache
 def deviation(vector):
     """Return the standard deviation of a rotated coordinate."""
     norm = sum(weight**2 for weight in search_oracle.unpacked(vector))

@@ -61,26 +61,32 @@ def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips,
     assert [tables.lookup_one(query, 7, flips, False) for query in queries[:4]] == expected[:4]
 
 
-@over("flips", [[1, 0, -1, 2], [-1, -1, 0, -1], [-1] * 4, [0, 1, 1, 0]])
-@over("header_bits", [0, 3, 9, 18])
-@over("distance_max", [0, 2, 7])
-def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
+@cache
+def flips_case(flips, distance_max):
+    """Return masks, entries of runs and delta, queries, and the expected answers."""
     *runs, delta = split(oracle.neighbourhood(3, 160, 6, 6), 3, 4)
     stored = [entry for run in runs for entry in run]
     masks = leading_masks(4, 1)
-    queries = oracle.neighbourhood(3, 30, 6, 4)
+    queries = oracle.neighbourhood(3, 15, 6, 4)
+    expected = [
+        oracle.matches(query, stored, delta, masks, distance_max=distance_max, flips=[*flips])
+        for query in queries
+    ]
+    return masks, runs, delta, queries, expected
+
+
+@over("flips", [(1, 0, -1, 2), (-1, -1, 0, -1), (-1,) * 4, (0, 1, 1, 0)])
+@over(("header_bits", "distance_max"), [(0, 7), (3, 2), (9, 7), (18, 0), (18, 7)])
+def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
+    masks, runs, delta, queries, expected = flips_case(flips, distance_max)
     tables = build(search, masks, runs, delta, header_bits=header_bits)
 
     found = tables.lookup(
-        np.array(queries, np.uint64), distance=distance_max, flips=flips, first=False, after=None
+        np.array(queries, np.uint64), distance=distance_max, flips=[*flips], first=False, after=None
     )
-    one_each = [tables.lookup_one(query, distance_max, tuple(flips), False) for query in queries]
 
-    assert oracle.rows(found) == one_each
-    assert one_each == [
-        oracle.matches(query, stored, delta, masks, distance_max=distance_max, flips=flips)
-        for query in queries
-    ]
+    assert oracle.rows(found) == expected
+    assert [tables.lookup_one(each, distance_max, flips, False) for each in queries] == expected
 
 
 @pytest.mark.few(1)

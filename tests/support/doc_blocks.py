@@ -7,6 +7,7 @@ import io
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tools" / "site"))
 
 import pages  # noqa: E402
 import simdb  # noqa: E402
+from simdb.cli.app import main  # noqa: E402
 
 # Packages that blocks use, and that are not needed to test simdb.
 OPTIONAL = {"pandas", "polars", "duckdb", "imagehash", "PIL", "fastapi", "pydantic", "sklearn"}
@@ -24,6 +26,8 @@ NOT_RUN = re.compile(
     r"^(pip|python3? -m (pip|venv)|\. |git|make|uvicorn|SIMDB_PATH=\S+ uvicorn|ssh)\b|https?://|s3://"
 )
 SECONDS = re.compile(r"\d+\.\d+ s, \d+\.\d+ MB/s|\d+\.\d+ s\b")
+# A process of its own would need longer for its imports than for the work.
+ALONE = re.compile(r"simdb [^|<>&;$*?~`\\\n]*")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -104,33 +108,62 @@ def commands(content):
 
 def on_terminal(command, folder):
     """Run a command on a terminal of 90 columns; return what appears there, and the exit code."""
+    ours, theirs = pty.openpty()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(simdb.__file__).parents[1]),
+        "COLUMNS": "90", "TERM": "dumb", "NO_COLOR": "1",
+    }  # fmt: skip
+    wait = (in_a_fork if ALONE.fullmatch(command) else in_a_shell)(
+        command, folder, environment, theirs
+    )
+    os.close(theirs)
+    written = b""
+    # Linux ends a terminal without writers by an error.
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 1 << 16):
+            written += part
+    code = wait()
+    os.close(ours)
+    text = ESCAPES.sub("", written.decode("utf-8")).replace("\r\n", "\n")
+    return re.sub(r"^.*\r(?!\n)", "", text, flags=re.MULTILINE), code
+
+
+def in_a_shell(command, folder, environment, terminal):
+    """Begin a command; return a function that waits for its exit code."""
     tools = folder / ".bin"
     if not tools.exists():
         tools.mkdir()
         for name, run in (("simdb", "-m simdb"), ("python", "")):
             (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {run} "$@"\n')
             (tools / name).chmod(0o755)
-    ours, theirs = pty.openpty()
-    environment = {
-        **os.environ,
-        "PATH": f"{tools}:{os.environ['PATH']}",
-        "PYTHONPATH": str(Path(simdb.__file__).parents[1]),
-        "COLUMNS": "90", "TERM": "dumb", "NO_COLOR": "1",
-    }  # fmt: skip
-    with subprocess.Popen(
+    environment = {**environment, "PATH": f"{tools}:{environment['PATH']}"}
+    return subprocess.Popen(
         ["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-        stdout=theirs, stderr=theirs,
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        written = b""
-        # Linux ends a terminal without writers by an error.
-        with contextlib.suppress(OSError):
-            while part := os.read(ours, 1 << 16):
-                written += part
-        code = process.wait()
-    os.close(ours)
-    text = ESCAPES.sub("", written.decode("utf-8")).replace("\r\n", "\n")
-    return re.sub(r"^.*\r(?!\n)", "", text, flags=re.MULTILINE), code
+        stdout=terminal, stderr=terminal,
+    ).wait  # fmt: skip
+
+
+def in_a_fork(command, folder, environment, terminal):
+    """Begin a command of simdb without a shell and without imports; return as `in_a_shell`."""
+    child = os.fork()
+    if child:
+        return lambda: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 70
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(terminal, 1)
+        os.dup2(terminal, 2)
+        os.chdir(folder)
+        os.environ.update(environment)
+        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(at, "rww"[at]) for at in range(3))
+        sys.argv = shlex.split(command)
+        main()
+    except SystemExit as ended:
+        code = ended.code or 0
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
 
 
 def matches(printed, shown):
