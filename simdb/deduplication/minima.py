@@ -75,11 +75,13 @@ def banding_for(
     Returns None if there are none for a signature of the usual size.
     """
     wanted = min(recall, RECALL_MOST)
-    every = [
-        banding
-        for rows in range(1, PERMUTATIONS_MOST + 1)
-        if (banding := fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS))
-    ]
+    every = []
+    for rows in range(1, PERMUTATIONS_MOST + 1):
+        banding = fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS)
+        if banding is None:
+            # Of more rows there are fewer bands, and each finds less.
+            break
+        every.append(banding)
 
     def cost(banding: Banding) -> float:
         # A pair is a candidate of both documents, and compared once.
@@ -118,6 +120,7 @@ class Minima:
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
         self._keys, self._minima = Blocks(memory), Blocks(memory)
         self._empty: list[npt.NDArray[np.bool_]] = []
+        self._count = 0
 
     def __enter__(self) -> "Minima":
         """Return the object itself."""
@@ -145,10 +148,11 @@ class Minima:
         self._keys.add(signed.keys)
         self._minima.add(signed.minima)
         self._empty.append(signed.is_empty)
+        self._count += len(signed.is_empty)
 
     def __len__(self) -> int:
         """Count the documents."""
-        return sum(map(len, self._empty))
+        return self._count
 
     @property
     def is_empty(self) -> npt.NDArray[np.bool_]:

@@ -124,6 +124,7 @@ class _Rounds:
         self.owners = np.arange(count, dtype=np.uint32)
         self.similarities = np.zeros(count, np.float32)
         self._sizes = np.diff(buckets.offsets)
+        self._number()
         # The band of each bucket.
         self._bands = np.repeat(np.arange(len(buckets.bands) - 1), np.diff(buckets.bands))
         self._is_decided = np.zeros(count, np.bool_)
@@ -136,9 +137,7 @@ class _Rounds:
         while True:
             is_led = self.members >= leading
             others = self._counts(is_led)
-            weights = np.bincount(
-                self.members[~is_led], np.repeat(others, self._sizes)[~is_led], leading
-            )
+            weights = np.bincount(self.members[~is_led], others[self._buckets[~is_led]], leading)
             waiting = np.flatnonzero(weights)
             if not len(waiting):
                 break
@@ -162,9 +161,10 @@ class _Rounds:
         is_leader = np.zeros(len(self.owners), np.bool_)
         is_leader[heads] = True
         is_leader[self.members[is_other]] = False
-        is_other &= np.repeat(is_leader[heads], self._sizes)
-        leaders, others = np.repeat(heads, self._sizes)[is_other], self.members[is_other]
-        is_new = self._is_new(leaders, others, np.repeat(self._bands, self._sizes)[is_other])
+        is_other &= is_leader[heads][self._buckets]
+        led, others = self._buckets[is_other], self.members[is_other]
+        leaders = heads[led]
+        is_new = self._is_new(leaders, others, self._bands[led])
         self._claim(*self._matching(_pairs(leaders[is_new], others[is_new])))
         self._is_decided |= is_leader
         self._drop_decided()
@@ -172,7 +172,7 @@ class _Rounds:
     def decide_window(self, size: int) -> int:
         """Decide the next documents, about `size` of them; return how many of them stay."""
         # A document is in at most as many pairs as its buckets have members.
-        weights = np.bincount(self.members, np.repeat(self._sizes, self._sizes))
+        weights = np.bincount(self.members, self._sizes[self._buckets])
         window = _bounded(np.flatnonzero(weights)[:size], weights)
         end = window[-1] + 1
         is_inside = self.members < end
@@ -197,8 +197,7 @@ class _Rounds:
 
     def _counts(self, is_counted: Bools) -> I64:
         """Return how many of some members are in each bucket."""
-        bucket = np.repeat(np.arange(len(self._sizes)), self._sizes)
-        return np.bincount(bucket[is_counted], minlength=len(self._sizes))
+        return np.bincount(self._buckets[is_counted], minlength=len(self._sizes))
 
     def _is_new(self, leaders: U32, others: U32, bands: I64) -> Bools:
         """Tell which pairs differ from those in the bands before: most are the same in all bands.
@@ -238,9 +237,14 @@ class _Rounds:
         is_in = ~self._is_decided[self.members]
         firsts = self._firsts()
         sizes = np.add.reduceat(is_in, firsts, dtype=np.int64) if len(firsts) else self._sizes
-        is_in &= np.repeat(sizes > 1, self._sizes)
+        is_in &= (sizes > 1)[self._buckets]
         self.members, self._bands = self.members[is_in], self._bands[sizes > 1]
         self._sizes = sizes[sizes > 1]
+        self._number()
+
+    def _number(self) -> None:
+        """Note in which bucket each member is."""
+        self._buckets = np.repeat(np.arange(len(self._sizes), dtype=np.uint32), self._sizes)
 
 
 def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
@@ -248,7 +252,7 @@ def _bounded(waiting: I64, weights: npt.NDArray[Any]) -> I64:
     return waiting[: max(1, int(np.searchsorted(weights[waiting].cumsum(), WINDOW_PAIRS)))]
 
 
-def decided_in_order(left: U32, right: U32) -> list[int]:
+def decided_in_order(left: U32 | I64, right: U32 | I64) -> list[int]:
     """Return which pairs decide: those whose `left` stays, each the first that names its `right`.
 
     The pairs match, are in ascending order, and have the lesser document on the left.

@@ -199,10 +199,17 @@ def _write(
     """
     kind, stream = target.form.kind, target.stream
     assert stream is not None, "only folders have no stream"
-    target.rows = sum(each.count for each in pieces())
+
+    def counted() -> Iterator[Piece]:
+        for each in pieces():
+            target.rows += each.count
+            yield each
+
     if kind == PARQUET:
+        target.rows = sum(each.count for each in pieces())
         write_parquet(lambda: _parts(pieces()), stream, parquet)
     elif kind in DELIMITERS:
+        target.rows = sum(each.count for each in pieces())
         table = shared_table(pieces(), DELIMITERS[kind])
         if table is not None:
             copy_rows(pieces(), table, stream)
@@ -214,10 +221,10 @@ def _write(
                 () if target.rows else columns(),
             )
     elif kind != PATHS and target.descriptor is not None:
-        _copy(stream, target.descriptor, pieces())
+        _copy(stream, target.descriptor, counted())
     else:
         # One thread reads while the other writes.
-        for content in read_ahead(_contents(pieces()), thread_count()):
+        for content in read_ahead(_contents(counted()), thread_count()):
             stream.write(content.replace(NUL, b"\\n") if kind == PATHS else content)
 
 

@@ -14,7 +14,7 @@ import stat
 import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -136,7 +136,7 @@ class Origins:
             stop = int(np.searchsorted(starts, later[0])) if len(later) else len(starts)
             file = self._files[number]
             with self._opened(file) as descriptor:
-                self._check(file, descriptor, starts[at:stop].tolist())
+                self._check(file, descriptor, starts[at:stop])
                 own = starts[at:stop] - file.start
                 ranges = merged(own, own + sizes[at:stop])
                 yield Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
@@ -157,7 +157,7 @@ class Origins:
             if is_own and descriptor is not None:
                 os.close(descriptor)
 
-    def _check(self, file: _File, descriptor: int, starts: Sequence[int]) -> None:
+    def _check(self, file: _File, descriptor: int, starts: I64) -> None:
         """Raise InputError if the file has other bytes than it had around some lines of it."""
         identity = _identity(descriptor)
         if file.is_same is not False:
@@ -165,7 +165,7 @@ class Origins:
         if file.is_same:
             return
         firsts, sizes, checksums = self._blocks
-        for start in starts:
+        for start in starts.tolist():
             number = bisect_right(firsts, start) - 1
             if (number, identity) in self._checked:
                 continue

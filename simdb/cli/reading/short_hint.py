@@ -10,6 +10,8 @@ from simdb.tuning.sample import TAG
 # Of each batch so many texts are looked at, and the beginning of each of them.
 LOOKED_AT_TEXTS = 16
 LOOKED_AT_CHARACTERS = 2000
+# After some batches, one of so many is looked at.
+FIRST_BATCHES, LATER_BATCHES = 16, 4
 # Fewer documents are no collection.
 DOCUMENTS_LEAST = 10
 
@@ -30,9 +32,13 @@ class ShortHint:
     def __init__(self) -> None:
         """Start without documents."""
         self._words: list[int] = []
+        self._batches = 0
 
     def look_at(self, texts: Texts) -> None:
         """Count the words of some texts of a batch."""
+        self._batches += 1
+        if self._batches > FIRST_BATCHES and self._batches % LATER_BATCHES:
+            return
         count = min(len(texts), LOOKED_AT_TEXTS)
         places = np.linspace(0, len(texts) - 1, count).astype(int).tolist()
         heads = [TAG.sub(" ", str(texts[at])[:LOOKED_AT_CHARACTERS]) for at in places]
