@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.deduplication.stars import decided_in_order
 from simdb.ground.errors import InputError
 
 I64 = npt.NDArray[np.int64]
@@ -29,14 +30,14 @@ def stars(left: I64, right: I64, places: npt.NDArray[Any] | None = None) -> tupl
         ranks = _ranks(positions, np.asarray(places), len(ids))
     first = ranks[positions].min(axis=1)
     second = ranks[positions].max(axis=1)
-    owners = list(range(len(ids)))
     order = np.lexsort((second, first))
-    for leader, member in zip(first[order].tolist(), second[order].tolist(), strict=True):
-        if owners[leader] == leader and owners[member] == member:
-            owners[member] = leader
+    first, second = first[order], second[order]
+    chosen = decided_in_order(first, second)
+    owners = np.arange(len(ids))
+    owners[second[chosen]] = first[chosen]
     by_rank = np.empty(len(ids), np.int64)
     by_rank[ranks] = np.arange(len(ids))
-    return ids, ids[by_rank[np.array(owners, np.int64)[ranks]]]
+    return ids, ids[by_rank[owners[ranks]]]
 
 
 def _ranks(positions: I64, places: npt.NDArray[Any], count: int) -> I64:
