@@ -20,6 +20,8 @@ from simdb.settings import vocabulary
         (lambda given: simdb.deduplicate(["a"], **given), "num_perm", "simdb.Minhash"),
         (lambda given: simdb.deduplicate(["a"], **given), "output", r"\.write\(path\)"),
         (lambda given: simdb.open(None, **given), "readonly", 'mode "r"'),
+        (lambda given: simdb.Simhash(**given), "hash", "simdb.Features of your hashes"),
+        (lambda given: simdb.Minhash(**given), "num_perm", "simdb.Minhash"),
         (lambda given: simdb.open(None).query("a", **given), "threshold", "similarity="),
         (lambda given: simdb.open(None).find_all(**given), "n_jobs", "threads="),
         (lambda given: simdb.open(None).find_clusters(**given), "representative", "keep="),

@@ -57,6 +57,23 @@ def brightened(image, path):
     image.point(lambda value: min(255, int(value * 1.1) + 5)).save(path, quality=90)
 
 
+def test_hashes_of_ones_own_make_the_fingerprints_of_their_majorities(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = section("from-others", "Hashes of your own")
+    first, second = re.findall("```python\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
+    names = {}
+
+    exec(first, names)
+    exec(second, names)
+
+    hashes = names["features"]("a text and what it says").hashes.tolist()
+    counts = [sum(each >> bit & 1 for each in hashes) for bit in range(64)]
+    clear = [bit for bit in range(64) if 2 * counts[bit] != len(hashes)]
+    for bit in clear:
+        assert names["fingerprint"].bits >> bit & 1 == (2 * counts[bit] > len(hashes))
+    assert [match.id for match in names["matches"]] == [0, 1]
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("change", [compressed, scaled, brightened])
 def test_near_copies_of_images_are_found_and_other_images_are_not(

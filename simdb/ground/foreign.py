@@ -10,6 +10,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+Made = TypeVar("Made")
 
 
 class Own(NamedTuple):
@@ -30,6 +31,7 @@ READ_ONLY = Own(
     'mode "r", as in simdb.open(path, "r")',
     "nothing in its place: a command that only shows something opens the database to read",
 )
+HASH = Own("documents that are simdb.Features of your hashes", "")
 RESULT = Own(".write(path) of the result", "> FILE: the result is on standard output")
 
 # By the words in Python; the command line writes - for _.
@@ -43,6 +45,7 @@ OWN_WORDS = {
     "id_column": ID, "id_field": ID, "index_column": ID,
     "ngram": SHINGLE, "ngrams": SHINGLE, "ngram_size": SHINGLE, "shingle_size": SHINGLE,
     "num_perm": PERMUTATIONS, "num_hashes": PERMUTATIONS,
+    "hash": HASH, "hash_func": HASH, "hashfunc": HASH, "hash_function": HASH,
     "readonly": READ_ONLY, "read_only": READ_ONLY,
     "output": RESULT, "o": RESULT, "out": RESULT, "output_path": RESULT,
     "database": Own("db=", "--db"), "database_path": Own("db=", "--db"),
@@ -83,9 +86,16 @@ def answering(verb: Callable[Given, Result]) -> Callable[Given, Result]:
     return answered
 
 
+def answering_class(made: type[Made]) -> type[Made]:
+    """Make a class name our argument in the TypeError for a foreign one that it does not have."""
+    made.__init__ = answering(made.__init__)  # type: ignore[method-assign]
+    return made
+
+
 def _answer(verb: Callable[..., object], given: dict[str, object], error: TypeError) -> str | None:
     """Return the message about a foreign argument; None if the error is about anything else."""
     name = verb.__name__
+    shown = name if name != "__init__" else verb.__qualname__.split(".")[-2]
     for word in given:
         own = own_word(word)
         if (
@@ -93,5 +103,5 @@ def _answer(verb: Callable[..., object], given: dict[str, object], error: TypeEr
             and own.python
             and str(error).endswith(f"{name}() got an unexpected keyword argument {word!r}")
         ):
-            return f"{name}() has no argument {word!r}; use {own.python}"
+            return f"{shown}() has no argument {word!r}; use {own.python}"
     return None

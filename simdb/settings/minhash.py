@@ -6,6 +6,7 @@ from typing import ClassVar
 from simdb.ground.checks import one_of, whole
 from simdb.ground.choices import FamilyName, MinhashWeightingName
 from simdb.ground.errors import OptionError
+from simdb.ground.foreign import answering_class
 from simdb.settings.text_sketch import TextSketch
 
 FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
@@ -23,6 +24,7 @@ FEATURE_BITS = (32, 64)
 USUAL_SIMILARITY = 0.8  # Jaccard
 
 
+@answering_class
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Minhash(TextSketch):
     """The options of a MinHash sketch: two signatures agree in as many minima as documents agree.

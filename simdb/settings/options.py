@@ -14,6 +14,7 @@ from simdb.ground.checks import flag, one_of, share, whole
 from simdb.ground.choices import ClustersName, SimhashWeightingName, TimesName
 from simdb.ground.correction import least_rounded
 from simdb.ground.errors import OptionError
+from simdb.ground.foreign import answering_class
 from simdb.settings.idf import IdfTable
 from simdb.settings.minhash import Minhash
 from simdb.settings.text_sketch import TextSketch, differing_options, written
@@ -44,6 +45,7 @@ PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
 
 
+@answering_class
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Simhash(TextSketch):
     """The options of a fingerprint: 64 bits and a volatility vector.

@@ -275,3 +275,18 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
 
     assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]
     assert [plan.header_bits for plan in plans] == [13, 17]
+
+
+def test_tables_of_bits_that_never_differ_are_not_read(open_database):
+    bits = np.random.default_rng(3).integers(0, 1 << 32, 40_000, np.uint64)
+    near = bits[:40] ^ np.uint64(0b1010000001)
+    database = open_database(options=simdb.Options(sketch=simdb.Simhash(store_volatility=False)))
+    database.insert_many(range(len(bits)), bits)
+    database.compact()
+
+    plan = database.plan(distance=3)
+    found = database.query_many(near, distance=3)
+
+    assert plan.table_flips[:2] == (-1, -1)
+    distances = np.bitwise_count(bits[None, :] ^ near[:, None])
+    assert len(found.ids) == (distances <= 3).sum()
