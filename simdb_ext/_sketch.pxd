@@ -195,6 +195,36 @@ cdef extern from "ngrams/ngrams.h" nogil:
     )
 
 
+cdef extern from "ngrams/parts.h" nogil:
+    enum part_unit:
+        PART_PARAGRAPH
+        PART_LINE
+        PART_SENTENCE
+
+    struct part:
+        pass
+
+    struct part_place:
+        int64_t text
+        int64_t position
+
+    void parts_unfold()
+    int64_t parts_find(
+        const sketch_text *text, part_unit unit, int64_t *position, part *found, int64_t room
+    )
+    int64_t parts_rest(
+        const sketch_text *text, part_unit unit, const uint8_t *is_dropped, int64_t count,
+        void *rest
+    )
+    int64_t parts_take(
+        const sketch_text *texts, int64_t count, part_unit unit, part_place *place,
+        sketch_text *parts, int64_t *owners, int64_t *counts, int64_t room
+    )
+    void parts_keys(
+        const uint64_t *words, const int64_t *counts, int64_t parts, uint64_t *keys
+    )
+
+
 cdef extern from "ngrams/align.h" nogil:
     struct align_run:
         pass

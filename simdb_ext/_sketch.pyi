@@ -294,6 +294,42 @@ def hash_words(
     The arguments and the errors are those of `count_texts`.
     """
 
+def hash_parts(
+    texts: Sequence[str | bytes],
+    *,
+    parts: str,
+    unit: str,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    compose: Callable[[str], str] | None = None,
+    turkic: bool = False,
+) -> tuple[I64, U64, I64]:
+    """Cut texts into parts, and hash the words of each part, in order.
+
+    `parts`: "paragraph", "line" or "sentence", see `simdb_ext/sketch/ngrams/parts.h`; the other
+    arguments and the errors are those of `count_texts`.  Returns how many parts each text has,
+    int64[n], the key of each part, uint64[k], and its number of words, int64[k].
+    """
+
+def part_keys(offsets: I64, words: U64) -> U64:
+    """Return the keys uint64[k] of parts, by offsets int64[k + 1] and the hashes of their words."""
+
+def part_bounds(text: str, parts: str) -> I64:
+    """Return the parts of a text, as `hash_parts` cuts them: int64[k, 3], in characters.
+
+    Where each begins, where it ends, and where the next one begins.  Together with what separates
+    them they are the text.
+    """
+
+def part_rest(text: str, parts: str, is_dropped: npt.NDArray[np.bool_]) -> str | None:
+    """Return what is left of a text without some of its parts; a flag for each: bool[k].
+
+    A part goes with what separates it from the next one, and the text ends as it did before.  None
+    if the text does not have k parts.
+    """
+
 def ngrams(offsets: I64, words: U64, n: int) -> tuple[I64, U64]:
     """Return the n-grams of documents of words: offsets int64[n + 1] and hashes uint64[k].
 

@@ -23,6 +23,7 @@ cdef tuple QUANTISED_DIMENSIONS = (64, SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX)
 
 unicode_unfold()
 clean_unfold()
+parts_unfold()
 sketch_project_begin()
 
 include "sketch/clean.pxi"
@@ -32,6 +33,7 @@ include "sketch/working.pxi"
 include "sketch/moz.pxi"
 include "sketch/minhash.pxi"
 include "sketch/ngrams.pxi"
+include "sketch/parts.pxi"
 include "sketch/overlap.pxi"
 include "sketch/single.pxi"
 

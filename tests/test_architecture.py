@@ -59,7 +59,7 @@ FOLDERS = {
     ],
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
-        "normalisation", "cutting", "parts", "weighing", "markup",
+        "normalisation", "cutting", "weighing", "markup",
         "tokeniser", "packages", "naming", "permutations", "pipeline", "numbers",
         "word_order", "winnowing", "containment",
         "quantisation",

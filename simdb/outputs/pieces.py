@@ -72,10 +72,12 @@ Piece = Lines | Rows
 
 def merged(starts: I64, stops: I64) -> tuple[I64, I64]:
     """Return starts and stops of ascending ranges, those that touch each other made one."""
-    if not len(starts):
+    if len(starts) < 2:
         return starts, stops
-    is_apart = starts[1:] != stops[:-1]
-    return starts[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
+    apart = np.flatnonzero(starts[1:] != stops[:-1])
+    firsts, lasts = np.zeros(len(apart) + 1, np.intp), np.full(len(apart) + 1, len(starts) - 1)
+    firsts[1:], lasts[:-1] = apart + 1, apart
+    return starts[firsts], stops[lasts]
 
 
 def changed(path: str) -> InputError:
@@ -137,6 +139,9 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
             left, at = left[done:], at + done
 
     parts = list(blocks(lines, COPIED_BYTES))
+    if len(parts) == 1:  # one of very many short pieces, perhaps
+        write(place, parts[0])
+        return place + parts[0].size
     places = place + np.cumsum([0, *(each.size for each in parts)])
     for _ in mapped(lambda part: write(*part), zip(places.tolist(), parts, strict=False), threads):
         pass

@@ -84,14 +84,6 @@ def bounds_of_words(codes: U32, unit: str) -> tuple[IntP, IntP]:
     return np.flatnonzero(starts), np.flatnonzero(stops) + 1
 
 
-@cache
-def lower_case_letters() -> str:
-    """Return all letters that are the lower case of another, in the order of their codes."""
-    deltas = _properties()[1]
-    capitals = np.flatnonzero(deltas)
-    return "".join(map(chr, np.unique(capitals + deltas[capitals]).tolist()))
-
-
 def _characters(codes: U32, shown: U32) -> list[bytes]:
     """Return the characters of a text; white space becomes one space, or nothing at both ends."""
     is_space = _properties()[0][codes] == SPACE

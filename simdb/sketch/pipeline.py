@@ -37,6 +37,8 @@ from simdb.sketch.packages import stemming_of, stop_words_of
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
 Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+# How many parts each text has, the key of each part, and its number of words.
+Parts = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
 # Offsets and hashes of words.
 Words = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 Minima = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # minima, numbers of features
@@ -144,12 +146,30 @@ class Pipeline:
         Each text is one for the kernel, also after a step in Python.
         """
         texts, _ = self._stepped(texts, "text", replace, start)
-        options = self._options
-        found: Words = kernel.hash_words(
-            texts, unit=options.cutting, lowercase=options.lowercase, seed=options.seed,
-            replace=replace, start=start, **cleaning_of(options),
-        )  # fmt: skip
+        found: Words = kernel.hash_words(texts, **self._word_settings(replace, start))
         return found
+
+    def parts(
+        self, texts: Sequence[str | bytes], parts: str, *, replace: bool, start: int
+    ) -> Parts:
+        """Cut texts as they are into parts, and take the words of each; see `kernel.hash_parts`."""
+        if not self._steps:
+            settings = self._word_settings(replace, start)
+            found: Parts = kernel.hash_parts(texts, parts=parts, **settings)
+            return found
+        counts, pieces = np.zeros(len(texts), np.int64), []
+        for at, text in enumerate(texts):
+            whole = decoded(text, "utf-8", position=start + at, replace=replace)
+            bounds = kernel.part_bounds(whole, parts).tolist()
+            counts[at] = len(bounds)
+            pieces += [whole[begin:end] for begin, end, _ in bounds]
+        try:
+            offsets, words = self.words(pieces, replace=replace, start=0)
+        except InputError:
+            # A message names the document, not the part.
+            self.words(texts, replace=replace, start=start)
+            raise
+        return counts, kernel.part_keys(offsets, words), np.diff(offsets)
 
     def fingerprinter(self, dimensions: int, width: int) -> kernel.TextFingerprinter | None:
         """Return the kernel's object for one text at a time; None if a step is in Python.
@@ -188,6 +208,14 @@ class Pipeline:
             codes = code_points(cleaned(text, options), 0, errors)
             tokens = cut(codes, options.cutting, options.lowercase)
         return room.naming.name_features(tokens, options, self._vocabulary)
+
+    def _word_settings(self, replace: bool, start: int) -> dict[str, Any]:
+        """Return the arguments by which the kernel makes words of texts."""
+        options = self._options
+        return {
+            "unit": options.cutting, "lowercase": options.lowercase, "seed": options.seed,
+            "replace": replace, "start": start, **cleaning_of(options),
+        }  # fmt: skip
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
         """Return the arguments that every kernel function for this kind takes."""

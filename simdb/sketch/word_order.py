@@ -16,7 +16,7 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.encoding import decoded
 from simdb.sketch.normalisation import cleaned, spelled
-from simdb.sketch.pipeline import Pipeline, Words
+from simdb.sketch.pipeline import Parts, Pipeline, Words
 
 # What lies between white space; what a hyphen cuts at the end of a line is one piece.
 PIECES = re.compile(r"\S+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*\S+)*")
@@ -47,6 +47,16 @@ class WordOrder:
         place; messages number the texts from `start`.
         """
         return self._pipeline.words(texts, replace=errors == "replace", start=start)
+
+    def parts(
+        self, texts: Sequence[str | bytes], unit: str, *, errors: str, start: int = 0
+    ) -> Parts:
+        """Return how many parts of this unit each text has, and what the words of each part are.
+
+        Int64[n]; a key that follows from the words in order, uint64[k]; their number, int64[k].
+        The other arguments are those of `words`.
+        """
+        return self._pipeline.parts(texts, unit, replace=errors == "replace", start=start)
 
     def places(self, text: str | bytes) -> I64:
         """Return where each word begins and ends in the text, in characters: int64[n, 2].

@@ -10,10 +10,10 @@ from simdb.deduplication.decided import joined
 from simdb.deduplication.parts.seen import Seen, Stored, is_among
 from simdb.deduplication.repeat import name_of
 from simdb.ground.errors import InputError
+from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.encoding import decoded
-from simdb.sketch.parts import Bounds, bounds_of, keys_of, without
 from simdb.sketch.word_order import WordOrder
 
 Bools = npt.NDArray[np.bool_]
@@ -122,13 +122,13 @@ class Sieve:
     def rest(self, text: str | bytes, is_dropped: Bools) -> str:
         """Return what is left of a text; InputError if it has other parts than when it was read."""
         whole = decoded(text, "utf-8", position=0, replace=self._errors == "replace")
-        bounds = bounds_of(whole, self._unit)
-        if len(bounds) != len(is_dropped):
+        left: str | None = kernel.part_rest(whole, self._unit, is_dropped)
+        if left is None:
             raise InputError(
                 f"the text {whole[:40]!r} is not what it was when it was read first; do not change"
                 " files while they are read"
             )
-        return without(whole, bounds, is_dropped.tolist())
+        return left
 
     def _numbered(self, batches: Iterable[Texts]) -> Iterator[tuple[Texts, int]]:
         start = 0
@@ -138,20 +138,7 @@ class Sieve:
 
     def _cut(self, texts: Texts, start: int) -> Cut:
         """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
-        replace = self._errors == "replace"
-        counts, parts = np.zeros(len(texts), np.int64), []
-        for at, text in enumerate(texts):
-            whole = decoded(text, "utf-8", position=start + at, replace=replace)
-            bounds: list[Bounds] = bounds_of(whole, self._unit)
-            counts[at] = len(bounds)
-            parts += [whole[begin:end] for begin, end, _ in bounds]
-        try:
-            offsets, words = self._order.words(parts, errors=self._errors)
-        except InputError:
-            # A message names the document, not the part.
-            self._order.words(texts, errors=self._errors, start=start)
-            raise
-        return Cut(counts, keys_of(offsets, words), np.diff(offsets))
+        return Cut(*self._order.parts(texts, self._unit, errors=self._errors, start=start))
 
     def _take(self, cut: Cut) -> None:
         """Take the parts of the documents that follow."""

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from simdb.ground.checks import one_of, whole
 from simdb.ground.errors import OptionError
-from simdb.sketch.parts import LINE, PARAGRAPH, SENTENCE
 
-DOCUMENT = "document"
+DOCUMENT, PARAGRAPH, LINE, SENTENCE = ("document", "paragraph", "line", "sentence")
 UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
 # Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
 MIN_WORDS = 5

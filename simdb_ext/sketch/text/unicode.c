@@ -5,6 +5,7 @@
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 uint16_t unicode_properties[CODE_POINTS + 1];
+uint8_t unicode_lower_bits[CODE_POINTS / 8];
 uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
 
 /* First 0, then the frequent deltas: of Latin, Greek, Cyrillic and Armenian letters. */
@@ -34,8 +35,11 @@ void unicode_unfold(void)
     for (int i = 0; i < LENGTH(LOWER_RANGES); i++) {
         const int32_t *range = LOWER_RANGES[i];
         int place = delta_place(range[3], &used);
-        for (int32_t j = 0; j < range[1]; j++)
-            unicode_properties[range[0] + j * range[2]] |= (uint16_t)(place << CLASS_BITS);
+        for (int32_t j = 0; j < range[1]; j++) {
+            int32_t capital = range[0] + j * range[2], letter = capital + range[3];
+            unicode_properties[capital] |= (uint16_t)(place << CLASS_BITS);
+            unicode_lower_bits[letter / 8] |= (uint8_t)(1 << letter % 8);
+        }
     }
     for (int i = 0; i < UNICODE_FREQUENT; i++)
         for (int j = 0; j < 2; j++)

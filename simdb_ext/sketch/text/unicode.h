@@ -32,6 +32,9 @@ extern int32_t unicode_deltas[128];
 #define UNICODE_FREQUENT 16
 extern uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
 
+/* A bit for each character that is the lower case of another one. */
+extern uint8_t unicode_lower_bits[CODE_POINTS / 8];
+
 /* Fill the tables from the compact table; call this once, before anything else. */
 void unicode_unfold(void);
 
@@ -40,6 +43,11 @@ static inline int unicode_class(uint32_t code) { return unicode_properties[code]
 static inline uint32_t unicode_lower(uint32_t code)
 {
     return code + (uint32_t)unicode_deltas[unicode_properties[code] >> CLASS_BITS];
+}
+
+static inline int unicode_is_lower(uint32_t code)
+{
+    return unicode_lower_bits[code / 8] >> code % 8 & 1;
 }
 
 static inline int unicode_is_surrogate(uint32_t code) { return code >> 11 == 0xD800 >> 11; }

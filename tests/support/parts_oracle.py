@@ -1,4 +1,4 @@
-"""Parts: the paragraphs, lines and sentences of a text, and a key for what each one says.
+"""Parts of texts by regular expressions, and their keys by numpy: what the kernel must equal.
 
 A part lies between separators, which no part holds.
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import SECOND_WORD, fmix64
-from simdb.sketch.cutting import lower_case_letters
+from simdb.sketch import cutting
 
 PARAGRAPH, LINE, SENTENCE = ("paragraph", "line", "sentence")
 
@@ -41,7 +41,6 @@ CLOSING = (
     "\uff63"
 )
 
-Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 # Where a part begins, where it ends, and where the next one begins.
@@ -103,3 +102,11 @@ def _separator(unit: str) -> "re.Pattern[str]":
     rest = f"[{ends}]*[{CLOSING}]*"
     sentence = f"({spaced}{rest}{is_over}|{free}{rest})"
     return re.compile(f"[{ends}{BREAKS}](?:(?<=[{BREAKS}])|{sentence})\\s*", re.DOTALL)
+
+
+@cache
+def lower_case_letters() -> str:
+    """Return all letters that are the lower case of another, in the order of their codes."""
+    deltas = cutting._properties()[1]
+    capitals = np.flatnonzero(deltas)
+    return "".join(map(chr, np.unique(capitals + deltas[capitals]).tolist()))
