@@ -77,10 +77,20 @@ class Crawl:
     def decide(self, pages: Sequence[Page]) -> list[Verdict | InputError]:
         """Decide about some pages in their order, and store in one commit those that go on.
 
-        A page that cannot be stored, such as one with an invalid id, gets the error in its place.
+        Pages whose ids are new, one after the other, are decided together.  A page that cannot be
+        stored, such as one with an invalid id, gets the error in its place.
         """
         with self._database.write() as transaction:
-            return [self._decided(transaction, page) for page in pages]
+            found: list[Verdict | InputError] = []
+            waiting: dict[Id, Page] = {}
+            for page in pages:
+                if _is_new(transaction, page, waiting):
+                    waiting[page.id] = page
+                else:
+                    found += self._claimed_all(transaction, list(waiting.values()))
+                    found.append(self._decided(transaction, page))
+                    waiting = {}
+            return found + self._claimed_all(transaction, list(waiting.values()))
 
     def end(self) -> None:
         """End the crawl: what it passed on has been written."""
@@ -88,6 +98,20 @@ class Crawl:
             _set_running(
                 transaction, [name for name in _running(transaction) if name != self._name]
             )
+
+    def _claimed_all(
+        self, transaction: WriteTransaction, pages: list[Page]
+    ) -> list[Verdict | InputError]:
+        """Decide about pages whose ids are not stored."""
+        try:
+            claims = transaction.add_many_if_new(
+                [page.id for page in pages], [page.text for page in pages],
+                [{CRAWL: self._name}] * len(pages), similarity=self._similarity, threads=1,
+            )  # fmt: skip
+        except InputError:
+            # One of them has no text; the error says which, but the others have verdicts.
+            return [self._decided(transaction, page) for page in pages]
+        return [Verdict(NEAR_DUPLICATE, found[0]) if found else Verdict(NEW) for found in claims]
 
     def _decided(self, transaction: WriteTransaction, page: Page) -> Verdict | InputError:
         try:
@@ -118,6 +142,14 @@ class Crawl:
         if crawl == self._name:
             return SEEN
         return AGAIN if self._passes_seen or crawl in self._broken else SEEN
+
+
+def _is_new(transaction: WriteTransaction, page: Page, waiting: dict[Id, Page]) -> bool:
+    """Return whether neither a stored page nor one that waits has the id of a page, a valid one."""
+    try:
+        return page.id not in waiting and page.id not in transaction
+    except (InputError, TypeError):
+        return False
 
 
 def _running(transaction: WriteTransaction) -> list[str]:

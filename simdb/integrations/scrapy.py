@@ -6,7 +6,8 @@ In the settings of a project:
     SIMDB_PATH = "seen.simdb"
 
 Items wait for the commit that stores them.  While one commit is under way, the items that arrive
-wait together for the next one.
+wait together for the next one, by which they are decided together.  An item gets its answer as soon
+as it can be stored, so no more of them are collected.
 """
 
 from typing import Any, NamedTuple
