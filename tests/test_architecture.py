@@ -67,11 +67,11 @@ FOLDERS = {
         "fitting", "exact_similarity", "exact_pairs",
     ],
     "index": [
-        "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",
+        "permutation", "vosh", "banding", "bands", "defaults",
     ],
     "plan": [
-        "volatility", "recall", "cost", "chance", "calibration", "paging", "polytope_table",
-        "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing_reach",
+        "volatility", "recall", "cost", "chance", "calibration", "polytope_table",
+        "polytope_reach", "problem", "exhaustive", "pigeonhole", "tables", "probing_reach",
         "probing", "polytopes", "rotation", "bands", "nearest", "arrangement", "planner",
         "compaction",
     ],
@@ -339,7 +339,7 @@ def test_no_import_stands_inside_a_function():
 
 
 # What differs between fingerprints and signatures, and between methods, is asked of an interface:
-# `Kind` (engine/state/view.py), `Way` (plan/way.py) and `Method` (engine/search/method.py).
+# `Kind` (engine/state/view.py), `Way` (plan/problem.py) and `Method` (engine/search/method.py).
 KINDS = {
     "BandedPopulation", "Bands", "FingerprintKind", "MinHashSketcher", "Minhash", "Permutations",
     "Population", "SignatureKind", "Simhash", "Sketcher",

@@ -17,7 +17,7 @@ from simdb.index.banding import (
     candidate_probability,
     expected_candidates,
 )
-from simdb.index.polytopes import Polytopes
+from simdb.index.permutation import Polytopes
 from simdb.running import kernel
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options

@@ -1,16 +1,23 @@
-"""Block permutations: the keys of BPHS, block-permuted Hamming search.
+"""Keys of fingerprints: those of block permutations, and those of cross-polytopes.
 
-See Manku, Jain & Das Sarma 2007.  The key of a table is the fingerprint with some blocks of its
-bits moved to the front.  If few bits differ, then in some table none of them is in front: there the
-leading bits of the stored key and of the query agree, and the stored fingerprint lies in the short
-range of keys that the table's directory gives for these bits.
+Block permutations are the tables of BPHS, block-permuted Hamming search; see Manku, Jain & Das
+Sarma 2007.  The key of a table is the fingerprint with some blocks of its bits moved to the front.
+If few bits differ, then in some table none of them is in front: there the leading bits of the
+stored key and of the query agree, and the stored fingerprint lies in the short range of keys that
+the table's directory gives for these bits.
+
+Cross-polytope tables find similar documents by their weights; see Andoni et al. 2015.  Each table
+rotates the weights of a document by a rotation of its own, and the key begins with the numbers of
+the largest coordinates of the rotated weights, the vertices of cross-polytopes that are nearest to
+them.  Similar documents have the same vertices, or vertices that are nearly as near.  The sign bits
+of the weights follow in the low bits of the key.  `polytope_keys` in `simdb_ext/_search.pyi`
+defines the keys.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.ground import bits
-from simdb.index.polytopes import Polytopes
 from simdb.running import kernel
 
 
@@ -52,3 +59,18 @@ class Permutations:
     def distance_served(self, flips: int) -> int:
         """Return the largest distance that is certainly found with up to `flips` flipped bits."""
         return bits.distance_served(self.blocks, self.leading, flips)
+
+
+class Polytopes:
+    """The cross-polytope tables of a database; only documents with weights are in them."""
+
+    def __init__(self, table_count: int) -> None:
+        """Make `table_count` tables; 0 for a database without any."""
+        self.table_count = table_count
+
+    def keys(self, vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+        """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
+        if not self.table_count:
+            return np.empty((0, len(vectors)), np.uint64)
+        found: npt.NDArray[np.uint64] = kernel.polytope_keys(vectors, self.table_count)
+        return found

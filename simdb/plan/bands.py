@@ -8,8 +8,7 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 from collections.abc import Callable, Sequence
 
 from simdb.ground.errors import OptionError
-from simdb.plan.problem import BandedPopulation, Criterion
-from simdb.plan.way import Problem
+from simdb.plan.problem import BandedPopulation, Criterion, Problem
 from simdb.results.plans import Plan
 from simdb.settings.options import BANDING, EXHAUSTIVE
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from simdb.ground import bits
 from simdb.plan.chance import binomial_below, share_within
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.problem import Criterion, Population
-from simdb.plan.way import Problem, candidate_distances
+from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 from simdb.results.plans import Plan
 from simdb.settings.options import EXHAUSTIVE
 

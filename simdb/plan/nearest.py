@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.plan import bands, exhaustive, polytopes, tables
 from simdb.plan.cost import Delays
-from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plan.way import Problem
+from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
 from simdb.results.plans import Plan
 from simdb.settings.options import BANDING, EXHAUSTIVE
 

@@ -11,8 +11,7 @@ from typing import Any
 from simdb.plan import bands, exhaustive, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
-from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.plan.way import Problem, Way
+from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
 from simdb.results.plans import Plan
 from simdb.settings.options import AUTO
 from simdb.settings.text_sketch import TextSketch

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 
 from simdb.ground.errors import OptionError
 from simdb.plan.chance import binomial_below, filter_distance
-from simdb.plan.paging import PAGE_ENTRIES, TABLE_PAGES
+from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.polytope_reach import probe_count, thresholds
-from simdb.plan.problem import Criterion, Population
-from simdb.plan.way import Problem
+from simdb.plan.problem import Criterion, Population, Problem
 from simdb.results.plans import Plan
 from simdb.settings.options import POLYTOPE
 

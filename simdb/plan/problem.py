@@ -1,21 +1,31 @@
-"""Problem: the two things that the planner knows, the criterion and the documents to search."""
+"""Problem: what the planner knows, the criterion and the documents, and the interface of a way.
+
+A way is a module of this folder with `METHODS` and the functions of `Way`.  `planner.py` lists the
+ways of each kind of database; `engine/search/methods/` carries out their plans.
+"""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.calibration import Evidence
-from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.paging import ALL_IN_MEMORY, Paging
+from simdb.plan.calibration import Calibration, Evidence
+from simdb.plan.chance import filter_distance
+from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
 from simdb.plan.polytope_reach import PolytopeRun
+from simdb.results.plans import Plan
 
+# The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
+FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 KEY_BYTES = 8
 ORDINAL_BYTES = 4
 HEADER_BYTES = 4
 ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and its bits' levels
+
+Searched = TypeVar("Searched")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +222,44 @@ class BandedPopulation:
         """Return the bytes per document that a search in `tables` tables reads from."""
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Generic[Searched]):
+    """A planning problem: the criterion, the population to search, its calibration and delays."""
+
+    criterion: Criterion
+    population: Searched
+    calibration: Calibration | None
+    delays: Delays
+
+
+class Way(Protocol[Searched]):
+    """A way to search."""
+
+    @property
+    def METHODS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
+        """The values of search= that choose this way."""
+
+    def plans(self, problem: Problem[Searched]) -> list[Plan]:
+        """Return the plans that search="auto" can choose from, also plans that miss the recall."""
+
+    def named(self, problem: Problem[Searched], best: Callable[[Criterion], Plan]) -> Plan:
+        """Return the plan for one of `METHODS` by name; OptionError if there is none.
+
+        `best(criterion)` returns the plan that the planner chooses for a criterion.
+        """
+
+    def remark(self, criterion: Criterion, plans: Sequence[Plan]) -> str:
+        """Return in words why this way has none of the `plans`; "" if that needs no words."""
+
+
+def candidate_distances(criterion: Criterion) -> list[int]:
+    """Return the distance limits that plans can set for candidates, the safest first."""
+    if criterion.distance is not None:
+        return [criterion.distance]
+    if criterion.recall >= 1.0 or criterion.similarity is None:
+        return [bits.FINGERPRINT_BITS]
+    losses = [loss for loss in FILTER_LOSSES if loss < 1.0 - criterion.recall]
+    found = [filter_distance(criterion.similarity, loss) for loss in losses]
+    return found or [bits.FINGERPRINT_BITS]

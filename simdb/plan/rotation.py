@@ -18,8 +18,7 @@ from simdb.ground.bits import FINGERPRINT_BITS, rotated, rotation_amounts
 from simdb.ground.checks import is_one_of, shown
 from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Calibration, evidence
-from simdb.plan.problem import Criterion, Population
-from simdb.plan.way import Problem, candidate_distances
+from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 from simdb.results.plans import Plan
 from simdb.settings.options import ROTATION
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
 from simdb.plan.chance import reach, share_of_reached, share_within
+from simdb.plan.cost import distinct_bits
 from simdb.plan.exhaustive import SWEPT_SECONDS
-from simdb.plan.paging import distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
-from simdb.plan.problem import Criterion, Population
-from simdb.plan.way import Problem, candidate_distances
+from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 from simdb.results.plans import Plan
 from simdb.settings.options import BPHS
 

@@ -7,7 +7,7 @@ import pytest
 from simdb.ground.bits import leading_masks
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
-from simdb.plan.paging import Paging, distinct_bits, pays_in_windows
+from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
 from simdb.plan.polytope_reach import PolytopeRun

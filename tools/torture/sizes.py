@@ -46,7 +46,7 @@ TINY = {
     "engine.write.among": {"MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "GROWTH": 1},
     "engine.write.claim": {"GROUP_DOCUMENTS": 2, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1},
     "index.bands": {"KEYED_SIGNATURES": 3},
-    "index.rotation": {"PART_ENTRIES": 3},
+    "engine.search.methods.rotation": {"PART_ENTRIES": 3},
     "plan.compaction": {
         "AT_ONCE_DELTAS": 1, "PACE": 2, "LENGTH_MOST": 60, "COMPACTED_MOST": 80, "STAGED_MOST": 6,
         "AHEAD_LEAST": 12,

@@ -25,7 +25,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.checks import is_one_of, shown
 from simdb.ground.errors import OptionError
-from simdb.plan.paging import pays_in_windows
+from simdb.plan.cost import pays_in_windows
 from simdb.plan.problem import Criterion
 from simdb.results.plans import Plan
 from simdb.running.progress import Progress, Report, report_of

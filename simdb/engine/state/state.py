@@ -24,7 +24,7 @@ from simdb.engine.state.view import Kind, View
 from simdb.ground.bits import bitmap
 from simdb.ground.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
-from simdb.plan.paging import Paging
+from simdb.plan.cost import Paging
 from simdb.plan.planner import choose
 from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import BandedPopulation, Criterion, Population

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from simdb.engine.search.methods.rotation import find_neighbours
 from simdb.ground.bits import rotated
-from simdb.index.rotation import find_neighbours
 from simdb.plan.rotation import WINDOW, differing_pairs, missed
 
 
