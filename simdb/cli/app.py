@@ -28,6 +28,7 @@ from simdb.cli.output.exit_codes import (
     Exit,
 )
 from simdb.cli.output.render import plain
+from simdb.ground.foreign import COMMANDS as COMMAND_WORDS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -57,7 +58,9 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` begin with; suggest another for an unknown name."""
         if args[0] not in NAMES and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}.{options.help.suggestion(args[0], NAMES)}")
+            own = COMMAND_WORDS.get(args[0])
+            near = f" Use simdb {own}." if own else options.help.suggestion(args[0], NAMES)
+            ctx.fail(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":

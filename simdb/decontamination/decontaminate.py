@@ -121,7 +121,12 @@ def parts_of_files(
     paths: Sequence[str], names: Sequence[str], id: str | None, errors: str
 ) -> list[Part]:
     """Return the items in files, by the fields `names`; InputError for what cannot be read."""
-    records, id = records_of(paths, names[0], id, errors)
+    try:
+        records, id = records_of(paths, names[0], id, errors)
+    except InputError as error:
+        said = str(error).replace("text=", "fields=")
+        more = "; each field is a name of its own" if "," in names[0] else ""
+        raise InputError(said + more) from error
     return _parts_of_rows(Records(records), names, id)
 
 

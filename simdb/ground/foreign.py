@@ -65,6 +65,15 @@ OWN_WORDS = {
 }  # fmt: skip
 
 
+# What other programs call a command, and ours.
+COMMANDS = {
+    "expire": "delete DB --older-than 30d", "purge": "delete DB --older-than 30d",
+    "add": "insert", "remove": "delete", "search": "query", "find": "query", "nearest": "query",
+    "duplicates": "dedup", "compare": "explain", "diff": "explain", "vacuum": "compact",
+    "backup": "copy", "export": "dump", "import": "load", "restore": "load", "info": "stats",
+}  # fmt: skip
+
+
 def own_word(word: str) -> Own | None:
     """Return our words for a foreign argument or option; None if it is not known."""
     return OWN_WORDS.get(word.lstrip("-").replace("-", "_"))

@@ -1,10 +1,11 @@
 """Excerpts: the beginning of a text, and what differs between it and another text.
 
-Texts are compared word by word.  A long run of characters without a space, as in Chinese, is
-compared character by character.
+Texts are compared word by word; case, and punctuation around a word, make no difference, as in a
+search.  A long run of characters without a space, as in Chinese, is compared by character.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -25,15 +26,18 @@ SHOWN_WORDS = 120
 # Characters of a text that are looked at.
 TEXT_CHARACTERS = 20_000
 WORD_CHARACTERS = 40
+# Punctuation at the begin and the end of a word.
+PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
 
-Part = tuple[str, str]  # a word and its kind
+LEFT, RIGHT = 0, 1
+Part = tuple[str, str, str]  # a word of the left text, the same of the right one, and the kind
 
 
 def beginning(text: str) -> tuple[Piece, ...]:
     """Return the first words of a text."""
     words = words_of(text)
-    parts = [(word, SAME) for word in words[: FIRST_WORDS + AROUND_WORDS]]
-    return _joined([*parts, ("", GAP)] if len(words) > len(parts) else parts)
+    parts = [(word, word, SAME) for word in words[: FIRST_WORDS + AROUND_WORDS]]
+    return _joined([*parts, ("", "", GAP)] if len(words) > len(parts) else parts, RIGHT)
 
 
 def compared(first: str, second: str) -> tuple[tuple[Piece, ...], str]:
@@ -43,7 +47,7 @@ def compared(first: str, second: str) -> tuple[tuple[Piece, ...], str]:
         return beginning(second), f"no word differs{scope}"
     added, removed = found.count(ADDED), found.count(REMOVED)
     noun = "word" if added == 1 else "words"
-    return _joined(found.chosen()), f"{added:,} {noun} added, {removed:,} removed{scope}"
+    return _joined(found.chosen(), RIGHT), f"{added:,} {noun} added, {removed:,} removed{scope}"
 
 
 def beside(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...], str]:
@@ -57,9 +61,9 @@ def beside(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...],
     only_left, only_right = found.count(REMOVED), found.count(ADDED)
     noun = "word" if only_left == 1 else "words"
     parts = found.chosen()
-    excerpts = [[part for part in parts if part[1] != other] for other in (ADDED, REMOVED)]
+    own_left, own_right = ([each for each in parts if each[2] != no] for no in (ADDED, REMOVED))
     note = f"{only_left:,} {noun} only on the left, {only_right:,} only on the right{scope}"
-    return _joined(excerpts[0]), _joined(excerpts[1]), note
+    return _joined(own_left, LEFT), _joined(own_right, RIGHT), note
 
 
 def words_of(text: str) -> list[str]:
@@ -88,7 +92,7 @@ class _Differing:
 
     def count(self, kind: str) -> int:
         """Count the words of a kind."""
-        return sum(each == kind for _, each in self.parts)
+        return sum(each == kind for _, _, each in self.parts)
 
     def chosen(self) -> Sequence[Part]:
         """Return the first parts and those around changes, with gaps between them."""
@@ -102,11 +106,11 @@ class _Differing:
         last = -1
         for at in sorted(places):
             if at != last + 1:
-                chosen.append(("", GAP))
+                chosen.append(("", "", GAP))
             chosen.append(self.parts[at])
             last = at
         if last + 1 < len(self.parts):
-            chosen.append(("", GAP))
+            chosen.append(("", "", GAP))
         return chosen
 
 
@@ -114,7 +118,7 @@ def _marked(first: str, second: str) -> tuple[_Differing, str]:
     """Return how the words of two texts differ, and which words were compared, for a note."""
     left, right = words_of(first), words_of(second)
     parts = _differing(left[:COMPARED_WORDS], right[:COMPARED_WORDS])
-    changed = [at for at, (_, kind) in enumerate(parts) if kind != SAME]
+    changed = [at for at, (_, _, kind) in enumerate(parts) if kind != SAME]
     is_cut = max(len(left), len(right)) > COMPARED_WORDS or (
         max(len(first), len(second)) > TEXT_CHARACTERS
     )
@@ -125,36 +129,53 @@ def _marked(first: str, second: str) -> tuple[_Differing, str]:
 def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     """Return the words of both texts in order; what both begin and end with is set apart first."""
     length = min(len(left), len(right))
-    start = next((at for at in range(length) if left[at] != right[at]), length)
+    one, other = list(map(_key, left)), list(map(_key, right))
+    start = next((at for at in range(length) if one[at] != other[at]), length)
     rest = length - start
-    end = next((at for at in range(rest) if left[-1 - at] != right[-1 - at]), rest)
+    end = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
     return [
-        *((word, SAME) for word in right[:start]),
+        *_same(left[:start], right[:start]),
         *_aligned(left[start : len(left) - end], right[start : len(right) - end]),
-        *((word, SAME) for word in right[len(right) - end :]),
+        *_same(left[len(left) - end :], right[len(right) - end :]),
     ]
+
+
+def _key(word: str) -> str:
+    """Return what words are compared by: no case, and no punctuation around it."""
+    bare = word.strip().casefold()
+    inner = PUNCTUATION.sub("", bare)
+    return inner or bare
+
+
+def _same(left: Sequence[str], right: Sequence[str]) -> Iterator[Part]:
+    for own, other in zip(left, right, strict=True):
+        yield own, other, SAME
 
 
 def _aligned(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     """Return the words of both texts in order, each with its kind."""
-    bare_left, bare_right = ([word.rstrip() for word in side] for side in (left, right))
+    keys_left, keys_right = ([_key(word) for word in side] for side in (left, right))
     # Words that occur often make many small matches, which take long in texts with little else.
     is_large = len(left) * len(right) > EXACT_PRODUCT
-    matcher = SequenceMatcher(None, bare_left, bare_right, autojunk=is_large)
+    matcher = SequenceMatcher(None, keys_left, keys_right, autojunk=is_large)
     parts: list[Part] = []
     for name, left_start, left_stop, right_start, right_stop in matcher.get_opcodes():
         if name == "equal":
-            parts += [(word, SAME) for word in right[right_start:right_stop]]
+            parts += _same(left[left_start:left_stop], right[right_start:right_stop])
         else:
-            parts += [(word, REMOVED) for word in left[left_start:left_stop]]
-            parts += [(word, ADDED) for word in right[right_start:right_stop]]
+            parts += [(word, "", REMOVED) for word in left[left_start:left_stop]]
+            parts += [("", word, ADDED) for word in right[right_start:right_stop]]
     return parts
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Piece, ...]:
-    """Return neighbouring words of one kind as one piece; there is no space after the last."""
+def _joined(parts: Sequence[Part], side: int) -> tuple[Piece, ...]:
+    """Return neighbouring words of one kind as one piece; there is no space after the last.
+
+    `side`: the text whose words are shown where both have the same; a word that only one text has
+    is shown as it is.
+    """
     pieces = [
-        Piece("".join(word for word, _ in some), kind)
-        for kind, some in groupby(parts, key=lambda part: part[1])
+        Piece("".join(part[side] or part[1 - side] for part in some), kind)
+        for kind, some in groupby(parts, key=lambda part: part[2])
     ]
     return (*pieces[:-1], *(replace(last, text=last.text.rstrip()) for last in pieces[-1:]))

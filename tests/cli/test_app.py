@@ -15,6 +15,7 @@ import pytest
 import simdb
 from simdb.cli.app import app, main
 from simdb.cli.commands import COMMANDS
+from simdb.ground import foreign
 
 PROGRAM = [sys.executable, "-W", "ignore", "-m", "simdb"]
 SHELL_PROGRAM = " ".join(PROGRAM)
@@ -58,6 +59,11 @@ def test_every_command_has_help_and_a_place_in_the_manual(simdb_run, verb):
 )
 def test_wrong_use_is_exit_code_2(simdb_run, arguments):
     assert simdb_run(*arguments).code == 2
+
+
+def test_the_commands_of_other_programs_are_answered_with_ours(simdb_run):
+    assert "Use simdb delete DB --older-than 30d." in simdb_run("expire", "d").notes
+    assert not set(foreign.COMMANDS) & {name for group in COMMANDS.values() for name in group}
 
 
 @pytest.mark.parametrize(

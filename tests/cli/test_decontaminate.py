@@ -163,6 +163,18 @@ def test_documents_that_are_files_are_dropped_and_not_changed(simdb_run, files, 
     assert "--cut changes records" in refused.notes
 
 
+def test_a_wrong_field_of_the_items_is_named_with_the_option_for_it(simdb_run, files, tmp_path):
+    (tmp_path / "test.csv").write_text("nr,question,answer\n1,why,so\n")
+
+    ran = simdb_run(
+        "decontaminate", "train.jsonl", "--against", "test.csv", "--fields", "question,answer"
+    )
+
+    assert ran.code == 2
+    assert "use --fields to name" in ran.notes
+    assert "each field is a name of its own" in ran.notes
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -63,9 +63,14 @@ def test_a_limit_shows_the_first_and_says_that_there_are_more(listed, verb):
     assert "only the first" not in limited[1].notes + limited[2].notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_limit_is_at_least_1(listed, verb):
-    assert listed(*verb, "--limit", 0).code == 2
+def test_a_limit_of_0_shows_the_summary_alone(listed, verb):
+    ran = listed(*verb, "--limit", "0", "--exit-code")
+
+    assert (ran.code, ran.rows) == (1, [])
+    assert "--limit shows more" not in ran.notes
+    assert listed(*verb, "--limit", "-1").code == 2
 
 
 def test_a_limit_does_not_cut_files_of_results(listed):

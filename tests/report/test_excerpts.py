@@ -5,7 +5,16 @@ import random
 import pytest
 
 from simdb.report import excerpts
-from simdb.report.excerpts import ADDED, GAP, REMOVED, SAME, beginning, compared, visible
+from simdb.report.excerpts import (
+    ADDED,
+    GAP,
+    REMOVED,
+    SAME,
+    beginning,
+    beside,
+    compared,
+    visible,
+)
 from simdb.report.facts import Piece
 
 
@@ -145,3 +154,15 @@ def test_equal_texts_beside_each_other_have_no_marks():
 
     assert left == right == (Piece("one two three", SAME),)
     assert note == "no word differs"
+
+
+def test_case_and_punctuation_make_no_difference_and_each_side_shows_its_own_words():
+    left, right, note = beside("WHICH OF THEM, SAID SHE", "Which of those said she?")
+
+    assert [(each.text, each.kind) for each in left] == [
+        ("WHICH OF ", "same"), ("THEM, ", "removed"), ("SAID SHE", "same"),
+    ]  # fmt: skip
+    assert [(each.text, each.kind) for each in right] == [
+        ("Which of ", "same"), ("those ", "added"), ("said she?", "same"),
+    ]  # fmt: skip
+    assert note == "1 word only on the left, 1 only on the right"

@@ -91,7 +91,7 @@ class ListingOptions:
 
     limit: Annotated[
         int | None,
-        Option(metavar="N", min=1, help="Show only the first N, and say if there are more."),
+        Option(metavar="N", min=0, help="Show only the first N, and say if there are more."),
     ] = None
     quiet: Annotated[
         bool, Option("--quiet", help="Show nothing of what is found, and no summary.")
@@ -115,6 +115,8 @@ class ListingOptions:
         """
         source = iter(rows)
         if self.quiet:
+            return next(source, None) is not None
+        if self.limit == 0:
             return next(source, None) is not None
         shown = source if self.limit is None else islice(source, self.limit)
         count = print_rows(shown, columns, as_json=self.json)
