@@ -112,7 +112,7 @@ cdef extern from "weights/set.h" nogil:
         int64_t room
 
 
-cdef extern from "weights/idf.h" nogil:
+cdef extern from "weights/weights.h" nogil:
     struct sketch_idf:
         const uint64_t *entries
         int64_t count
@@ -242,15 +242,11 @@ cdef extern from "ngrams/align.h" nogil:
     )
 
 
-cdef extern from "minhash/agree.h" nogil:
+cdef extern from "variants.h" nogil:
     ctypedef void agree_function(
         const void *left, int is_one, const void *right, int64_t count, int width,
         uint16_t *agreeing
     )
-
-    struct agree_functions:
-        agree_function *narrow
-        agree_function *wide
 
 
 cdef extern from "minhash/bands.h" nogil:
@@ -381,7 +377,8 @@ cdef extern from "variants.h" nogil:
         minima_functions minima
         int64_t (*consistent)(const uint64_t *keys, int permutations, const uint64_t *hashes,
                               const float *weights, int64_t count, uint32_t *row) noexcept nogil
-        agree_functions agree
+        agree_function *agree_narrow
+        agree_function *agree_wide
 
     const sketch_operations_type *sketch_operations
     const sketch_operations_type *sketch_variant(size_t index)

@@ -24,8 +24,4 @@ struct arrange_rotations arrange_leading(uint64_t mask);
 /* Return the inverse of arrange_leading(mask). */
 struct arrange_rotations arrange_trailing(uint64_t mask);
 
-/* Write words[i] permuted to out[i], i = 0 .. count - 1; `out` may be `words`. */
-typedef void arrange_permute_function(const uint64_t *words, int64_t count,
-                                      const struct arrange_rotations *rotations, uint64_t *out);
-
 #endif

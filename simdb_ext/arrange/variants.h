@@ -1,24 +1,44 @@
 /* The operations that have a variant for each instruction set, and which variant is in use.
 
-   Variants differ in speed only.  The header of each operation says what it does; its scalar
-   variant is the definition. */
+   Variants differ in speed only; the scalar variant is the definition. */
 
 #ifndef SIMDB_VARIANTS_H
 #define SIMDB_VARIANTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#include "descent.h"
-#include "entry_sum.h"
-#include "keep.h"
 #include "permute.h"
+
+#define ENTRY_SUM_LOW 0x9E3779B1u
+#define ENTRY_SUM_HIGH 0x85EBCA77u
 
 struct arrange_operations {
     const char *name; /* of the variant */
-    arrange_permute_function *permute;
-    arrange_keep_function *keep;
-    arrange_descent_function *descent;
-    arrange_entry_sum_function *entry_sum;
+
+    /* Write words[i] permuted to out[i], i = 0 .. count - 1; `out` may be `words`. */
+    void (*permute)(const uint64_t *words, int64_t count,
+                    const struct arrange_rotations *rotations, uint64_t *out);
+
+    /* Copy, in order, the entries of a table whose ordinal has its bit clear in `dead`, so those of
+       documents that are not deleted: bit ordinal & 7 of byte ordinal >> 3.  Return how many were
+       copied; or -1 if an ordinal lies beyond dead[dead_size], and then the output holds anything.
+
+       The output has room for `count` entries and may be the input itself. */
+    int64_t (*keep)(const uint64_t *keys, const uint32_t *ordinals, int64_t count,
+                    const uint8_t *dead, int64_t dead_size, uint64_t *keys_out,
+                    uint32_t *ordinals_out);
+
+    /* Return the position of the first key that is smaller than the key before it, or -1 if the
+       keys ascend. */
+    int64_t (*descent)(const uint64_t *keys, int64_t count);
+
+    /* Return the checksum of the entries of a table, which does not depend on their order: the sum
+       of all entries. Each counts as key + (low + a * ordinal) * (high + b * ordinal), where low
+       and high are the halves of its key, a and b are ENTRY_SUM_LOW and ENTRY_SUM_HIGH, the two
+       factors are taken modulo 2^32 and all else modulo 2^64. The sum of two tables is the sum of
+       their sums. */
+    uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals, int64_t count);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

@@ -128,7 +128,7 @@ def agreements(left, right):
     cdef const uint8_t[::1] second = np.ascontiguousarray(right).reshape(-1).view(np.uint8)
     cdef uint16_t[::1] out = agreeing
     cdef agree_function *count = (
-        sketch_operations.agree.narrow if right.dtype == np.uint8 else sketch_operations.agree.wide
+        sketch_operations.agree_narrow if right.dtype == np.uint8 else sketch_operations.agree_wide
     )
     cdef int is_one = len(left) == 1
     cdef int width = right.shape[1]

@@ -5,17 +5,9 @@
 
 #include <stdint.h>
 
-#include "hash/shingles.h"
 #include "hash/vocabulary.h"
-#include "minhash/minima.h"
-#include "text/clean.h"
-#include "text/cut.h"
-#include "text/fold.h"
-#include "text/text.h"
-#include "text/words.h"
+#include "variants.h"
 #include "weights/bag.h"
-#include "weights/counts.h"
-#include "weights/idf.h"
 #include "weights/set.h"
 
 #define SKETCH_SHINGLE_MAX 1024

@@ -308,11 +308,11 @@ static void check_minima(const struct sketch_operations *scalar,
         left[i] = (uint8_t)below(3);
         right[i] = (uint8_t)below(3);
     }
-    scalar->agree.narrow(left + 1, is_one, right, 8, width, agreeing[0]);
-    other->agree.narrow(left + 1, is_one, right, 8, width, agreeing[1]);
+    scalar->agree_narrow(left + 1, is_one, right, 8, width, agreeing[0]);
+    other->agree_narrow(left + 1, is_one, right, 8, width, agreeing[1]);
     compare(agreeing[0], agreeing[1], sizeof agreeing[0], "agree", other->name);
-    scalar->agree.wide(left, is_one, right + 1, 8, width, agreeing[0]);
-    other->agree.wide(left, is_one, right + 1, 8, width, agreeing[1]);
+    scalar->agree_wide(left, is_one, right + 1, 8, width, agreeing[0]);
+    other->agree_wide(left, is_one, right + 1, 8, width, agreeing[1]);
     compare(agreeing[0], agreeing[1], sizeof agreeing[0], "agree", other->name);
 }
 

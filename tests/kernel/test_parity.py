@@ -14,7 +14,7 @@ SOURCES = (
     Path(__file__).with_name("parity.c"),
     KERNEL / "search" / "kernel.c",
     KERNEL / "search" / "polytope.c",
-    KERNEL / "sketch" / "variants.c",
+    *(KERNEL / "sketch" / f"{name}.c" for name in ("scalar", "avx2", "avx512", "neon")),
     KERNEL / "sketch" / "text" / "clean.c",
     KERNEL / "sketch" / "text" / "places.c",
     KERNEL / "sketch" / "text" / "unicode.c",

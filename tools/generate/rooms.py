@@ -28,8 +28,8 @@ Written by `tools/generate/rooms.py` from the source.
 KERNEL = """
 ## The compiled kernel: `simdb_ext/`
 
-Each header describes what one group of operations promises.  Beside `name.h` lie `name.c` and one
-`name_VARIANT.h` for each instruction set that has its own code; `name_scalar.h` is the definition.
+Each header describes what one group of operations promises, or has operations that are compiled
+once for each instruction set (`operations.h`).  `name_VARIANT.h` has code for one of these alone.
 """
 # The endings of headers that hold one variant of an operation.
 VARIANT = re.compile(r"_(scalar|neon|bmi2|avx\w+)$")

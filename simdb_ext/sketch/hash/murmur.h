@@ -1,4 +1,4 @@
-/* MurmurHash3_x64_128 of one piece of memory, of a stream, or of many short tokens. */
+/* MurmurHash3_x64_128 of one piece of memory, or of a stream. */
 
 #ifndef SIMDB_MURMUR_H
 #define SIMDB_MURMUR_H
@@ -19,11 +19,5 @@ void sketch_murmur_end(struct sketch_murmur *hash, const uint8_t *content, int64
 /* Hash all of `content`; the words of the result are hash->first and hash->second. */
 void sketch_murmur(struct sketch_murmur *hash, const uint8_t *content, int64_t length,
                    uint32_t seed);
-
-/* Hash text[starts[i]] .. text[stops[i]] into first[i] and second[i], i = 0 .. count - 1.  16 bytes
-   after the last stop must be readable; their values do not matter. */
-typedef void sketch_hash_function(const uint8_t *text, const uint32_t *starts,
-                                  const uint32_t *stops, int64_t count, uint32_t seed,
-                                  uint64_t *first, uint64_t *second);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clean_scalar.h"
+#include "clean_blocks.h"
 #include "clean_table.h"
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))

@@ -25,9 +25,6 @@ struct clean_settings {
 /* Fill the tables; call this once, after `unicode_unfold`. */
 void clean_unfold(void);
 
-/* Return what a text needs, 0 for nothing. */
-typedef int sketch_clean_function(const struct sketch_text *text, struct clean_settings settings);
-
 /* The bytes of the clean text are at most this many times those of the text. */
 #define CLEAN_GROWTH 4
 

@@ -1,19 +1,129 @@
-/* `cut` and `cut_spaceless`, 32 characters at a time if all are ASCII, else 8. */
+/* Cutting 32 characters at a time if all are ASCII, else 8 of any script below U+10000: their
+   classes, lower case and UTF-8. */
 
 #ifndef SIMDB_CUT_AVX2_H
 #define SIMDB_CUT_AVX2_H
 
-#include "ascii_avx2.h"
-#include "cut_scalar.h"
-#include "group_avx2.h"
+#include "ascii.h"
 
-#if CPU_X86
+/* Load eight characters as words; return 0 if one of them does not fit, else 1. */
+static inline int group_load(const struct sketch_text *text, int64_t place,
+                             __m128i *characters)
+{
+    const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
 
-#define CUT_INLINE_AVX2 CPU_AVX2 __attribute__((always_inline)) static inline
+    if (text->width == 1) {
+        *characters = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)content));
+    } else if (text->width == 2) {
+        *characters = _mm_loadu_si128((const __m128i *)content);
+    } else {
+        __m128i low = _mm_loadu_si128((const __m128i *)content);
+        __m128i high = _mm_loadu_si128((const __m128i *)(content + 16));
+        if (!_mm_test_all_zeros(_mm_or_si128(low, high), _mm_set1_epi32(~0xFFFF)))
+            return 0;
+        *characters = _mm_packus_epi32(low, high);
+    }
+    return 1;
+}
+
+/* Return the entries of `unicode_properties`.  Single loads are never slower than a gather. */
+static inline __m128i group_properties(__m128i characters)
+{
+    __m128i properties = _mm_setzero_si128();
+    uint16_t codes[8];
+
+    _mm_storeu_si128((__m128i *)codes, characters);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[0]], 0);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[1]], 1);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[2]], 2);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[3]], 3);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[4]], 4);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[5]], 5);
+    properties = _mm_insert_epi16(properties, unicode_properties[codes[6]], 6);
+    return _mm_insert_epi16(properties, unicode_properties[codes[7]], 7);
+}
+
+/* Return a mask of the characters of a class, which is in the bits `mask` of their properties. */
+static inline uint32_t group_class(__m128i properties, short mask,
+                                   enum character_class class)
+{
+    __m128i classes = _mm_and_si128(properties, _mm_set1_epi16(mask));
+    __m128i equal = _mm_cmpeq_epi16(classes, _mm_set1_epi16((short)class));
+
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128()));
+}
+
+/* Bring characters into lower case; return 0, without a change, if a delta is a rare one. */
+static inline int group_lower(__m128i properties, __m128i *characters)
+{
+    __m128i deltas = _mm_srli_epi16(properties, CLASS_BITS);
+
+    if (!_mm_test_all_zeros(deltas, _mm_set1_epi16(~(UNICODE_FREQUENT - 1))))
+        return 0;
+    __m128i low = _mm_shuffle_epi8(
+        _mm_loadu_si128((const __m128i *)unicode_frequent_deltas[0]), deltas);
+    __m128i high = _mm_shuffle_epi8(
+        _mm_loadu_si128((const __m128i *)unicode_frequent_deltas[1]), deltas);
+    deltas = _mm_or_si128(low, _mm_slli_epi16(high, 8));
+    *characters = _mm_add_epi16(*characters, deltas);
+    return 1;
+}
+
+/* Write eight characters in UTF-8, and to `offsets` where each begins, plus `base`.  Return how
+   many bytes they take; up to 28 bytes of `out` are overwritten. */
+static inline uint32_t group_encode(__m128i characters, uint32_t base, uint8_t *out,
+                                    __m256i *offsets)
+{
+    const __m256i six = _mm256_set1_epi32(0x3F);
+    __m256i codes = _mm256_cvtepu16_epi32(characters);
+    __m256i is_two = _mm256_cmpgt_epi32(codes, _mm256_set1_epi32(0x7F));
+    __m256i is_three = _mm256_cmpgt_epi32(codes, _mm256_set1_epi32(0x7FF));
+    __m256i last = _mm256_and_si256(codes, six), rest = _mm256_srli_epi32(codes, 6);
+    __m256i two = _mm256_or_si256(_mm256_or_si256(rest, _mm256_slli_epi32(last, 8)),
+                                  _mm256_set1_epi32(0x80C0));
+    __m256i middle = _mm256_slli_epi32(_mm256_and_si256(rest, six), 8);
+    __m256i three = _mm256_or_si256(_mm256_srli_epi32(codes, 12),
+                                    _mm256_or_si256(middle, _mm256_slli_epi32(last, 16)));
+    __m256i lanes = _mm256_blendv_epi8(codes, two, is_two);
+    three = _mm256_or_si256(three, _mm256_set1_epi32(0x8080E0));
+    lanes = _mm256_blendv_epi8(lanes, three, is_three);
+
+    uint32_t twos = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(is_two));
+    uint32_t threes = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(is_three));
+    uint32_t low = (twos & 15) | (threes & 15) << 4, high = twos >> 4 | (threes & 0xF0);
+    uint32_t middle_size = 4 + (uint32_t)__builtin_popcount(low);
+    const __m128i *used = (const __m128i *)places_of_bytes;
+    _mm_storeu_si128((__m128i *)out, _mm_shuffle_epi8(_mm256_castsi256_si128(lanes),
+                                                      _mm_loadu_si128(used + low)));
+    _mm_storeu_si128((__m128i *)(out + middle_size),
+                     _mm_shuffle_epi8(_mm256_extracti128_si256(lanes, 1),
+                                      _mm_loadu_si128(used + high)));
+
+    /* Sums over the characters before in each half, of -1 for each byte after the first. */
+    __m256i more = _mm256_add_epi32(is_two, is_three);
+    __m256i before = _mm256_slli_si256(more, 4);
+    before = _mm256_add_epi32(before, _mm256_slli_si256(before, 4));
+    before = _mm256_add_epi32(before, _mm256_slli_si256(more, 12));
+    __m256i begin = _mm256_inserti128_si256(
+        _mm256_set1_epi32((int)base), _mm_set1_epi32((int)(base + middle_size)), 1);
+    begin = _mm256_add_epi32(begin, _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3));
+    *offsets = _mm256_sub_epi32(begin, before);
+    return middle_size + 4 + (uint32_t)__builtin_popcount(high);
+}
+
+/* Write the offsets of the bits of `mask`; return their number.  Eight entries are overwritten. */
+static inline int64_t group_positions(uint32_t mask, __m256i offsets, uint32_t *out)
+{
+    __m128i places = _mm_loadl_epi64((const __m128i *)&places_of_bits[mask]);
+
+    _mm256_storeu_si256((__m256i *)out,
+                        _mm256_permutevar8x32_epi32(offsets, _mm256_cvtepu8_epi32(places)));
+    return __builtin_popcount(mask);
+}
 
 /* Load 32 characters as bytes and return 1 if all are ASCII; else return 0. */
-CPU_AVX2 static inline int load_ascii_avx2(const struct sketch_text *text, int64_t place,
-                                           __m256i *characters)
+static inline int load_ascii(const struct sketch_text *text, int64_t place,
+                             __m256i *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
     __m256i low = _mm256_loadu_si256((const __m256i *)content);
@@ -36,16 +146,16 @@ CPU_AVX2 static inline int load_ascii_avx2(const struct sketch_text *text, int64
     return _mm256_testz_si256(all, _mm256_set1_epi32(-0x80));
 }
 
-CPU_AVX2 static inline void cut_ascii_avx2(struct cut *cut, __m256i characters, int64_t place,
-                                           int lowercase)
+static inline void cut_ascii(struct cut *cut, __m256i characters, int64_t place,
+                             int lowercase)
 {
-    uint32_t words = words_mask_avx2(characters, lowercase, cut->tokens->copy + cut->size);
+    uint32_t words = words_mask(characters, lowercase, cut->tokens->copy + cut->size);
     uint32_t joined = words & (words << 1 | (uint32_t)cut->after_word);
     uint32_t starts = words & ~joined;
     uint32_t stops = (words << 1 | (uint32_t)cut->after_token) & ~joined;
 
-    cut->started += positions_avx2(starts, cut->size, cut->tokens->starts + cut->started);
-    cut->stopped += positions_avx2(stops, cut->size, cut->tokens->stops + cut->stopped);
+    cut->started += positions(starts, 32, cut->size, cut->tokens->starts + cut->started);
+    cut->stopped += positions(stops, 32, cut->size, cut->tokens->stops + cut->stopped);
     cut->opened = starts ? place + 31 - (int64_t)_lzcnt_u32(starts) : cut->opened;
     cut->after_word = cut->after_token = words >> 31;
     cut->size += 32;
@@ -53,8 +163,8 @@ CPU_AVX2 static inline void cut_ascii_avx2(struct cut *cut, __m256i characters, 
 
 /* Cut eight characters of any script.  Those of scripts without spaces are words by themselves if
    `alone`, a constant. */
-CUT_INLINE_AVX2 void cut_eight(struct cut *cut, const struct sketch_text *text, int64_t place,
-                               int lowercase, int alone)
+VECTOR_INLINE void cut_eight(struct cut *cut, const struct sketch_text *text, int64_t place,
+                             int lowercase, int alone)
 {
     __m128i characters, properties;
     __m256i offsets;
@@ -87,17 +197,17 @@ CUT_INLINE_AVX2 void cut_eight(struct cut *cut, const struct sketch_text *text, 
     cut->after_token = (int)(tokens >> 7);
 }
 
-CUT_INLINE_AVX2 int64_t cut_any_avx2(const struct sketch_text *text, int64_t start, int64_t stop,
-                                     int lowercase, const struct sketch_tokens *tokens,
-                                     int64_t *open, int alone)
+VECTOR_INLINE int64_t cut_any(const struct sketch_text *text, int64_t start, int64_t stop,
+                              int lowercase, const struct sketch_tokens *tokens,
+                              int64_t *open, int alone)
 {
     struct cut cut = {.tokens = tokens, .opened = start};
 
     for (int64_t i = start; i < stop;) {
         __m256i characters;
 
-        if (stop - i >= 32 && load_ascii_avx2(text, i, &characters)) {
-            cut_ascii_avx2(&cut, characters, i, lowercase);
+        if (stop - i >= 32 && load_ascii(text, i, &characters)) {
+            cut_ascii(&cut, characters, i, lowercase);
             i += 32;
             continue;
         }
@@ -110,20 +220,5 @@ CUT_INLINE_AVX2 int64_t cut_any_avx2(const struct sketch_text *text, int64_t sta
     }
     return cut_end(&cut, stop, open);
 }
-
-CPU_AVX2 static int64_t cut_avx2(const struct sketch_text *text, int64_t start, int64_t stop,
-                                 int lowercase, const struct sketch_tokens *tokens, int64_t *open)
-{
-    return cut_any_avx2(text, start, stop, lowercase, tokens, open, 0);
-}
-
-CPU_AVX2 static int64_t cut_spaceless_avx2(const struct sketch_text *text, int64_t start,
-                                           int64_t stop, int lowercase,
-                                           const struct sketch_tokens *tokens, int64_t *open)
-{
-    return cut_any_avx2(text, start, stop, lowercase, tokens, open, 1);
-}
-
-#endif
 
 #endif

@@ -1,22 +1,16 @@
-/* `cut` and `cut_spaceless`, 64 characters at a time if all are ASCII, else 16. */
+/* Cutting 64 characters at a time if all are ASCII, else 16. */
 
 #ifndef SIMDB_CUT_AVX512_H
 #define SIMDB_CUT_AVX512_H
 
-#include "ascii_avx512.h"
-#include "cut_scalar.h"
-#include "positions_avx512.h"
-
-#if CPU_X86
-
-#define CUT_INLINE_AVX512 CPU_AVX512 __attribute__((always_inline)) static inline
+#include "ascii.h"
 
 /* The lowest of four bits for each of 16 characters: the place of its first byte. */
 #define CUT_FIRST_BYTES 0x1111111111111111u
 
 /* Load 64 characters as bytes and return 1 if all are ASCII; else return 0. */
-CPU_AVX512 static inline int load_ascii_avx512(const struct sketch_text *text, int64_t place,
-                                               __m512i *characters)
+static inline int load_ascii(const struct sketch_text *text, int64_t place,
+                             __m512i *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
     __m512i low = _mm512_loadu_si512(content);
@@ -35,8 +29,8 @@ CPU_AVX512 static inline int load_ascii_avx512(const struct sketch_text *text, i
     return 1;
 }
 
-CPU_AVX512 static inline void cut_ascii_avx512(struct cut *cut, __m512i characters,
-                                               int64_t place, int lowercase)
+static inline void cut_ascii(struct cut *cut, __m512i characters,
+                             int64_t place, int lowercase)
 {
     uint64_t words = ascii_words(characters);
     uint64_t joined = words & (words << 1 | (uint64_t)cut->after_word);
@@ -45,15 +39,15 @@ CPU_AVX512 static inline void cut_ascii_avx512(struct cut *cut, __m512i characte
 
     _mm512_storeu_si512(cut->tokens->copy + cut->size,
                         lowercase ? ascii_lower(characters) : characters);
-    cut->started += positions_avx512(starts, cut->size, cut->tokens->starts + cut->started);
-    cut->stopped += positions_avx512(stops, cut->size, cut->tokens->stops + cut->stopped);
+    cut->started += positions(starts, 64, cut->size, cut->tokens->starts + cut->started);
+    cut->stopped += positions(stops, 64, cut->size, cut->tokens->stops + cut->stopped);
     cut->opened = starts ? place + 63 - (int64_t)_lzcnt_u64(starts) : cut->opened;
     cut->after_word = cut->after_token = (int)(words >> 63);
     cut->size += 64;
 }
 
-CPU_AVX512 static inline __m512i load_group(const struct sketch_text *text, int64_t place,
-                                            __mmask16 some)
+static inline __m512i load_group(const struct sketch_text *text, int64_t place,
+                                 __mmask16 some)
 {
     if (text->width == 1)
         return _mm512_cvtepu8_epi32(
@@ -65,7 +59,7 @@ CPU_AVX512 static inline __m512i load_group(const struct sketch_text *text, int6
 }
 
 /* Return the UTF-8 of each character in its lane, the first byte lowest, then zeros. */
-CPU_AVX512 static inline __m512i encode_lanes(__m512i codes)
+static inline __m512i encode_lanes(__m512i codes)
 {
     const __m512i six = _mm512_set1_epi32(0x3F);
     __mmask16 two = _mm512_cmpge_epu32_mask(codes, _mm512_set1_epi32(0x80));
@@ -91,8 +85,8 @@ CPU_AVX512 static inline __m512i encode_lanes(__m512i codes)
 
 /* Cut up to 16 characters.  Those of scripts without spaces are words by themselves if `alone`, a
    constant. */
-CUT_INLINE_AVX512 void cut_group(struct cut *cut, __m512i codes, int64_t place, unsigned count,
-                                 int lowercase, int alone)
+VECTOR_INLINE void cut_group(struct cut *cut, __m512i codes, int64_t place, unsigned count,
+                             int lowercase, int alone)
 {
     const __m512i mask = _mm512_set1_epi32(alone ? CLASS_ALONE_MASK : CLASS_MASK);
     __m512i properties = _mm512_and_si512(_mm512_i32gather_epi32(codes, unicode_properties, 2),
@@ -114,27 +108,27 @@ CUT_INLINE_AVX512 void cut_group(struct cut *cut, __m512i codes, int64_t place, 
 
     /* Bits of characters become bits of first bytes, and are compressed together with the bytes. */
     _mm512_storeu_si512(cut->tokens->copy + cut->size, _mm512_maskz_compress_epi8(kept, lanes));
-    cut->started += positions_avx512(_pext_u64(_pdep_u64(starts, CUT_FIRST_BYTES), kept),
-                                     cut->size, cut->tokens->starts + cut->started);
-    cut->stopped += positions_avx512(_pext_u64(_pdep_u64(stops, CUT_FIRST_BYTES), kept),
-                                     cut->size, cut->tokens->stops + cut->stopped);
+    cut->started += positions(_pext_u64(_pdep_u64(starts, CUT_FIRST_BYTES), kept), 64,
+                              cut->size, cut->tokens->starts + cut->started);
+    cut->stopped += positions(_pext_u64(_pdep_u64(stops, CUT_FIRST_BYTES), kept), 64,
+                              cut->size, cut->tokens->stops + cut->stopped);
     cut->opened = starts ? place + 63 - (int64_t)_lzcnt_u64(starts) : cut->opened;
     cut->after_word = (int)(words >> (count - 1) & 1);
     cut->after_token = (int)((words | singles) >> (count - 1) & 1);
     cut->size += (uint32_t)_mm_popcnt_u64(kept);
 }
 
-CUT_INLINE_AVX512 int64_t cut_any_avx512(const struct sketch_text *text, int64_t start,
-                                         int64_t stop, int lowercase,
-                                         const struct sketch_tokens *tokens, int64_t *open,
-                                         int alone)
+VECTOR_INLINE int64_t cut_any(const struct sketch_text *text, int64_t start,
+                              int64_t stop, int lowercase,
+                              const struct sketch_tokens *tokens, int64_t *open,
+                              int alone)
 {
     struct cut cut = {.tokens = tokens, .opened = start};
     __m512i characters;
 
     for (int64_t i = start; i < stop;) {
-        if (stop - i >= 64 && load_ascii_avx512(text, i, &characters)) {
-            cut_ascii_avx512(&cut, characters, i, lowercase);
+        if (stop - i >= 64 && load_ascii(text, i, &characters)) {
+            cut_ascii(&cut, characters, i, lowercase);
             i += 64;
             continue;
         }
@@ -147,21 +141,5 @@ CUT_INLINE_AVX512 int64_t cut_any_avx512(const struct sketch_text *text, int64_t
     }
     return cut_end(&cut, stop, open);
 }
-
-CPU_AVX512 static int64_t cut_avx512(const struct sketch_text *text, int64_t start, int64_t stop,
-                                     int lowercase, const struct sketch_tokens *tokens,
-                                     int64_t *open)
-{
-    return cut_any_avx512(text, start, stop, lowercase, tokens, open, 0);
-}
-
-CPU_AVX512 static int64_t cut_spaceless_avx512(const struct sketch_text *text, int64_t start,
-                                               int64_t stop, int lowercase,
-                                               const struct sketch_tokens *tokens, int64_t *open)
-{
-    return cut_any_avx512(text, start, stop, lowercase, tokens, open, 1);
-}
-
-#endif
 
 #endif

@@ -1,18 +1,16 @@
-/* `cut` and `cut_spaceless`, 32 characters at a time if all are ASCII. */
+/* Cutting 32 characters at a time if all are ASCII. */
 
 #ifndef SIMDB_CUT_NEON_H
 #define SIMDB_CUT_NEON_H
 
-#include "ascii_neon.h"
-#include "cut_scalar.h"
+#include "ascii.h"
 
-#if CPU_NEON
 
-enum { CUT_NEON = 32 }; /* characters */
+enum { CUT = 32 }; /* characters */
 
 /* Load characters as bytes and return 1 if all are ASCII; else return 0. */
-static inline int load_ascii_neon(const struct sketch_text *text, int64_t place,
-                                  uint8x16_t *characters)
+static inline int load_ascii(const struct sketch_text *text, int64_t place,
+                             uint8x16_t *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
 
@@ -46,55 +44,40 @@ static inline int load_ascii_neon(const struct sketch_text *text, int64_t place,
     return vmaxvq_u32(all) < 0x80;
 }
 
-static inline void cut_ascii_neon(struct cut *cut, const uint8x16_t *characters, int64_t place,
-                                  int lowercase)
+static inline void cut_ascii(struct cut *cut, const uint8x16_t *characters, int64_t place,
+                             int lowercase)
 {
-    uint32_t words = (uint32_t)words_mask_neon(characters, 2, lowercase,
-                                               cut->tokens->copy + cut->size);
+    uint32_t words = (uint32_t)words_mask(characters, 2, lowercase,
+                                          cut->tokens->copy + cut->size);
     uint32_t joined = words & (words << 1 | (uint32_t)cut->after_word);
     uint32_t starts = words & ~joined;
     uint32_t stops = (words << 1 | (uint32_t)cut->after_token) & ~joined;
 
-    cut->started += positions_neon(starts, CUT_NEON, cut->size,
-                                   cut->tokens->starts + cut->started);
-    cut->stopped += positions_neon(stops, CUT_NEON, cut->size,
-                                   cut->tokens->stops + cut->stopped);
+    cut->started += positions(starts, CUT, cut->size,
+                              cut->tokens->starts + cut->started);
+    cut->stopped += positions(stops, CUT, cut->size,
+                              cut->tokens->stops + cut->stopped);
     cut->opened = starts ? place + 31 - __builtin_clz(starts) : cut->opened;
     cut->after_word = cut->after_token = words >> 31;
-    cut->size += CUT_NEON;
+    cut->size += CUT;
 }
 
-static inline __attribute__((always_inline)) int64_t
-cut_any_neon(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,
-             const struct sketch_tokens *tokens, int64_t *open, const int alone)
+VECTOR_INLINE int64_t cut_any(const struct sketch_text *text, int64_t start, int64_t stop,
+                              int lowercase, const struct sketch_tokens *tokens, int64_t *open,
+                              const int alone)
 {
     struct cut cut = {.tokens = tokens, .opened = start};
 
     for (int64_t i = start, next; i < stop; i = next) {
         uint8x16_t characters[2];
 
-        next = stop - i < CUT_NEON ? stop : i + CUT_NEON;
-        if (next - i == CUT_NEON && load_ascii_neon(text, i, characters))
-            cut_ascii_neon(&cut, characters, i, lowercase);
+        next = stop - i < CUT ? stop : i + CUT;
+        if (next - i == CUT && load_ascii(text, i, characters))
+            cut_ascii(&cut, characters, i, lowercase);
         else
             cut_some(&cut, text, i, next, lowercase, CUT_WORDS(alone), CUT_SINGLES(alone));
     }
     return cut_end(&cut, stop, open);
 }
-
-static int64_t cut_neon(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,
-                        const struct sketch_tokens *tokens, int64_t *open)
-{
-    return cut_any_neon(text, start, stop, lowercase, tokens, open, 0);
-}
-
-static int64_t cut_spaceless_neon(const struct sketch_text *text, int64_t start, int64_t stop,
-                                  int lowercase, const struct sketch_tokens *tokens,
-                                  int64_t *open)
-{
-    return cut_any_neon(text, start, stop, lowercase, tokens, open, 1);
-}
-
-#endif
 
 #endif

@@ -11,15 +11,10 @@ struct sketch_space {
     int is_held;  /* white space has come after it */
 };
 
-/* Append ASCII characters to `copy`, in lower case if `lowercase`; return their number.  `copy` has
-   room for `length` + FOLD_SLACK. */
-typedef int64_t sketch_fold_function(const uint8_t *text, int64_t length, int lowercase,
-                                     struct sketch_space *space, uint8_t *copy);
-
 #define FOLD_SLACK 65
 
-/* Do the same for characters [start, stop) of any text, each as a token in UTF-8; return their
-   number.  For n characters `tokens` has room for n + 1 tokens and 4 n + 4 bytes. */
+/* Fold the characters [start, stop) of any text, each as a token in UTF-8; return their number. For
+   n characters `tokens` has room for n + 1 tokens and 4 n + 4 bytes. */
 int64_t sketch_fold_any(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,
                         struct sketch_space *space, const struct sketch_tokens *tokens);
 

@@ -1,0 +1,42 @@
+/* All operations, compiled for the instruction set that VECTORS names; each in a file of its own.
+   */
+
+#include "variants.h"
+
+#include "hash/hashes.h"
+#include "minhash/agree.h"
+#include "minhash/consistent.h"
+#include "minhash/lower.h"
+#include "text/ascii.h"
+#include "text/clean_blocks.h"
+#include "text/cut.h"
+#include "text/surrogate.h"
+#include "vector.h"
+#include "weights/idf.h"
+#include "weights/quantise.h"
+#include "weights/sums.h"
+
+const struct sketch_operations VECTOR_JOINED(sketch, VECTOR_NAME) = {
+    .name = VECTOR_TEXT(VECTOR_NAME),
+    .surrogate = surrogate,
+    .clean = clean,
+    .words = words,
+    .cut = cut,
+    .cut_spaceless = cut_spaceless,
+    .cut_spaces = cut_spaces,
+    .fold = fold,
+    .hash = hash,
+    .shingles = shingles,
+    .further = further,
+    .counts = counts,
+    .units = units,
+    .idf = idf,
+    .weigh = weigh,
+    .quantise = quantise,
+    .minima = {mix_features, minima_stratified, minima_shift, minima_mersenne},
+    .consistent = consistent,
+    .agree_narrow = agree_narrow,
+    .agree_wide = agree_wide,
+};
+
+VECTOR_END

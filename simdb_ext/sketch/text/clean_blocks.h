@@ -1,0 +1,110 @@
+/* `clean`: what a text needs.
+
+   Almost no block of running Latin text needs anything, so a block is first tested as a whole, in a
+   loop that a compiler turns into vectors.  What that loop passes, `clean_needs` passes, too. */
+
+#ifndef SIMDB_CLEAN_BLOCKS_H
+#define SIMDB_CLEAN_BLOCKS_H
+
+#include "clean.h"
+#include "unicode.h"
+#include "vector.h"
+
+/* For each code point: its canonical combining class, and what else is to know. */
+extern uint16_t clean_entries[CODE_POINTS];
+
+#define CLEAN_CLASS 0xFF
+#define CLEAN_UNSEEN 0x100
+#define CLEAN_FOLDS 0x200
+#define CLEAN_COMPOSING 0x400 /* NFC may change it, alone or with the character before it */
+#define CLEAN_LOWER 0x800     /* the lower case of another character */
+
+/* If a word is cut by the hyphen at `at`, return where it goes on; else return 0. */
+int64_t clean_joined(const struct sketch_text *text, int64_t at);
+
+/* Return what the characters [start, stop) need; they are looked at one by one. */
+int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
+                struct clean_settings settings);
+
+/* Characters that are tested together, and those of a part of them that is tested once more by
+   itself; the character after them is read, too. */
+#define CLEAN_BLOCK 128
+#define CLEAN_PART 32
+
+/* The last of the Latin letters, none of which combines with the one before. */
+#define CLEAN_LATIN_LAST 0x2FF
+
+/* Whether a line may end after this hyphen: a control character follows. */
+#define CLEAN_HYPHEN(code, next) ((((code) ^ '-') | ((next) >> 4)) == 0)
+
+/* Whether one character may need something: it is such a hyphen, the soft hyphen, folds to others
+   than its lower case, or is neither a Latin letter nor one of the frequent dashes and quotation
+   marks U+2010 to U+201F. */
+#define CLEAN_MAY_NEED(code, next)                                                                \
+    (CLEAN_HYPHEN(code, next) | ((code) == 0xAD) | ((code) == 0xB5) | ((code) == 0xDF) |          \
+     ((code) == 0x17F) | (((code) > CLEAN_LATIN_LAST) & (((code) & 0xFFF0) != 0x2010)))
+
+/* Define whether some characters have one with `test`, and what a text of this type needs.  The
+   last block overlaps the one before. */
+#define CLEAN_DEFINE(name, type, test)                                                            \
+    VECTOR_INLINE int clean_found_##name(const type *some, const int count)                        \
+    {                                                                                             \
+        type found = 0;                                                                           \
+                                                                                                  \
+        for (int i = 0; i < count; i++) {                                                         \
+            type code = some[i], next = some[i + 1];                                              \
+            found |= (type)(test);                                                                \
+        }                                                                                         \
+        return found != 0;                                                                        \
+    }                                                                                             \
+                                                                                                  \
+    VECTOR_INLINE int clean_##name(const struct sketch_text *text,                                 \
+                                   struct clean_settings settings)                                 \
+    {                                                                                             \
+        const type *all = text->characters;                                                       \
+        int64_t last = text->length - 1 - CLEAN_BLOCK;                                            \
+        int needs = clean_needs(text, text->length - 1, text->length, settings);                  \
+                                                                                                  \
+        for (int64_t i = 0; i < last + CLEAN_BLOCK; i += CLEAN_BLOCK) {                           \
+            i = i < last ? i : last;                                                              \
+            if (!clean_found_##name(all + i, CLEAN_BLOCK))                                        \
+                continue;                                                                         \
+            for (int64_t j = i; j < i + CLEAN_BLOCK; j += CLEAN_PART)                             \
+                if (clean_found_##name(all + j, CLEAN_PART))                                      \
+                    needs |= clean_needs(text, j, j + CLEAN_PART, settings);                      \
+            if (needs && sizeof(type) == 1)                                                       \
+                return needs; /* nothing in it combines */                                        \
+        }                                                                                         \
+        return needs;                                                                             \
+    }
+
+CLEAN_DEFINE(ascii, uint8_t, CLEAN_HYPHEN(code, next))
+CLEAN_DEFINE(latin, uint8_t,
+             CLEAN_HYPHEN(code, next) | (code == 0xAD) | (code == 0xB5) | (code == 0xDF))
+CLEAN_DEFINE(wide, uint16_t, CLEAN_MAY_NEED(code, next))
+CLEAN_DEFINE(widest, uint32_t, CLEAN_MAY_NEED(code, next))
+
+/* Whether a part of any text has a character that may need something. */
+VECTOR_INLINE int clean_found(const struct sketch_text *text, int64_t i)
+{
+    if (text->is_ascii)
+        return clean_found_ascii((const uint8_t *)text->characters + i, CLEAN_PART);
+    if (text->width == 1)
+        return clean_found_latin((const uint8_t *)text->characters + i, CLEAN_PART);
+    if (text->width == 2)
+        return clean_found_wide((const uint16_t *)text->characters + i, CLEAN_PART);
+    return clean_found_widest((const uint32_t *)text->characters + i, CLEAN_PART);
+}
+
+VECTOR_INLINE int clean(const struct sketch_text *text, struct clean_settings settings)
+{
+    if (text->length <= CLEAN_BLOCK || settings.cleaning == SKETCH_TURKIC)
+        return clean_needs(text, 0, text->length, settings);
+    if (text->is_ascii)
+        return clean_ascii(text, settings);
+    return text->width == 1   ? clean_latin(text, settings)
+           : text->width == 2 ? clean_wide(text, settings)
+                              : clean_widest(text, settings);
+}
+
+#endif
