@@ -37,10 +37,6 @@ enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512 };
 #include <immintrin.h>
 
 #define CPU_X86 1
-#define CPU_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#define CPU_AVX512                                                                               \
-    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,"  \
-                          "avx512vpopcntdq,avx512bitalg,avx2,bmi,bmi2,lzcnt,popcnt")))
 
 static inline int cpu_best(void)
 {
@@ -52,7 +48,7 @@ static inline int cpu_best(void)
         !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
         !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi") ||
         !__builtin_cpu_supports("avx512vbmi2") || !__builtin_cpu_supports("avx512bitalg") ||
-        !__builtin_cpu_supports("avx512vpopcntdq"))
+        !__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512vpopcntdq"))
         return CPU_WITH_AVX2;
     return CPU_WITH_AVX512;
 }

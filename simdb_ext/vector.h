@@ -76,6 +76,8 @@ VECTOR_INLINE vector vector_zero(void) { return _mm256_setzero_si256(); }
 VECTOR_INLINE vector vector_all_32(uint32_t word) { return _mm256_set1_epi32((int)word); }
 VECTOR_INLINE vector vector_all_64(uint64_t word) { return _mm256_set1_epi64x((int64_t)word); }
 VECTOR_INLINE vector vector_xor(vector one, vector other) { return _mm256_xor_si256(one, other); }
+VECTOR_INLINE vector vector_and(vector one, vector other) { return _mm256_and_si256(one, other); }
+VECTOR_INLINE vector vector_or(vector one, vector other) { return _mm256_or_si256(one, other); }
 VECTOR_INLINE vector vector_add_8(vector one, vector other) { return _mm256_add_epi8(one, other); }
 VECTOR_INLINE vector vector_add_32(vector a, vector b) { return _mm256_add_epi32(a, b); }
 VECTOR_INLINE vector vector_min_32(vector a, vector b) { return _mm256_min_epu32(a, b); }
@@ -96,6 +98,12 @@ VECTOR_INLINE vector vector_times_64(vector words, uint64_t factor)
     vector sum = _mm256_add_epi64(_mm256_mul_epu32(words, vector_all_64(factor)), high);
 
     return _mm256_add_epi64(sum, _mm256_slli_epi64(crossed, 32));
+}
+
+/* Shift by any number of bits; the shift of the next by a constant. */
+VECTOR_INLINE vector vector_left_32(vector words, unsigned shift)
+{
+    return _mm256_sll_epi32(words, _mm_cvtsi32_si128((int)shift));
 }
 
 #define vector_right_64(words, shift) _mm256_srli_epi64(words, shift)
@@ -201,6 +209,8 @@ VECTOR_INLINE vector vector_zero(void) { return _mm512_setzero_si512(); }
 VECTOR_INLINE vector vector_all_32(uint32_t word) { return _mm512_set1_epi32((int)word); }
 VECTOR_INLINE vector vector_all_64(uint64_t word) { return _mm512_set1_epi64((int64_t)word); }
 VECTOR_INLINE vector vector_xor(vector one, vector other) { return _mm512_xor_si512(one, other); }
+VECTOR_INLINE vector vector_and(vector one, vector other) { return _mm512_and_si512(one, other); }
+VECTOR_INLINE vector vector_or(vector one, vector other) { return _mm512_or_si512(one, other); }
 VECTOR_INLINE vector vector_add_8(vector one, vector other) { return _mm512_add_epi8(one, other); }
 VECTOR_INLINE vector vector_add_32(vector a, vector b) { return _mm512_add_epi32(a, b); }
 VECTOR_INLINE vector vector_min_32(vector a, vector b) { return _mm512_min_epu32(a, b); }
@@ -214,6 +224,11 @@ VECTOR_INLINE vector vector_times_upper(vector words, uint32_t factor)
 VECTOR_INLINE vector vector_times_64(vector words, uint64_t factor)
 {
     return _mm512_mullo_epi64(words, vector_all_64(factor));
+}
+
+VECTOR_INLINE vector vector_left_32(vector words, unsigned shift)
+{
+    return _mm512_sll_epi32(words, _mm_cvtsi32_si128((int)shift));
 }
 
 #define vector_right_64(words, shift) _mm512_srli_epi64(words, shift)

@@ -9,7 +9,7 @@ import os
 from simdb.ground.errors import OptionError
 
 # All variants, slowest first.  A module without one of them uses the nearest one before it.
-ORDER = ("scalar", "neon", "bmi2", "avx2", "avx512", "avx512vnni")
+ORDER = ("scalar", "neon", "avx2", "avx512")
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
 try:

@@ -4,16 +4,11 @@
 #ifndef SIMDB_SEARCH_MEASURE_AVX512_H
 #define SIMDB_SEARCH_MEASURE_AVX512_H
 
-#include <immintrin.h>
-
-#include "kernel.h"
-#include "measure_scalar.h"
-
-#define AVX512 __attribute__((target("avx512f,avx512vpopcntdq,popcnt,bmi")))
+#include "measure.h"
 
 /* Append the keys in the lanes of `near`, a mask of the keys from `place` on. */
-AVX512 static void add_near_avx512(struct search_hits *hits, const struct search_bucket *bucket,
-                                   size_t number, const uint64_t *place, unsigned near)
+static void add_near(struct search_hits *hits, const struct search_bucket *bucket,
+                     size_t number, const uint64_t *place, unsigned near)
 {
     for (; near != 0; near &= near - 1) {
         const uint64_t *found = place + __builtin_ctz(near);
@@ -21,21 +16,21 @@ AVX512 static void add_near_avx512(struct search_hits *hits, const struct search
     }
 }
 
-AVX512 static inline __m512i distances_avx512(const uint64_t *place, __m512i key)
+static inline __m512i distances(const uint64_t *place, __m512i key)
 {
     return _mm512_popcnt_epi64(_mm512_xor_si512(_mm512_load_si512(place), key));
 }
 
 /* Skip lines that have no key within `limit`, four lines at a time.  Return the first of four lines
    that may have one, or the first line that three whole lines do not follow. */
-AVX512 static inline const uint64_t *skip_far_avx512(const uint64_t *place, const uint64_t *stop,
-                                                     __m512i key, __m512i limit)
+static inline const uint64_t *skip_far(const uint64_t *place, const uint64_t *stop,
+                                       __m512i key, __m512i limit)
 {
     for (; stop - place >= 32; place += 32) {
-        __m512i one = _mm512_min_epu64(distances_avx512(place, key),
-                                       distances_avx512(place + 8, key));
-        __m512i other = _mm512_min_epu64(distances_avx512(place + 16, key),
-                                         distances_avx512(place + 24, key));
+        __m512i one = _mm512_min_epu64(distances(place, key),
+                                       distances(place + 8, key));
+        __m512i other = _mm512_min_epu64(distances(place + 16, key),
+                                         distances(place + 24, key));
         if (_mm512_cmple_epu64_mask(_mm512_min_epu64(one, other), limit) != 0)
             break;
     }
@@ -46,8 +41,8 @@ AVX512 static inline const uint64_t *skip_far_avx512(const uint64_t *place, cons
    from `place` on.  Most buckets are that short, and how many lines each has cannot be predicted:
    comparing all lines without a branch costs less than a misprediction.  Instead of a line beyond
    the bucket, which has not been fetched, the first line is read again. */
-AVX512 static inline unsigned near_of_lines_avx512(const uint64_t *place, unsigned count,
-                                                   __m512i key, __m512i limit, unsigned inside)
+static inline unsigned near_of_lines(const uint64_t *place, unsigned count,
+                                     __m512i key, __m512i limit, unsigned inside)
 {
     unsigned near = 0;
 
@@ -61,8 +56,8 @@ AVX512 static inline unsigned near_of_lines_avx512(const uint64_t *place, unsign
     return near;
 }
 
-AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count, unsigned distance,
-                                    struct search_hits *hits)
+static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
+                      struct search_hits *hits)
 {
     const __m512i limit = _mm512_set1_epi64((long long)distance);
 
@@ -76,10 +71,10 @@ AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count,
             uint64_t before = ((uint64_t)1 << (bucket->start - place)) - 1;
             uint64_t inside_four = ((uint64_t)1 << (stop - place)) - 1 - before;
             unsigned near = stop - place <= 16
-                ? near_of_lines_avx512(place, 2, key, limit, (unsigned)inside_four)
-                : near_of_lines_avx512(place, 4, key, limit, (unsigned)inside_four);
+                ? near_of_lines(place, 2, key, limit, (unsigned)inside_four)
+                : near_of_lines(place, 4, key, limit, (unsigned)inside_four);
             if (near != 0)
-                add_near_avx512(hits, bucket, i, place, near);
+                add_near(hits, bucket, i, place, near);
             continue;
         }
         while (place < stop) {
@@ -93,9 +88,9 @@ AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count,
                     bucket->start = place < bucket->start ? bucket->start : place;
                     return i;
                 }
-                add_near_avx512(hits, bucket, i, place, near);
+                add_near(hits, bucket, i, place, near);
             }
-            place = skip_far_avx512(place + 8, stop, key, limit);
+            place = skip_far(place + 8, stop, key, limit);
             inside = 255;
         }
     }
@@ -104,9 +99,9 @@ AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count,
 
 /* Return a mask of four keys: whether each may have a key within `limit` in the lines from `place`
    to `last`.  Lanes outside the range count as keys of zeros. */
-AVX512 static inline unsigned near_four_avx512(const uint64_t *place, const uint64_t *last,
-                                               __mmask8 head, __mmask8 tail,
-                                               const __m512i keys[4], __m512i limit)
+static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
+                                 __mmask8 head, __mmask8 tail,
+                                 const __m512i keys[4], __m512i limit)
 {
     __m512i first = _mm512_maskz_load_epi64(head, place), end = _mm512_maskz_load_epi64(tail, last);
     __m512i least[4];
@@ -129,8 +124,8 @@ AVX512 static inline unsigned near_four_avx512(const uint64_t *place, const uint
 /* Append the keys of a bucket that are within `limit`.  Return 1, or 0 if they did not all have
    room; then the start of the bucket has moved to the first without room.  Eight lines are compared
    before the near keys among them, which cannot be predicted, are appended. */
-AVX512 static int add_all_near_avx512(struct search_hits *hits, struct search_bucket *bucket,
-                                      size_t number, __m512i limit)
+static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
+                        size_t number, __m512i limit)
 {
     const __m512i key = _mm512_set1_epi64((long long)bucket->key);
     const uint64_t *place = (const uint64_t *)((uintptr_t)bucket->start & ~(uintptr_t)63);
@@ -160,8 +155,8 @@ AVX512 static int add_all_near_avx512(struct search_hits *hits, struct search_bu
 
 /* Four buckets at a time: each line is loaded once for all four, and the end of the range, which
    cannot be predicted, is met once. */
-AVX512 static size_t measure_crowd_avx512(struct search_bucket *buckets, size_t count,
-                                          unsigned distance, struct search_hits *hits)
+static size_t measure_crowd(struct search_bucket *buckets, size_t count,
+                            unsigned distance, struct search_hits *hits)
 {
     const __m512i limit = _mm512_set1_epi64((long long)distance);
     const uint64_t *start = buckets[count - 1].start, *stop = buckets->stop;
@@ -175,16 +170,14 @@ AVX512 static size_t measure_crowd_avx512(struct search_bucket *buckets, size_t 
         __m512i keys[4];
         for (size_t j = 0; j < 4; j++)
             keys[j] = _mm512_set1_epi64((long long)buckets[j < some ? i + j : i].key);
-        unsigned near = near_four_avx512(place, last, head, tail, keys, limit) & ((1u << some) - 1);
+        unsigned near = near_four(place, last, head, tail, keys, limit) & ((1u << some) - 1);
         for (; near != 0; near &= near - 1) {
             size_t number = i + (unsigned)__builtin_ctz(near);
-            if (!add_all_near_avx512(hits, &buckets[number], number, limit))
+            if (!add_all_near(hits, &buckets[number], number, limit))
                 return number;
         }
     }
     return count;
 }
-
-#undef AVX512
 
 #endif

@@ -1,5 +1,5 @@
-/* All operations, compiled for the instruction set that VECTORS names; each in a file of its own.
-   */
+/* All operations, each in a file of its own, compiled for the instruction set that VECTORS
+   names. */
 
 #include "variants.h"
 

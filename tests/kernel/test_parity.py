@@ -12,9 +12,12 @@ import pytest
 KERNEL = Path(__file__).parents[2] / "simdb_ext"
 SOURCES = (
     Path(__file__).with_name("parity.c"),
-    KERNEL / "search" / "kernel.c",
     KERNEL / "search" / "polytope.c",
-    *(KERNEL / "sketch" / f"{name}.c" for name in ("scalar", "avx2", "avx512", "neon")),
+    *(
+        KERNEL / folder / f"{name}.c"
+        for folder in ("search", "sketch")
+        for name in ("scalar", "avx2", "avx512", "neon")
+    ),
     KERNEL / "sketch" / "text" / "clean.c",
     KERNEL / "sketch" / "text" / "places.c",
     KERNEL / "sketch" / "text" / "unicode.c",

@@ -209,8 +209,7 @@ static inline uint64_t word_of(uint64_t hash, int word)
 
 #if VECTORS_X86
 
-/* Eight vectors of sums at a time stay in registers; a bit of the hash is the sign of the weight.
-   */
+/* Eight vectors of sums at a time stay in registers; a bit of the hash gives the sign. */
 static void weigh_word(const uint64_t *hashes, const float *weights, int64_t count, int word,
                        float *projected)
 {

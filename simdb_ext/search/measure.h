@@ -1,8 +1,9 @@
-/* Comparing ranges of keys: the definition of `measure`. */
-#ifndef SIMDB_SEARCH_MEASURE_SCALAR_H
-#define SIMDB_SEARCH_MEASURE_SCALAR_H
+/* `measure`: comparing ranges of keys. */
+#ifndef SIMDB_SEARCH_MEASURE_H
+#define SIMDB_SEARCH_MEASURE_H
 
 #include "kernel.h"
+#include "vector.h"
 
 static void add_hit(struct search_hits *hits, const uint64_t *place, size_t bucket,
                     unsigned distance)
@@ -10,8 +11,16 @@ static void add_hit(struct search_hits *hits, const uint64_t *place, size_t buck
     hits->list[hits->count++] = (struct search_hit){place, (uint32_t)bucket, distance};
 }
 
-static size_t measure_scalar(struct search_bucket *buckets, size_t count, unsigned distance,
-                             struct search_hits *hits)
+#if VECTORS == VECTORS_AVX2
+#include "measure_avx2.h"
+#elif VECTORS == VECTORS_AVX512
+#include "measure_avx512.h"
+#elif VECTORS == VECTORS_NEON
+#include "measure_neon.h"
+#else
+
+static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
+                      struct search_hits *hits)
 {
     for (size_t i = 0; i < count; i++) {
         struct search_bucket *bucket = &buckets[i];
@@ -28,5 +37,11 @@ static size_t measure_scalar(struct search_bucket *buckets, size_t count, unsign
     }
     return count;
 }
+
+#endif
+
+#if VECTORS != VECTORS_AVX512
+#define measure_crowd measure
+#endif
 
 #endif

@@ -1,0 +1,18 @@
+/* All operations, each in a file of its own, compiled for the instruction set that VECTORS
+   names. */
+
+#include "flip.h"
+#include "kernel.h"
+#include "key.h"
+#include "level.h"
+#include "measure.h"
+#include "near.h"
+#include "vector.h"
+#include "weigh.h"
+
+const struct search_kernel VECTOR_JOINED(search, VECTOR_NAME) = {
+    VECTOR_TEXT(VECTOR_NAME), permute, restore, first_reached, measure, measure_crowd, weigh,
+    weigh_pairs, flip, level_floats, level_wholes, level_packed, rotate, encode, near_headers, sift,
+};
+
+VECTOR_END
