@@ -15,6 +15,7 @@ documents.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
@@ -23,6 +24,7 @@ from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays, distinct_bits
 from simdb.plan.probing_reach import Reach, mean_count, reach, recall_of
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
+from simdb.plan.recall import least_reached
 from simdb.plan.volatility import COST_UNIT
 from simdb.results.plans import Plan, Probing
 from simdb.settings.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
@@ -111,14 +113,18 @@ def supposed(problem: Problem[Population]) -> Plan | None:
 def is_founded(problem: Problem[Population]) -> bool:
     """Return whether plans by probing may replace plans whose recall holds for any documents.
 
-    For a distance they may only if they were learnt from documents like the queries.
+    For a distance they may only if they were learnt from documents like the queries, of which there
+    are enough to be sure of the recall.
     """
     criterion, calibration = problem.criterion, problem.calibration
     if criterion.similarity is not None:
         return True
     # Without a calibration the evidence would be synthetic pairs, which take a while to make.
     is_learnt = criterion.is_weighted and calibration is not None
-    return is_learnt and _calibrated(criterion, calibration).is_like
+    if not is_learnt:
+        return False
+    known = _calibrated(criterion, calibration)
+    return known.is_like and _are_enough(known, criterion.recall)
 
 
 def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool:
@@ -178,6 +184,13 @@ def _calibrated(criterion: Criterion, calibration: Calibration | None) -> Eviden
     return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
+
+
+@lru_cache(64)
+def _are_enough(known: Evidence, share: float) -> bool:
+    """Return whether the queries of each kind of pairs are enough to be sure of a share."""
+    counts = [known.pairs.taken(kind).query_count for kind in known.kinds]
+    return share < 1.0 and all(least_reached(share, count) <= count for count in counts)
 
 
 def _comparing(

@@ -178,12 +178,12 @@ def test_crowded_headers_make_probing_dearer_than_comparing():
     )
 
 
-def calibrated(distance, *, is_sample):
+def calibrated(distance, *, is_sample, most=2000):
     """Return a calibration by pairs at a distance, of stored or of given documents."""
     pairs = recall.synthetic_pairs(
         2000, seed=3, similarity=0.98, distance=6, is_stored=not is_sample
     )
-    chosen = recall.distances(pairs) > 0
+    chosen = np.flatnonzero(recall.distances(pairs) > 0)[:most]
     pairs = pairs.taken(chosen)
     if not distance:
         pairs = recall.SampledPairs(pairs.queries, pairs.levels, pairs.queries)
@@ -210,6 +210,17 @@ def test_a_sample_like_the_queries_may_replace_an_exact_plan():
 
     assert plan.method in ("psm", "multiprobe")
     assert "with 95 % confidence" in plan.reason
+
+
+def test_a_sample_too_small_to_be_sure_of_the_recall_replaces_no_exact_plan():
+    """Of 100 queries all were found, and .944 of the next 95, where .99 was asked."""
+    asked, stored = replace(WEIGHTED, recall=0.98), population(10_000_000)
+
+    sure, unsure = (
+        choose(asked, stored, calibrated(6, is_sample=True, most=most)) for most in (149, 148)
+    )
+
+    assert (sure.method, unsure.method, unsure.recall) == ("multiprobe", "bphs", 1.0)
 
 
 @pytest.mark.few(1)
