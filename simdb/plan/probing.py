@@ -121,10 +121,7 @@ def is_founded(problem: Problem[Population]) -> bool:
         return True
     # Without a calibration the evidence would be synthetic pairs, which take a while to make.
     is_learnt = criterion.is_weighted and calibration is not None
-    if not is_learnt:
-        return False
-    known = _calibrated(criterion, calibration)
-    return known.is_like and _are_enough(known, criterion.recall)
+    return is_learnt and _is_sure(criterion, calibration)
 
 
 def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool:
@@ -135,7 +132,7 @@ def wants_glimpse(criterion: Criterion, calibration: Calibration | None) -> bool
     is_asked = criterion.method in METHODS and criterion.is_weighted and criterion.recall < 1.0
     if not is_asked or criterion.similarity is not None or not criterion.distance:
         return False
-    return calibration is None or not _calibrated(criterion, calibration).is_like
+    return calibration is None or not _is_sure(criterion, calibration)
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
@@ -184,6 +181,12 @@ def _calibrated(criterion: Criterion, calibration: Calibration | None) -> Eviden
     return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
+
+
+def _is_sure(criterion: Criterion, calibration: Calibration | None) -> bool:
+    """Return whether a calibration has enough pairs of documents like the queries."""
+    known = _calibrated(criterion, calibration)
+    return known.is_like and _are_enough(known, criterion.recall)
 
 
 @lru_cache(64)

@@ -10,6 +10,7 @@ from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance, reach
 from simdb.plan.planner import choose
+from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import Criterion, Population
 
 
@@ -216,11 +217,12 @@ def test_a_sample_too_small_to_be_sure_of_the_recall_replaces_no_exact_plan():
     """Of 100 queries all were found, and .944 of the next 95, where .99 was asked."""
     asked, stored = replace(WEIGHTED, recall=0.98), population(10_000_000)
 
-    sure, unsure = (
-        choose(asked, stored, calibrated(6, is_sample=True, most=most)) for most in (149, 148)
-    )
+    enough, few = (calibrated(6, is_sample=True, most=most) for most in (149, 148))
+    sure, unsure = (choose(asked, stored, each) for each in (enough, few))
 
     assert (sure.method, unsure.method, unsure.recall) == ("multiprobe", "bphs", 1.0)
+    by_name = replace(asked, method="multiprobe")
+    assert [wants_glimpse(by_name, each) for each in (enough, few)] == [False, True]
 
 
 @pytest.mark.few(1)

@@ -58,8 +58,8 @@ CLOSING = """
   rates for the first match depend on that.
 * Threads: queries are split across threads, and answers are the same for any number
   (`tests/figures/`). How the time falls with the number of threads is not shown: all times are
-  processor time, and no quiet machine with more than two cores was at hand. A run prints the elapsed
-  time of a query with 1 and 2 threads under Figure 9.
+  processor time, and no quiet machine with more than two cores was at hand. A run prints the
+  elapsed time of a query with 1 and 2 threads under Figure 9.
 * For 8 x 10^9 pages nothing was run: these are the equations with our delays.
 * All fingerprints are in memory. Reading a file, equation (16), was not measured; in the paper it
   takes a twentieth of the time.
