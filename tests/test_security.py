@@ -28,7 +28,7 @@ IMPORTING = {
     "sketch/tokeniser.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
     "sources/line_parser.py", "sources/table_records.py", "ground/cold.py", "sketch/projection.py",
     "ground/previews.py", "report/figures.py", "report/page.py", "report/template.py",
-    "outputs/remote.py", "outputs/zstd.py", "sources/encoding_guess.py", "spark/frames.py",
+    "outputs/remote.py", "outputs/compression.py", "sources/encoding_guess.py", "spark/frames.py",
 }  # fmt: skip
 
 

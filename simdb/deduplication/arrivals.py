@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database, engine
-from simdb.deduplication.blocks import Blocks
 from simdb.deduplication.decided import F32, I64, Texts
 from simdb.deduplication.measures import apart
+from simdb.deduplication.minima import Blocks
+from simdb.deduplication.newcomers import Sifted, counted, places_in
 from simdb.deduplication.question import Question
-from simdb.deduplication.sifted import Sifted, counted, places_in
 from simdb.deduplication.within import within
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName

@@ -1,27 +1,31 @@
-"""Newcomers: the documents of one run that match nothing in a database, which all stays.
+"""Newcomers: the documents of one run that match nothing of a reference, which all stays.
 
-Each is looked up in the database.  Those that match nothing there are compared with each other as
-the documents of any run are.
+`Newcomers` are looked up in a database, each by itself, and those that match nothing there are
+compared with each other as the documents of any run are.  `Followers` are compared together with
+the texts of a reference, which come first.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from simdb import database, engine
+from simdb.columns.text_column import TextColumn
 from simdb.deduplication.alike import Alike
 from simdb.deduplication.by_database import ByDatabase
-from simdb.deduplication.decided import I64, Decided, Texts
+from simdb.deduplication.decided import I64, Decided, Texts, joined
 from simdb.deduplication.question import Question
-from simdb.deduplication.reference import Reference, Stored
-from simdb.deduplication.sifted import Sifted, counted, places_in
+from simdb.deduplication.reference import Listed, Reference, Stored, either
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
 from simdb.ground.errors import InputError
 from simdb.results.matches import Matches
+from simdb.results.verification import Verification
 from simdb.settings.options import Options
 from simdb.sketch.kinds import AnySketcher
 from simdb.values.arrays import Sketches
@@ -176,3 +180,138 @@ class Newcomers:
         """Return the texts of stored documents."""
         found: Sequence[Any] = self._holding.texts(self._holding.numbers(ids))
         return found
+
+
+class Sifted:
+    """The documents of one run, by their positions: those that match something, and the rest.
+
+    `count`: how many there are so far.  `matched`: positions of documents in portions, each with
+    one match of each of them.
+    """
+
+    def __init__(self) -> None:
+        """Begin without documents."""
+        self.count = 0
+        self.matched: list[tuple[I64, Matches[Any]]] = []
+        self._fresh: list[I64] = []
+
+    def sift(self, texts: Any, found: Matches[Any] | None) -> TextColumn | Sequence[Any]:
+        """Take some texts and at most one match of each; return the texts that match nothing."""
+        positions = np.arange(self.count, self.count + len(texts))
+        self.count += len(texts)
+        if found is None or not len(found.ordinals):
+            self._fresh.append(positions)
+            rest: TextColumn | Sequence[Any] = texts
+            return rest
+        is_match = np.diff(found.offsets) > 0
+        self.matched.append((positions[is_match], found))
+        self._fresh.append(positions[~is_match])
+        chosen = np.flatnonzero(~is_match)
+        if isinstance(texts, TextColumn):
+            return texts.chosen(chosen)
+        return [texts[at] for at in chosen.tolist()]
+
+    @property
+    def fresh(self) -> I64:
+        """The positions of documents that match nothing, ascending."""
+        return joined(self._fresh)
+
+
+def places_in(fresh: I64, order: I64 | None) -> I64 | None:
+    """Return the places in `fresh`, which ascends, of those in `order` that it has, in order.
+
+    None for the order in which documents came.
+    """
+    if order is None:
+        return None
+    places = np.full(int(order.max(initial=-1)) + 1, -1, np.int64)
+    places[fresh] = np.arange(len(fresh))
+    found = places[order]
+    return found[found >= 0]
+
+
+def counted(decided: Decided, found: Sequence[Matches[Any]]) -> Verification | None:
+    """Return what texts have decided in all: of the rest, and of the matches `found`."""
+    counts = decided.verification
+    if counts is not None:
+        for each in found:
+            if each.verification is not None:
+                counts.judged += each.verification.judged
+                counts.overruled += each.verification.overruled
+                counts.unknown += each.verification.unknown
+    return counts
+
+
+class Followers:
+    """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    needs_texts = True
+
+    def __init__(self, documents: Alike, question: Question, reference: Reference) -> None:
+        """Add the `reference`, and then what is given, to `documents`."""
+        self._documents, self._question, self._reference = documents, question, reference
+        self._leading = 0
+
+    def __enter__(self) -> "Followers":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Free the documents."""
+        self._documents.__exit__(*error)
+
+    @property
+    def sketcher(self) -> AnySketcher:
+        """What makes sketches of the same features."""
+        return self._documents.sketcher
+
+    @property
+    def way(self) -> str:
+        """How candidates are found, in words."""
+        return self._documents.way
+
+    @property
+    def empty_count(self) -> int:
+        """How many documents have no features, and are like nothing."""
+        return int(np.count_nonzero(self._documents.is_empty[self._leading :]))
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
+    ) -> Iterator[int]:
+        """Add the texts of all parts; yield how many there are after each; see `Alike`."""
+        reference, done = self._reference, 0
+        every = chain(self._led(), parts)
+        try:
+            for done in self._documents.add_all(
+                every, lambda: count() + reference.expected, errors=errors
+            ):
+                if done > self._leading:
+                    yield done - self._leading
+        except InputError as error:
+            if done < self._leading and isinstance(reference, Listed):
+                rows = np.arange(done, self._leading)
+                self._question.refuse(error, self.sketcher, reference.rows, rows, of="against")
+            raise
+
+    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+        """Return what becomes of the documents; see `Alike`."""
+        leading = self._leading
+        if order is not None:
+            order = np.concatenate([np.arange(leading), order + leading])
+
+        def both(positions: I64) -> Any:
+            places = np.where(positions < leading, -1 - positions, positions - leading)
+            return either(places, texts, self._reference.texts)
+
+        decided = self._documents.decide(order, both, leading=leading)
+        leaders = decided.leaders
+        return replace(
+            decided, removed=decided.removed - leading,
+            leaders=np.where(leaders < leading, -1 - leaders, leaders - leading),
+        )  # fmt: skip
+
+    def _led(self) -> Iterator[Any]:
+        """Yield the texts of the reference, and count them."""
+        for texts in self._reference.portions():
+            self._leading += len(texts)
+            yield texts

@@ -13,8 +13,7 @@ from simdb.deduplication.alike import Alike
 from simdb.deduplication.by_cosine import ByCosine
 from simdb.deduplication.by_database import ByDatabase
 from simdb.deduplication.decided import I64, by_table
-from simdb.deduplication.followers import Followers
-from simdb.deduplication.newcomers import Gathered, Newcomers
+from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
 from simdb.deduplication.question import Documents, Question
 from simdb.deduplication.reference import Reference, Stored
 from simdb.deduplication.result import Found, found_of

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from simdb.columns.arrow import load_arrow
 from simdb.ground.errors import OptionError
+from simdb.outputs.compression import load_zstd
 from simdb.outputs.remote import check_remote, is_remote
-from simdb.outputs.zstd import load_zstd
 
 JSON_LINES, COMMAS, TABS = "JSON lines", "CSV", "TSV"
 PARQUET, ARROW = "Parquet", "Arrow"

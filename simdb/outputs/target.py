@@ -16,10 +16,9 @@ from filecmp import cmp
 from typing import IO, Any
 
 from simdb.ground.errors import OptionError
+from simdb.outputs.compression import GzipWriter, ZstdWriter
 from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
-from simdb.outputs.gzip_members import GzipWriter
 from simdb.outputs.remote import is_remote, put_remote
-from simdb.outputs.zstd import ZstdWriter
 
 PARTIAL = ".partial"
 BEFORE = ".before"

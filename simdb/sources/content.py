@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from simdb.ground.errors import InputError, OptionError
+from simdb.outputs.compression import ZstdReader
 from simdb.outputs.formats import GZIP, ZSTD
 from simdb.outputs.remote import is_remote, open_remote
-from simdb.outputs.zstd import ZstdReader
 from simdb.sources.amount import open_counted
 from simdb.sources.encoding_guess import (
     GUESS,

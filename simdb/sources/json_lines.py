@@ -7,6 +7,7 @@ standard library, so both ways give the same documents and the same messages.  A
 
 import io
 import json
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +16,8 @@ import numpy as np
 from simdb.ground.errors import InputError
 from simdb.running.memory import block_bytes
 from simdb.running.threads import mapped, thread_count
-from simdb.sources.batch import Found, batched
+from simdb.sources.amount import AMOUNT
+from simdb.sources.batch import Found, batched, with_ids
 from simdb.sources.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
@@ -24,9 +26,7 @@ from simdb.sources.content import (
     is_wide,
     may_wait,
 )
-from simdb.sources.id_column import with_ids
 from simdb.sources.json_columns import ColumnParser, Columns
-from simdb.sources.line_ranges import line_ranges, read_range
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import Problem, Reading, Record, make_record, place
 from simdb.storage.codec import checksum_of
@@ -37,8 +37,12 @@ WAITED_BYTES = 1 << 20
 REFUSED_BYTES = 1 << 14
 # A block of a plain file is read in so many pieces.
 PIECES = 4
-# After an error in the middle of a compressed file, no more than one piece before it is lost.
+# After an error in the middle of a compressed file, no more than one piece before it is lost; and
+# if reading a plain file fails, the lines before are read in such pieces.
 PIECE_BYTES = 1 << 16
+LINE_FEED = b"\n"
+# The end of a line is looked for in so many bytes at a time, and longer lines in more.
+SOUGHT_BYTES, SOUGHT_MOST = 1 << 12, 1 << 20
 
 
 class Pieces(Protocol):
@@ -261,3 +265,82 @@ class _Narrow:
 
     def read1(self, size: int, /) -> bytes:
         return self._text.readline(size // 4).encode("utf-8", "surrogatepass")
+
+
+class Range(NamedTuple):
+    """The bytes of a file from `start` up to, not including, `stop`, of which `size` are read.
+
+    What is not read is the rest of a line that is longer than DOCUMENT_BYTES_MAX.
+    """
+
+    start: int
+    stop: int
+    size: int
+
+
+class Content(NamedTuple):
+    """Whole lines, each with a line feed; and the error that kept the lines after them away."""
+
+    lines: bytes
+    failure: OSError | None
+
+
+def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
+    """Yield ranges of whole lines of a file; each but the last has at least `size_least` bytes."""
+    start, is_last = 0, False
+    # What was looked at to learn the encoding has been counted.
+    counted = os.lseek(descriptor, 0, os.SEEK_CUR)
+    while not is_last:
+        stop, is_last = _line_end(descriptor, start + size_least)
+        if stop > start:
+            AMOUNT.add(max(stop, counted) - max(start, counted))
+            yield Range(start, stop, min(stop - start, size_least + DOCUMENT_BYTES_MAX + 1))
+        start = stop
+
+
+def read_range(descriptor: int, wanted: Range) -> Content:
+    """Return the lines of a range; a line feed is added if the last one has none."""
+    failure: OSError | None = None
+    try:
+        found = _read(descriptor, wanted.start, wanted.size, wanted.size)
+    except OSError as error:
+        failure = error
+        found = _before_failure(descriptor, wanted)
+    if found and not found.endswith(LINE_FEED):
+        found += LINE_FEED
+    return Content(found, failure)
+
+
+def _line_end(descriptor: int, at: int) -> tuple[int, bool]:
+    """Return where the line ends that has the byte before `at`, and whether the file ends there."""
+    start, size = at - 1, SOUGHT_BYTES
+    while some := os.pread(descriptor, size, start):
+        feed = some.find(LINE_FEED)
+        if feed >= 0:
+            return start + feed + 1, False
+        start += len(some)
+        size = min(2 * size, SOUGHT_MOST)
+    return min(start, os.fstat(descriptor).st_size), True
+
+
+def _read(descriptor: int, start: int, size: int, piece_bytes: int) -> bytes:
+    """Return `size` bytes, or fewer at the end of the file; OSError."""
+    found: list[bytes] = []
+    left = size
+    while left and (piece := os.pread(descriptor, min(left, piece_bytes), start + size - left)):
+        found.append(piece)
+        left -= len(piece)
+    return found[0] if len(found) == 1 else b"".join(found)
+
+
+def _before_failure(descriptor: int, wanted: Range) -> bytes:
+    """Return the whole lines of a range before the first piece that cannot be read."""
+    found: list[bytes] = []
+    for start in range(wanted.start, wanted.start + wanted.size, PIECE_BYTES):
+        size = min(PIECE_BYTES, wanted.start + wanted.size - start)
+        try:
+            found.append(_read(descriptor, start, size, size))
+        except OSError:
+            break
+    lines = b"".join(found)
+    return lines[: lines.rfind(LINE_FEED) + 1]

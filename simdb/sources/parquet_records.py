@@ -18,10 +18,9 @@ from simdb.ground.choices import KEEP
 from simdb.outputs.parquet_file import load_parquet, parquet_source
 from simdb.outputs.remote import is_remote
 from simdb.sources.amount import AMOUNT
-from simdb.sources.batch import Found, batched
+from simdb.sources.batch import Found, batched, with_ids
 from simdb.sources.content import CONTENT_ERRORS, explained
 from simdb.sources.encoding_guess import GUESS, UTF8
-from simdb.sources.id_column import with_ids
 from simdb.sources.records import (
     Problem,
     Reading,

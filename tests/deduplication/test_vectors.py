@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.deduplication import by_cosine, cosines
+from simdb.deduplication import by_cosine
 
 
 def made(count, length, seed, copies=0.4):
@@ -70,7 +70,7 @@ def test_blocks_of_any_size_decide_the_same(seed, count, length, least):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(by_cosine, "PRODUCT_ROWS", 1 + seed % 7)
         patch.setattr(by_cosine, "PRODUCT_LEADERS", 1 + seed % 3)
-        patch.setattr(cosines, "COMPARED_PAIRS", 1 + seed % 5)
+        patch.setattr(by_cosine, "COMPARED_PAIRS", 1 + seed % 5)
         found = simdb.deduplicate(vectors, similarity=least)
 
     kept, leaders = stays(vectors, np.float32(least), range(count))

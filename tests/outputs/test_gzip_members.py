@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from simdb.outputs import gzip_members
-from simdb.outputs.gzip_members import GzipWriter
+from simdb.outputs import compression
+from simdb.outputs.compression import GzipWriter
 
 CONTENT = bytes(random.Random(7).choices(b"abc\n", k=5000))
 
@@ -23,7 +23,7 @@ def compressed(content, monkeypatch, *, threads, step):
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 5000])
 def test_any_threads_and_any_writes_make_the_same_file(monkeypatch, size):
-    monkeypatch.setattr(gzip_members, "MEMBER_BYTES", 100)
+    monkeypatch.setattr(compression, "MEMBER_BYTES", 100)
 
     files = {
         compressed(CONTENT[:size], monkeypatch, threads=threads, step=step)
@@ -37,7 +37,7 @@ def test_any_threads_and_any_writes_make_the_same_file(monkeypatch, size):
 
 
 def test_content_is_written_before_the_end(monkeypatch):
-    monkeypatch.setattr(gzip_members, "MEMBER_BYTES", 100)
+    monkeypatch.setattr(compression, "MEMBER_BYTES", 100)
     monkeypatch.setenv("SIMDB_THREADS", "1")
     file = io.BytesIO()
 

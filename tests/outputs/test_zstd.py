@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from simdb.outputs.zstd import ZstdReader, ZstdWriter
+from simdb.outputs.compression import ZstdReader, ZstdWriter
 
 # Several threads begin only with the second part of a frame, and a part has 8 MiB.
 CONTENT = random.Random(7).randbytes(1 << 20) * 17

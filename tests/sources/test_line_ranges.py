@@ -9,10 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simdb.running import memory
-from simdb.sources import json_lines, line_ranges
+from simdb.sources import json_lines
 from simdb.sources.amount import AMOUNT, open_counted
-from simdb.sources.json_lines import blocks, read_lines
-from simdb.sources.line_ranges import read_range
+from simdb.sources.json_lines import blocks, read_lines, read_range
 from simdb.sources.records import Problem, Reading
 
 LINES = st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line), max_size=30)
@@ -31,8 +30,8 @@ def written(content):
 def test_ranges_hold_all_lines_once(lines, is_ended, size, sought):
     content = b"\n".join(lines) + b"\n" * is_ended
     with pytest.MonkeyPatch.context() as patch, written(content) as file:
-        patch.setattr(line_ranges, "SOUGHT_BYTES", sought)
-        ranges = list(line_ranges.line_ranges(file.fileno(), size))
+        patch.setattr(json_lines, "SOUGHT_BYTES", sought)
+        ranges = list(json_lines.line_ranges(file.fileno(), size))
         found = [read_range(file.fileno(), each) for each in ranges]
 
     whole = content if content.endswith(b"\n") or not content else content + b"\n"
@@ -49,8 +48,7 @@ def test_a_file_is_read_like_a_stream(lines, is_ended, size, longest):
     content = b"\n".join(lines) + b"\n" * is_ended
     with pytest.MonkeyPatch.context() as patch, written(content) as file:
         patch.setattr(memory, "BLOCK_BYTES", size)
-        for module in (json_lines, line_ranges):
-            patch.setattr(module, "DOCUMENT_BYTES_MAX", longest)
+        patch.setattr(json_lines, "DOCUMENT_BYTES_MAX", longest)
         reading = Reading(text_field="text", threads=2)
         stream = io.BufferedReader(io.BytesIO(content))
 
@@ -72,9 +70,9 @@ def documents(found):
 
 
 def test_of_a_line_that_is_too_long_no_more_is_read_than_shows_it(monkeypatch):
-    monkeypatch.setattr(line_ranges, "DOCUMENT_BYTES_MAX", 100)
+    monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
     with written(b"a\n" + b"x" * 1000 + b"\nb\n") as file:
-        ranges = list(line_ranges.line_ranges(file.fileno(), 2))
+        ranges = list(json_lines.line_ranges(file.fileno(), 2))
         found = [read_range(file.fileno(), each).lines for each in ranges]
 
     assert found == [b"a\n", b"x" * 103 + b"\n", b"b\n"]
@@ -89,10 +87,10 @@ def test_the_lines_before_a_failure_are_returned_with_it(monkeypatch):
             raise OSError(5, "Input/output error")
         return real(descriptor, size, start)
 
-    monkeypatch.setattr(line_ranges, "PIECE_BYTES", 10)
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 10)
     with written(content) as file:
-        (wanted,) = line_ranges.line_ranges(file.fileno(), len(content))
-        monkeypatch.setattr(line_ranges.os, "pread", failing)
+        (wanted,) = json_lines.line_ranges(file.fileno(), len(content))
+        monkeypatch.setattr(json_lines.os, "pread", failing)
         lines, failure = read_range(file.fileno(), wanted)
 
     assert lines == content[: content.rindex(b"\n", 0, 300) + 1]
@@ -117,6 +115,6 @@ def test_blocks_of_a_stream_are_cut_in_another_way():
     """Otherwise the comparison of files with streams would compare one way with itself."""
     content = b"a\nbb\nccc\n"
     with written(content) as file:
-        ranges = [each.stop - each.start for each in line_ranges.line_ranges(file.fileno(), 3)]
+        ranges = [each.stop - each.start for each in json_lines.line_ranges(file.fileno(), 3)]
 
     assert ranges != [len(block) for _, block in blocks(io.BufferedReader(io.BytesIO(content)), 3)]

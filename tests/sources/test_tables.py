@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simdb.running import memory
-from simdb.sources import table_columns, table_records
+from simdb.sources import table_records
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.records import Reading
 from simdb.sources.table_blocks import TableBlocks, quoted, rows_of
-from simdb.sources.table_columns import TableParser
+from simdb.sources.table_records import TableParser
 
 SOME = Reading(has_lines=False, has_fields=False)
 ROWS = b'a,"x\n""y""\r\n"\r\n,two\n\nb"c,5" wide\n"d"e"f,"g"\n"h","open'
@@ -87,7 +87,7 @@ def test_pyarrow_finds_what_the_standard_library_finds(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "BLOCK_BYTES", size)
-        patch.setattr(table_columns, "REFUSED_BYTES", refused)
+        patch.setattr(table_records, "REFUSED_BYTES", refused)
         found = read(path, reading, delimiter)
 
     assert found == read_row_by_row(path, reading, delimiter)
@@ -107,7 +107,7 @@ def test_usual_rows_become_columns():
 
 
 def test_a_row_that_pyarrow_refuses_has_few_neighbours(monkeypatch):
-    monkeypatch.setattr(table_columns, "REFUSED_BYTES", 64)
+    monkeypatch.setattr(table_records, "REFUSED_BYTES", 64)
     content = b"1,aaaa\n" * 100 + b"one\n" + b"2,bbbb\n" * 100
     parser = TableParser(("id", "text"), SOME, ",")
 

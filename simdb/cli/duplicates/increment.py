@@ -23,6 +23,7 @@ from simdb.deduplication import repeat
 from simdb.deduplication.arrivals import Arrivals, Refused
 from simdb.deduplication.decided import I64, joined
 from simdb.deduplication.repeat import Left
+from simdb.deduplication.run import Preference
 from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
@@ -34,7 +35,6 @@ from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.content import STANDARD_INPUT
 from simdb.sources.names import Names
-from simdb.sources.preference import Preference
 from simdb.sources.read_again import LinesAgain, TextsAgain
 from simdb.values.arrays import Id, object_array
 
