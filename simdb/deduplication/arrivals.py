@@ -5,7 +5,6 @@ other as the documents of a run without a database are, and those that stay are 
 is looked up among the documents of the run itself, and a database that is empty costs no look-up.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,11 +17,12 @@ from simdb import database, engine
 from simdb.deduplication.decided import F32, I64, Texts
 from simdb.deduplication.measures import apart
 from simdb.deduplication.minima import Blocks
-from simdb.deduplication.newcomers import Sifted, counted, places_in
+from simdb.deduplication.newcomers import Sifted
 from simdb.deduplication.question import Question
-from simdb.deduplication.within import within
+from simdb.deduplication.within import alone
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
+from simdb.results.matches import Matches
 from simdb.results.verification import Verification
 from simdb.values.arrays import Id, Sketches, object_array
 
@@ -69,8 +69,6 @@ class Arrivals:
         self._sketcher = held.sketcher
         self._sketcher.prepare()
         self._has_stored = len(transaction) > 0
-        self._sifted = Sifted()
-        self._stays = self._sifted.fresh
         memory = question.memory
         self._bits, self._vectors, self._states = Blocks(memory), Blocks(memory), Blocks(memory)
         self._held = ExitStack()
@@ -78,8 +76,10 @@ class Arrivals:
             self._held.callback(column.close)
         self._find_stored([], self._sketched([]))
         # How a database is searched says nothing of documents that are in none.
-        self._within = within(held.options, replace(question, search=None))
+        self._within = alone(held.options, replace(question, search=None))
         self._held.push(self._within)
+        self._sifted = Sifted(self._within)
+        self._stays = self._sifted.fresh
 
     def __enter__(self) -> "Arrivals":
         """Return the object itself."""
@@ -98,11 +98,9 @@ class Arrivals:
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
         """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
-        # Some parts are looked up ahead of those that are added.
-        totals: deque[int] = deque()
-        unknown = self._unknown(parts, errors, totals)
-        for _ in self._within.add_all(unknown, count, errors=errors):
-            yield totals.popleft()
+        yield from self._sifted.add_all(
+            parts, count, lambda texts: self._taken(texts, errors), errors=errors
+        )
 
     def decide(self, order: I64 | None, texts: Texts, names: Names) -> Refused:
         """Return which documents are not stored.
@@ -110,23 +108,21 @@ class Arrivals:
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
         they were added.  `texts` and `names` return the texts and the ids at some positions.
         """
-        fresh, matched = self._sifted.fresh, self._sifted.matched
-        decided = self._within.decide(places_in(fresh, order), lambda places: texts(fresh[places]))
-        removed, leaders = fresh[decided.removed], fresh[decided.leaders]
-        positions = np.concatenate([removed, *(at for at, _ in matched)])
-        found = [each for _, each in matched]
+        decided, found = self._sifted.decide(order, texts), self._sifted.found
+        removed, leaders = decided.removed, decided.leaders
+        positions = np.concatenate([removed, *self._sifted.matched])
         by_position = np.argsort(positions)
         matches = [object_array(list(names(leaders))), *(each.ids for each in found)]
         distances = [self._apart(removed, leaders), *(each.distances for each in found)]
         similarities = [decided.similarities, *(each.similarities for each in found)]
-        self._stays = np.setdiff1d(fresh, removed, assume_unique=True)
+        self._stays = np.setdiff1d(self._sifted.fresh, removed, assume_unique=True)
         return Refused(
             positions[by_position],
             np.concatenate(matches)[by_position],
             np.concatenate(distances)[by_position],
             np.concatenate(similarities)[by_position],
             len(positions) - len(removed),
-            counted(decided, found),
+            decided.verification,
         )
 
     def store(self, names: Names) -> Iterator[tuple[I64, Sequence[Id]]]:
@@ -148,22 +144,13 @@ class Arrivals:
             )  # fmt: skip
             yield some, ids
 
-    def _unknown(
-        self, parts: Iterable[Any], errors: ErrorsName, totals: deque[int]
-    ) -> Iterator[Any]:
-        """Look up the texts of all parts, and yield those that match nothing stored.
-
-        `totals` takes how many documents there are after each part.
-        """
-        for texts in parts:
-            sketches = self._sketched(texts, errors)
-            self._bits.add(sketches.bits)
-            self._vectors.add(sketches.vectors)
-            self._states.add(sketches.states)
-            found = self._find_stored(texts, sketches) if self._has_stored else None
-            rest = self._sifted.sift(texts, found)
-            totals.append(self._sifted.count)
-            yield rest
+    def _taken(self, texts: Any, errors: ErrorsName) -> Matches[Any] | None:
+        """Keep the sketches of some texts, and look them up among what is stored."""
+        sketches = self._sketched(texts, errors)
+        self._bits.add(sketches.bits)
+        self._vectors.add(sketches.vectors)
+        self._states.add(sketches.states)
+        return self._find_stored(texts, sketches) if self._has_stored else None
 
     def _sketched(self, texts: Any, errors: ErrorsName = "strict") -> Sketches:
         if not len(texts):

@@ -25,7 +25,6 @@ from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
 from simdb.ground.errors import InputError
 from simdb.results.matches import Matches
-from simdb.results.verification import Verification
 from simdb.settings.options import Options
 from simdb.sketch.kinds import AnySketcher
 from simdb.values.arrays import Sketches
@@ -75,7 +74,7 @@ class Newcomers:
         Raises OptionError for a question that the database cannot answer.
         """
         self._documents, self._question, self._holding = documents, question, holding
-        self._sifted = Sifted()
+        self._sifted = Sifted(documents)
         self._held = ExitStack()
         self._held.push(documents)
         if isinstance(holding, Gathered):
@@ -123,51 +122,36 @@ class Newcomers:
         """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
         if isinstance(self._holding, Gathered):
             self._holding.fill(errors)
-        # Some parts are looked up ahead of those that are added.
-        totals: deque[int] = deque()
         with self._holding.held.read() as snapshot:
-            unknown = self._unknown(snapshot, parts, errors, totals)
-            for _ in self._documents.add_all(unknown, count, errors=errors):
-                yield totals.popleft()
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
-        """Return what becomes of the documents; see `Alike`."""
-        fresh, matched = self._sifted.fresh, self._sifted.matched
-        decided = self._documents.decide(
-            places_in(fresh, order), lambda places: texts(fresh[places])
-        )
-        found = [each for _, each in matched]
-        leaders = [-1 - self._holding.numbers(each.ids.tolist()) for each in found]
-        distances = None
-        if decided.distances is not None:
-            distances = np.concatenate([decided.distances, *(each.distances for each in found)])
-        positions = np.concatenate([fresh[decided.removed], *(at for at, _ in matched)])
-        by_position = np.argsort(positions)
-        return Decided(
-            positions[by_position],
-            np.concatenate([fresh[decided.leaders], *leaders])[by_position],
-            np.concatenate([decided.similarities, *(each.similarities for each in found)])[
-                by_position
-            ],
-            None if distances is None else distances.astype(np.int64)[by_position],
-            counted(decided, found),
-        )
-
-    def _unknown(
-        self, snapshot: Any, parts: Iterable[Any], errors: ErrorsName, totals: deque[int]
-    ) -> Iterator[Any]:
-        """Look up the texts of all parts, and yield those that match nothing stored."""
-        for texts in parts:
-            found = None
-            if len(snapshot) and len(texts):
+            def find(texts: Any) -> Matches[Any] | None:
+                if not len(snapshot) or not len(texts):
+                    return None
                 sketches = sketch_all(
                     self._sketcher, texts, len(texts), errors=errors,
                     threads=self._question.threads, progress=None,
                 )  # fmt: skip
-                found = self._find(snapshot, texts, sketches)
-            rest = self._sifted.sift(texts, found)
-            totals.append(self._sifted.count)
-            yield rest
+                return self._find(snapshot, texts, sketches)
+
+            yield from self._sifted.add_all(parts, count, find, errors=errors)
+
+    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+        """Return what becomes of the documents; see `Alike`."""
+        decided = self._sifted.decide(order, texts)
+        found = self._sifted.found
+        leaders = [-1 - self._holding.numbers(each.ids.tolist()) for each in found]
+        distances = None
+        if decided.distances is not None:
+            distances = np.concatenate([decided.distances, *(each.distances for each in found)])
+        positions = np.concatenate([decided.removed, *self._sifted.matched])
+        similarities = [decided.similarities, *(each.similarities for each in found)]
+        by_position = np.argsort(positions)
+        return replace(
+            decided, removed=positions[by_position],
+            leaders=np.concatenate([decided.leaders, *leaders])[by_position],
+            similarities=np.concatenate(similarities)[by_position],
+            distances=None if distances is None else distances.astype(np.int64)[by_position],
+        )  # fmt: skip
 
     def _find(self, snapshot: Any, texts: Any, sketches: Sketches) -> Matches[Any]:
         question = self._question
@@ -185,39 +169,84 @@ class Newcomers:
 class Sifted:
     """The documents of one run, by their positions: those that match something, and the rest.
 
-    `count`: how many there are so far.  `matched`: positions of documents in portions, each with
-    one match of each of them.
+    The rest goes on to a search among the documents themselves.  `matched`: positions of documents
+    in portions; `found`: one match of each of them, in such portions.
     """
 
-    def __init__(self) -> None:
-        """Begin without documents."""
-        self.count = 0
-        self.matched: list[tuple[I64, Matches[Any]]] = []
+    def __init__(self, documents: Alike | ByDatabase) -> None:
+        """Begin without documents; those that match nothing are added to `documents`."""
+        self._documents = documents
+        self.matched: list[I64] = []
+        self.found: list[Matches[Any]] = []
+        self._count = 0
         self._fresh: list[I64] = []
-
-    def sift(self, texts: Any, found: Matches[Any] | None) -> TextColumn | Sequence[Any]:
-        """Take some texts and at most one match of each; return the texts that match nothing."""
-        positions = np.arange(self.count, self.count + len(texts))
-        self.count += len(texts)
-        if found is None or not len(found.ordinals):
-            self._fresh.append(positions)
-            rest: TextColumn | Sequence[Any] = texts
-            return rest
-        is_match = np.diff(found.offsets) > 0
-        self.matched.append((positions[is_match], found))
-        self._fresh.append(positions[~is_match])
-        chosen = np.flatnonzero(~is_match)
-        if isinstance(texts, TextColumn):
-            return texts.chosen(chosen)
-        return [texts[at] for at in chosen.tolist()]
 
     @property
     def fresh(self) -> I64:
         """The positions of documents that match nothing, ascending."""
         return joined(self._fresh)
 
+    def add_all(
+        self,
+        parts: Iterable[Any],
+        count: Callable[[], float],
+        find: Callable[[Any], Matches[Any] | None],
+        *,
+        errors: ErrorsName,
+    ) -> Iterator[int]:
+        """Add the texts of all parts, about `count()` in all; yield how many there are so far.
 
-def places_in(fresh: I64, order: I64 | None) -> I64 | None:
+        `find` returns at most one match of each text; None if there are none.
+        """
+        # Some parts are looked up ahead of those that are added.
+        totals: deque[int] = deque()
+
+        def unknown() -> Iterator[Any]:
+            for texts in parts:
+                rest = self._sift(texts, find(texts))
+                totals.append(self._count)
+                yield rest
+
+        for _ in self._documents.add_all(unknown(), count, errors=errors):
+            yield totals.popleft()
+
+    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+        """Return what becomes of those that match nothing, by positions among all documents.
+
+        `order`: all documents, those to be preferred first.  Its verification is that of all.
+        """
+        fresh = self.fresh
+        decided = self._documents.decide(
+            _places_in(fresh, order), lambda places: texts(fresh[places])
+        )
+        counts = decided.verification
+        if counts is not None:
+            for each in self.found:
+                if each.verification is not None:
+                    counts.judged += each.verification.judged
+                    counts.overruled += each.verification.overruled
+                    counts.unknown += each.verification.unknown
+        return replace(decided, removed=fresh[decided.removed], leaders=fresh[decided.leaders])
+
+    def _sift(self, texts: Any, found: Matches[Any] | None) -> TextColumn | Sequence[Any]:
+        """Take some texts and their matches; return the texts that match nothing."""
+        positions = np.arange(self._count, self._count + len(texts))
+        self._count += len(texts)
+        if found is None or not len(found.ordinals):
+            self._fresh.append(positions)
+            rest: TextColumn | Sequence[Any] = texts
+            return rest
+        is_match = np.diff(found.offsets) > 0
+        self.matched.append(positions[is_match])
+        self.found.append(found)
+        self._fresh.append(positions[~is_match])
+        chosen = np.flatnonzero(~is_match)
+        if isinstance(texts, TextColumn):
+            return texts.chosen(chosen)
+        return [texts[at] for at in chosen.tolist()]
+
+
+def _places_in(fresh: I64, order: I64 | None) -> I64 | None:
     """Return the places in `fresh`, which ascends, of those in `order` that it has, in order.
 
     None for the order in which documents came.
@@ -228,18 +257,6 @@ def places_in(fresh: I64, order: I64 | None) -> I64 | None:
     places[fresh] = np.arange(len(fresh))
     found = places[order]
     return found[found >= 0]
-
-
-def counted(decided: Decided, found: Sequence[Matches[Any]]) -> Verification | None:
-    """Return what texts have decided in all: of the rest, and of the matches `found`."""
-    counts = decided.verification
-    if counts is not None:
-        for each in found:
-            if each.verification is not None:
-                counts.judged += each.verification.judged
-                counts.overruled += each.verification.overruled
-                counts.unknown += each.verification.unknown
-    return counts
 
 
 class Followers:

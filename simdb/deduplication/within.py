@@ -34,18 +34,19 @@ def within(options: Options, question: Question, reference: Reference | None = N
     `reference`: what they are compared with besides each other.
     """
     if reference is None:
-        return _alone(options, question)
+        return alone(options, question)
     if isinstance(reference, Stored):
         # How a database is searched says nothing of documents that are in none.
-        alone = _alone(options, replace(question, search=None))
-        return Newcomers(alone, question, reference)
-    alone = _alone(options, question)
-    if isinstance(alone, Alike):
-        return Followers(alone, question, reference)
-    return Newcomers(alone, question, Gathered(reference, options, question))
+        own = alone(options, replace(question, search=None))
+        return Newcomers(own, question, reference)
+    own = alone(options, question)
+    if isinstance(own, Alike):
+        return Followers(own, question, reference)
+    return Newcomers(own, question, Gathered(reference, options, question))
 
 
-def _alone(options: Options, question: Question) -> Alike | ByDatabase:
+def alone(options: Options, question: Question) -> Alike | ByDatabase:
+    """Return what decides the documents of one run that are compared with each other only."""
     question.check(options.sketch)
     if question.is_plain and _is_measured(options, question):
         alike = Alike(options, question)
