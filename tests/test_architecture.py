@@ -93,6 +93,7 @@ FOLDERS = {
         "runs.columns",
         "runs.merge", "runs.sums", "runs.rewriting",
         "runs.merging",
+        "records.features",
         "passages.passage_run", "passages.passages", "passages.by_ordinal", "passages.rewriting",
         "passages.check",
         "transfer.frames", "transfer.documents",

@@ -51,6 +51,7 @@ def create(
     keep_clusters: arguments.KeepClusters = OPTIONS.keep_clusters,
     keep_times: arguments.KeepTimes = OPTIONS.keep_times,
     passages: arguments.Passages = OPTIONS.passages,
+    features: arguments.Features = OPTIONS.features,
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
@@ -62,7 +63,8 @@ def create(
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     options = simdb.Options(
         sketch=make_sketch(sketch | stored), recall=recall, header_offset=header_offset,
-        keep_clusters=keep_clusters, keep_times=keep_times, passages=passages, **given,
+        keep_clusters=keep_clusters, keep_times=keep_times, passages=passages, features=features,
+        **given,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
         print_one({"path": db, "options": database.stats().options}, as_json=json)

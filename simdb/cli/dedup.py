@@ -69,6 +69,7 @@ class Job:
     db: str | None
     run: str | None
     must_exist: bool
+    features: bool
     allow: list[str] | None
     duplicates: DuplicateOptions
     results: ResultOptions
@@ -87,6 +88,7 @@ def dedup(
     db: arguments.EarlierRuns = None,
     run: arguments.Run = None,
     existing: arguments.Existing = False,
+    features: arguments.Features = False,
     duplicates: DuplicateOptions,
     results: ResultOptions,
     listing: ListingOptions,
@@ -101,7 +103,7 @@ def dedup(
 
     Sketches find candidates, and the texts decide: documents match if the exact Jaccard similarity
     of their shingles is at least 0.8.  What --db has from an earlier run is compared by estimate,
-    unless --texts names a source with its texts.
+    unless it was begun with --features, or --texts names a source with its texts.
 
     Every document that is left out matches the one that is kept for it (--policy star), and not
     only another document of its group (connected).  -o writes what is kept.
@@ -115,23 +117,31 @@ def dedup(
     check_against(against, sources, (results.output, results.groups, results.report))
     unit = taken_unit(sketch)
     min_words = duplicates.least_words(unit)
-    if run is not None and db is None:
-        raise OptionError("--run names a run for --db; give both, or neither")
-    if existing and db is None:
-        raise OptionError("--existing says that the database of --db exists; give both, or neither")
+    _check_database(db, run, existing=existing, features=features)
     _check_results(results)
     output, groups = results.output, results.groups
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if output is None else keep_format(output, kinds)
     job = Job(
         sources=sources, against=against, sketch=sketch, unit=unit, min_words=min_words, db=db,
-        run=run, must_exist=existing, allow=allow, duplicates=duplicates,
+        run=run, must_exist=existing, features=features, allow=allow, duplicates=duplicates,
         results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates),
         keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
     )  # fmt: skip
     outcome, skipped = _run(job)
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
+
+
+def _check_database(db: str | None, run: str | None, *, existing: bool, features: bool) -> None:
+    """Raise OptionError for options of the database of --db without it."""
+    for is_given, says in (
+        (run is not None, "--run names a run for --db"),
+        (existing, "--existing says that the database of --db exists"),
+        (features, "--features says what the database of --db stores"),
+    ):
+        if is_given and db is None:
+            raise OptionError(f"{says}; give both, or neither")
 
 
 def _check_results(results: ResultOptions) -> None:
@@ -252,7 +262,9 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
             older.read(read_sources(given.texts or [], job.reading), sketch, work.progress)
             work.reference.known = older.texts
         return find_groups(work, job.sketch)
-    with open_against(job.db, job.sketch, job.allow, work, must_exist=job.must_exist) as database:
+    with open_against(
+        job.db, job.sketch, job.allow, work, must_exist=job.must_exist, has_features=job.features
+    ) as database:
         if older is not None:
             found = read_sources(given.texts or [], job.reading)
             older.read(found, database.options.sketch, work.progress)

@@ -8,6 +8,7 @@ is looked up among the documents of the run itself, and a database that is empty
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,10 +126,10 @@ class Arrivals:
             decided.verification,
         )
 
-    def store(self, names: Names) -> Iterator[tuple[I64, Sequence[Id]]]:
+    def store(self, names: Names, texts: Texts) -> Iterator[tuple[I64, Sequence[Id]]]:
         """Store the documents that are not refused, and yield their positions and ids in portions.
 
-        A portion is stored when it is yielded.
+        A portion is stored when it is yielded.  `names` and `texts`: see `decide`.
         """
         fresh = self._stays
         if len(fresh):
@@ -138,9 +139,9 @@ class Arrivals:
         for start in range(0, len(fresh), STORED_DOCUMENTS):
             some = fresh[start : start + STORED_DOCUMENTS]
             ids = names(some)
-            self._transaction.insert_many(
-                ids, Sketches(bits[some], vectors[some], states[some]),
-                threads=self._question.threads,
+            engine.transaction.insert_sketched(
+                self._transaction, ids, Sketches(bits[some], vectors[some], states[some]),
+                partial(texts, some), self._question.threads,
             )  # fmt: skip
             yield some, ids
 

@@ -112,7 +112,10 @@ class Claims:
                 None, lambda places: self._texts.at(rows[places]),
                 lambda places: self._ids_of(rows[places]),
             )  # fmt: skip
-            for places, _ in arrivals.store(lambda places: self._ids_of(rows[places])):
+            for places, _ in arrivals.store(
+                lambda places: self._ids_of(rows[places]),
+                lambda places: self._texts.at(rows[places]),
+            ):
                 self._repeat.add_kept(self._hashes[rows[places]])
         left = rows[refused.positions]
         found = Left(

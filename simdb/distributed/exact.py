@@ -40,7 +40,7 @@ def exact_similarities(
     if len(both[0]) != len(both[1]):
         raise InputError(f"left has {len(both[0])} positions and right {len(both[1])}")
     exact = ExactSimilarity(sketch, Resources(), [sketch.tokeniser])
-    return exact.of_pairs(given, *both)
+    return exact.of_pairs(given, both[0], both[1])
 
 
 def _positions(given: Any, name: str, count: int) -> I64:

@@ -436,7 +436,8 @@ class Reading(Protocol[IdT]):
         estimate; verify="estimate" leaves it to them.  `texts` is a mapping from id to text, or a
         function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of
         tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
-        the thread that reads the pairs; where it has None, the estimate decides.  The exact
+        the thread that reads the pairs; where it has None, the estimate decides.  A database with
+        `Options.features` decides exactly by these instead, also without `texts`.  The exact
         similarity is Jaccard's if every feature counts once, as by default; for weighted features
         it is what the sketch estimates.  `similarity` is the least exact similarity of a pair;
         without it, 0.8, or what the default of the database means.  With verify="numbers" texts
@@ -449,7 +450,7 @@ class Reading(Protocol[IdT]):
         if contained is not None:
             how = contained, texts, (similarity, distance, recall, search), None, where, None
             return self._contained(how, verify)
-        is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
+        is_exact, count = self._is_exact(verify, texts), thread_count(threads)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         check_optional(where)
         owner, end = self._lasting()
@@ -508,8 +509,10 @@ class Reading(Protocol[IdT]):
         check_optional(where)
         options = self._store.options
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
-        is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
-        clusters.order.check_keep(keep, has_texts=is_exact)
+        is_exact, count = self._is_exact(verify, texts), thread_count(threads)
+        clusters.order.check_keep(keep, has_texts=is_exact and texts is not None)
+        if options.keeps_clusters and verify is None and texts is None:
+            is_exact = False  # what is kept was estimated
         question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count
@@ -566,13 +569,13 @@ class Reading(Protocol[IdT]):
         on both sides.  `verify`, `texts`: see `find_all`; with texts the similarities
         are exact.  `threads`: see `insert_many`.
         """
-        is_exact, count = searches.judge.check_verification(verify, texts), thread_count(threads)
+        is_exact, count = self._is_exact(verify, texts), thread_count(threads)
         both = states.incoming.as_lists(left, right)
         with self._state() as state:
             state.threads = count
             ordinals = [known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
-            if is_exact and texts is not None:
+            if is_exact:
                 judge = self._judge(Question(verify=verify), texts)
                 found = judge.measured(state, found)
             return searches.couples.as_pairs(state, found, is_exact=is_exact)
@@ -768,16 +771,25 @@ class Reading(Protocol[IdT]):
 
     def _judge(self, question: Question, texts: "Texts[IdT] | None") -> "Judge":
         """Return the judge with the exact threshold asked for, or that of the database."""
-        assert texts is not None, "check_verification has refused that"
         compares_numbers = question.verify == searches.judge.NUMBERS
         exact = self._store.exact_similarity(compares_numbers=compares_numbers)
-        default = self._store.options.similarity
-        return searches.judge.judge_of(exact, texts, question.similarity, default)
+        options = self._store.options
+        return searches.judge.judge_of(
+            exact, texts, question.similarity, options.similarity,
+            has_features=options.features and not compares_numbers,
+        )  # fmt: skip
+
+    def _is_exact(self, verify: VerifyName | None, texts: "Texts[IdT] | None") -> bool:
+        """Return whether texts or stored features decide; see `check_verification`."""
+        has_features = self._store.options.features
+        return searches.judge.check_verification(verify, texts, has_features=has_features)
 
     def _judging(
         self, criterion: Criterion, question: Question, texts: "Texts[IdT] | None"
-    ) -> "tuple[Criterion, Judge]":
-        """Return the criterion of candidates, and the judge that decides them."""
+    ) -> "tuple[Criterion, Judge | None]":
+        """Return the criterion of candidates, and the judge that decides them, if any does."""
+        if texts is None and question.verify is None and criterion.similarity is None:
+            return criterion, None  # features say nothing about distances
         judge = self._judge(question, texts)
         return searches.judge.candidates_of(self._store.options, criterion, judge), judge
 

@@ -31,5 +31,5 @@ def find_stored(
         state.threads = threads
         if texts is not None:
             criterion, judge = snapshot._judging(criterion, question, texts)
-            referee = Referee(judge, documents, state.next_ordinal)
+            referee = None if judge is None else Referee(judge, documents, state.next_ordinal)
         return claim.find_stored(state, sketches, criterion, referee)

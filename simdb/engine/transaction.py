@@ -1,6 +1,6 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdb.columns.arrow_texts import text_column
-from simdb.engine import search as searches
 from simdb.engine import write
 from simdb.engine.notes import note_key, packed_note
 from simdb.engine.reading import Reading
@@ -152,11 +151,13 @@ class WriteTransaction(Reading[IdT]):
             form, packed = kernel.encode_ids([id]), incoming.pack_one(metadata, id)
             staging = self._writing.staging
             is_new = staging.lacks(int(form[2][0]))
-            if not is_new and self._writing.current().find(*form)[0] >= 0:
+            has_features = self._store.options.features
+            if has_features or (not is_new and self._writing.current().find(*form)[0] >= 0):
                 known = None if metadata is None else [metadata]
                 found = self._claim(
-                    [id], [document], known, question, rule=rule, errors=errors, threads=1
-                )
+                    [id], [document], known, question, rule=rule, errors=errors, threads=1,
+                    is_exact=has_features,
+                )  # fmt: skip
                 return found[0][0] if found[0] else None
             sketches = self._sketch_one(document, errors)
             criterion = criterion_of(self._store.options, sketches, question)
@@ -187,7 +188,7 @@ class WriteTransaction(Reading[IdT]):
         `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`.
 
         `texts`: the texts of stored documents; the exact similarity then decides what matches, see
-        `find_all`.
+        `find_all`.  A database with `Options.features` needs none.
 
         `on_conflict`: what to do with a document whose id is stored already; see `add_if_new`.  If
         an id is given twice, the later document meets the earlier one if that was stored.  With
@@ -199,13 +200,12 @@ class WriteTransaction(Reading[IdT]):
         """
         rule = conflicts.rule_of(on_conflict)
         question = Question(similarity, distance, recall, search, verify=verify)
-        if not searches.judge.check_verification(verify, texts):
-            texts = None
+        is_exact = self._is_exact(verify, texts)
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(
                 ids, documents, metadata, question, rule=rule, errors=errors, progress=progress,
-                threads=thread_count(threads), texts=texts,
+                threads=thread_count(threads), texts=texts, is_exact=is_exact,
             )  # fmt: skip
 
     def insert_batch(
@@ -247,7 +247,7 @@ class WriteTransaction(Reading[IdT]):
             size = None if room is None else room.query_count(self._store.width)
             slices = incoming.sketch_slices(
                 sketcher, documents, len(encoded), size, errors=errors, threads=count,
-                winnower=self._store.winnower,
+                beside=self._store.beside,
             )  # fmt: skip
             rows, sketches = many.match_batch(
                 self._store, state, slices, question, first=match == "first", room=room,
@@ -383,7 +383,8 @@ class WriteTransaction(Reading[IdT]):
 
     def _sketch_one(self, document: "DocumentLike", errors: ErrorsName) -> Sketches:
         sketches = self._store.sketcher.sketch([document], errors=errors)
-        return incoming.winnowed(sketches, self._store.winnower, [document], errors=errors)
+        beside = self._store.beside
+        return sketches if beside is None else beside.added(sketches, [document], errors=errors)
 
     def _insert(
         self,
@@ -401,7 +402,7 @@ class WriteTransaction(Reading[IdT]):
         given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
-            progress=progress, winnower=self._store.winnower,
+            progress=progress, beside=self._store.beside,
         )  # fmt: skip
         state = self._writing.current()
         chosen, replaced = conflicts.to_insert(state, given, sketches, rule)
@@ -425,18 +426,19 @@ class WriteTransaction(Reading[IdT]):
         threads: int,
         progress: Progress | None = None,
         texts: "Texts[IdT] | None" = None,
+        is_exact: bool = False,
     ) -> Matches[IdT]:
         self._writing.staging.threads = threads
         given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
-        if texts is not None:
+        if is_exact:
             check_many(documents, "documents")
             column = text_column(documents)
             documents = incoming.as_list(documents, "documents") if column is None else column
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
-            progress=None, winnower=self._store.winnower,
+            progress=None, beside=self._store.beside,
         )  # fmt: skip
-        criterion, referee = self._refereed(sketches, documents, question, texts)
+        criterion, referee = self._refereed(sketches, documents, question, texts, is_exact=is_exact)
         return claim.add_new(
             self._writing.staging, self._writing.current,
             incoming.make_batch(given.ids, sketches), given.metadata, criterion, progress,
@@ -444,13 +446,20 @@ class WriteTransaction(Reading[IdT]):
         )  # fmt: skip
 
     def _refereed(
-        self, sketches: Sketches, documents: Any, question: Question, texts: "Texts[IdT] | None"
+        self,
+        sketches: Sketches,
+        documents: Any,
+        question: Question,
+        texts: "Texts[IdT] | None",
+        *,
+        is_exact: bool,
     ) -> "tuple[Criterion, Referee | None]":
         """Return by what matches of documents are found, and who confirms them."""
-        criterion = criterion_of(self._store.options, sketches, question)
-        if texts is None:
+        criterion, judge = criterion_of(self._store.options, sketches, question), None
+        if is_exact:
+            criterion, judge = self._judging(criterion, question, texts)
+        if judge is None:
             return criterion, None
-        criterion, judge = self._judging(criterion, question, texts)
         return criterion, write.referee.Referee(judge, documents, self.next_ordinal)
 
     def _state(self) -> State:
@@ -484,7 +493,9 @@ def find_stored(
     a column.  `texts`: those of stored documents, None if the sketches decide; see
     `WriteTransaction.add_many_if_new`.
     """
-    criterion, referee = transaction._refereed(sketches, documents, question, texts)
+    criterion, referee = transaction._refereed(
+        sketches, documents, question, texts, is_exact=texts is not None
+    )
     writing = transaction._writing
     with writing.alone("the transaction must be idle to note what was matched"):
         state = writing.current()
@@ -492,3 +503,20 @@ def find_stored(
         found = claim.find_stored(state, sketches, criterion, referee)
         writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
         return found
+
+
+def insert_sketched(
+    transaction: WriteTransaction[IdT],
+    ids: Sequence[IdT],
+    sketches: Sketches,
+    documents: Callable[[], Any],
+    threads: int,
+) -> None:
+    """Store documents that are sketched already.
+
+    `documents` returns them, if the database also stores something else that is made of them.
+    """
+    beside = transaction._store.beside
+    if beside is not None:
+        sketches = beside.added(sketches, documents(), errors="replace")
+    transaction.insert_many(ids, sketches, threads=threads)

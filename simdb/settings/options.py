@@ -167,6 +167,10 @@ class Options:
     needs one of them.  With "seen", a claim that stores nothing has a commit of its own, too.
     `passages`: stores winnowed n-grams of each text, some 3 bytes a word, for `contained=`.  All
     documents must then be texts, and the sketch must cut words.
+    `features`: stores the features of each document, 3 bytes each (some 3 bytes a word; 7 if they
+    have weights), so that exact similarities decide without `texts=`: in `add_if_new`,
+    `add_many_if_new`, `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All documents
+    must then be texts or lists of tokens.
     """
 
     sketch: Simhash | Minhash = field(default_factory=Simhash)
@@ -184,6 +188,7 @@ class Options:
     keep_clusters: ClustersName = "none"
     keep_times: TimesName = "none"
     passages: bool = False
+    features: bool = False
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""
@@ -205,8 +210,14 @@ class Options:
         one_of("keep_clusters", self.keep_clusters, KEPT)
         one_of("keep_times", self.keep_times, TIMES_KEPT)
         flag("passages", self.passages)
+        flag("features", self.features)
         if self.passages:
             self._check_passages()
+        if self.features and self.sketch.unit == "moz":
+            raise OptionError(
+                "features=True needs features that are stored, and those of unit='moz' are windows"
+                " of a hash; use another unit=, or leave features= out"
+            )
         if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
             raise OptionError(
                 "keep_clusters='similarity' needs stored vectors: use"

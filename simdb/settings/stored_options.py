@@ -37,8 +37,9 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
         del encoded["keep_clusters"]
     if not options.keeps_times:
         del encoded["keep_times"]
-    if not options.passages:
-        del encoded["passages"]
+    for name in ("passages", "features"):
+        if not encoded[name]:
+            del encoded[name]
     if options.polytopes is None:
         del encoded["polytopes"]
     if options.is_minhash:

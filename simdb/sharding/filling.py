@@ -59,11 +59,12 @@ class Filling:
                 "shards cannot keep clusters, since a cluster can lie in several shards; leave out"
                 " keep_clusters="
             )
-        if isinstance(options, Options) and options.passages:
-            raise OptionError(
-                "shards have no passages, which only queries of one database use; leave out"
-                " passages="
-            )
+        for name in ("passages", "features"):
+            if isinstance(options, Options) and getattr(options, name):
+                raise OptionError(
+                    f"shards have no {name}, which only queries of one database use; leave out"
+                    f" {name}="
+                )
         self._directories = directories
         self._shards = shards
         self._errors = errors

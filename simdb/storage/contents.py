@@ -122,6 +122,7 @@ def all_names(options: Options) -> list[bytes]:
         keeps_clusters=options.keeps_clusters,
         keeps_times=options.keeps_times,
         has_passages=options.passages,
+        has_features=options.features,
     )
 
 

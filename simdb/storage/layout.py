@@ -19,6 +19,8 @@
                                                         the options keep times
     passages    run u32 | column u8 | segment u32       arrays: keys and ordinals of a passage run,
                                                         by ranges of keys; only with passages
+    features    first ordinal u32                       packed features of some documents of one
+                                                        commit; only if the options say so
 
 Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
 values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
@@ -41,6 +43,7 @@ DELETED = b"deleted"
 CLUSTERS = b"clusters"
 TIMES = b"times"
 PASSAGES = b"passages"
+FEATURES = b"features"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
 
@@ -65,6 +68,7 @@ METADATA_KIND = b"meta"
 DELETED_KIND = b"dead"
 CLUSTERS_KIND = b"clus"
 TIMES_KIND = b"time"
+FEATURES_KIND = b"feat"
 
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
@@ -134,11 +138,17 @@ def table_names(table_count: int, polytope_count: int) -> list[bytes]:
 
 
 def all_names(
-    table_names: list[bytes], *, keeps_clusters: bool, keeps_times: bool, has_passages: bool
+    table_names: list[bytes],
+    *,
+    keeps_clusters: bool,
+    keeps_times: bool,
+    has_passages: bool,
+    has_features: bool,
 ) -> list[bytes]:
     """Name every sub-database of a database with these tables of keys."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
     kept = [CLUSTERS] * keeps_clusters + [TIMES] * keeps_times + [PASSAGES] * has_passages
+    kept += [FEATURES] * has_features
     return [*singles, *kept, *table_names]
 
 

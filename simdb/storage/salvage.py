@@ -20,6 +20,7 @@ from simdb.storage.contents import read_manifest, stored_polytopes
 from simdb.storage.environment.environment import Environment
 from simdb.storage.passages.rewriting import passage_differences
 from simdb.storage.records.batch import decode_batch
+from simdb.storage.records.features import damage
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.times import decode_chunk as decode_times
@@ -88,6 +89,10 @@ def salvage(environment: Environment, source: Source) -> Salvage:
         _look_at_times(found, source)
     if layout.PASSAGES in environment.handles:
         _look_at_passages(found, source)
+    if layout.FEATURES in environment.handles:
+        for why, start, stop in damage(source, found.next_ordinal):
+            message = f"{why}; documents of {start} .. {stop} lose their features"
+            found.losses.append(Loss(message, start, stop, takes_documents=False))
     return found
 
 

@@ -199,10 +199,32 @@ class Grains:
 
     def taken(self, chosen: Any) -> "Grains":
         """Return the grains of some documents: `chosen` is a slice or positions."""
-        sizes = np.diff(self.offsets)[chosen]
-        own = offsets_of(sizes)
-        places = np.arange(own[-1]) + np.repeat(self.offsets[:-1][chosen] - own[:-1], sizes)
+        own, places = _places_of(self.offsets, chosen)
         return Grains(own, self.hashes[places])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedFeatures:
+    """The features of n documents, as few bytes of each as decide how similar documents are.
+
+    Those of document i are content[offsets[i] : offsets[i + 1]], uint8, of which
+    `simdb/sketch/exact_similarity.py` has the layout; `offsets` int64[n + 1].
+    """
+
+    offsets: npt.NDArray[np.int64]
+    content: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.offsets) - 1
+
+    def taken(self, chosen: Any) -> "PackedFeatures":
+        """Return the features of some documents: `chosen` is a slice or positions."""
+        own, places = _places_of(self.offsets, chosen)
+        return PackedFeatures(own, self.content[places])
+
+
+NO_FEATURES = PackedFeatures(np.zeros(1, np.int64), np.empty(0, np.uint8))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +234,8 @@ class Sketches:
     `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
     without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
     queries that need it: how far each bit is from flipping, in finer steps than the vector has
-    (`kernel.levels`).  `grains`, only to be stored with passages: those of each text.
+    (`kernel.levels`).  `grains`, only to be stored with passages: those of each text.  `features`,
+    only to be stored in a database that decides by them: those of each document.
     """
 
     bits: npt.NDArray[np.uint64]
@@ -220,6 +243,7 @@ class Sketches:
     states: npt.NDArray[np.uint8]
     levels: npt.NDArray[np.uint8] | None = None
     grains: Grains | None = None
+    features: PackedFeatures | None = None
 
     def __len__(self) -> int:
         """Count the documents."""
@@ -233,6 +257,7 @@ class Sketches:
             self.states[chosen],
             None if self.levels is None else self.levels[chosen],
             None if self.grains is None else self.grains.taken(chosen),
+            None if self.features is None else self.features.taken(chosen),
         )
 
 
@@ -371,3 +396,24 @@ def joined_if_any(parts: Sequence[Grains | None]) -> Grains | None:
     """Return the same of documents that all have grains; None if the first ones have none."""
     known = [part for part in parts if part is not None]
     return joined_grains(known) if known else None
+
+
+def joined_features(parts: Sequence[PackedFeatures | None]) -> PackedFeatures | None:
+    """Return the features of consecutive documents as one object; None if the first have none."""
+    known = [part for part in parts if part is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    sizes = np.concatenate([np.diff(part.offsets) for part in known])
+    return PackedFeatures(offsets_of(sizes), np.concatenate([part.content for part in known]))
+
+
+def _places_of(offsets: npt.NDArray[np.int64], chosen: Any) -> tuple[npt.NDArray[np.int64], Any]:
+    """Return where the values of chosen documents start by themselves, and their places in all."""
+    if isinstance(chosen, slice):
+        start, stop, step = chosen.indices(len(offsets) - 1)
+        if step == 1:
+            bounds = offsets[start : max(start, stop) + 1]
+            return bounds - bounds[0], slice(bounds[0], bounds[-1])
+    sizes = np.diff(offsets)[chosen]
+    own = offsets_of(sizes)
+    return own, np.arange(own[-1]) + np.repeat(offsets[:-1][chosen] - own[:-1], sizes)

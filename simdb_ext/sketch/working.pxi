@@ -173,8 +173,8 @@ cdef class Collected:
         cdef int64_t start = self.offsets[len(self.offsets) - 1]
         cdef int64_t stop = start + bag.count
         if stop > len(self.hashes):
-            self.hashes = np.resize(self.hashes, 2 * stop)
-            self.counts = np.resize(self.counts, 2 * stop)
+            self.hashes = with_room(self.hashes, start, 2 * stop)
+            self.counts = with_room(self.counts, start, 2 * stop)
         cdef uint64_t[::1] hashes = self.hashes
         cdef uint32_t[::1] counts = self.counts
         memcpy(&hashes[0] + start, bag.first, bag.count * sizeof(uint64_t))
@@ -186,6 +186,13 @@ cdef class Collected:
         """Return (offsets, hashes, counts)."""
         stop = self.offsets[len(self.offsets) - 1]
         return np.array(self.offsets, np.int64), self.hashes[:stop], self.counts[:stop]
+
+
+cdef object with_room(array, Py_ssize_t used, Py_ssize_t room):
+    """Return a longer array with the first `used` entries of an array."""
+    made = np.empty(room, array.dtype)
+    made[:used] = array[:used]
+    return made
 
 
 cdef void free_bag(sketch_bag *bag):

@@ -19,6 +19,10 @@ SKETCHES = {
 }
 
 
+def texts_at(places):
+    return [GIVEN[at] for at in places]
+
+
 def text_of(kind, changed=0):
     return " ".join(f"t{kind}w{at}" if at >= changed else f"new{at}" for at in range(60))
 
@@ -45,8 +49,8 @@ def decided(database, question, *, size=3, order=None):
         Arrivals(database, transaction, question, lambda ids: [None] * len(ids)) as given,
     ):
         counts = list(given.add_all(parts, lambda: len(GIVEN), errors="strict"))
-        refused = given.decide(order, lambda places: [GIVEN[at] for at in places], names)
-        stored = [at for places, _ in given.store(names) for at in places.tolist()]
+        refused = given.decide(order, texts_at, names)
+        stored = [at for places, _ in given.store(names, texts_at) for at in places.tolist()]
     assert counts == [min(start + size, len(GIVEN)) for start in range(0, len(GIVEN), size)]
     return refused, stored
 

@@ -270,7 +270,7 @@ def test_remembered_pairs_need_no_text_again(db):
     ("arguments", "message"),
     [
         ({"verify": "perhaps"}, "verify must be one of 'estimate', 'exact', 'numbers', got"),
-        ({"verify": "exact"}, "verify='exact' needs them; got None"),
+        ({"verify": "exact"}, "verify='exact' needs them, or a database with"),
         ({"verify": "exact", "texts": 3}, "a mapping from id to text, or a function"),
         ({"texts": 3}, "a mapping from id to text, or a function"),
     ],

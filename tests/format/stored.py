@@ -45,6 +45,7 @@ STORED = {
     ),
     f"v{FORMAT_VERSION}-times": replace(OPTIONS, keep_times="seen"),
     f"v{FORMAT_VERSION}-passages": replace(OPTIONS, passages=True),
+    f"v{FORMAT_VERSION}-features": replace(OPTIONS, features=True),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2,
@@ -84,7 +85,7 @@ def fill(path, options=OPTIONS):
     if options.is_minhash:
         fill_signatures(path, options)
         return
-    if options.passages:
+    if options.passages or options.features:
         fill_passages(path, options)
         return
     with (
@@ -119,7 +120,7 @@ def claim_and_change(database):
 
 
 def fill_passages(path, options):
-    """Make such a database of texts, in two passage runs."""
+    """Make such a database of texts, those of passages in two passage runs."""
     with simdb.open(path, "x", options=options) as database:
         words = [f"w{at * at % 997}" for at in range(400)]
         database.insert_many(range(40), [" ".join(words[at : at + 40]) for at in range(0, 360, 9)])
@@ -135,6 +136,12 @@ def contained_answers(database):
         [[repr(match.id), match.containment] for match in database.query(id=id, contained=0.3)]
         for id in database
     ] + sorted([repr(pair.left), repr(pair.right)] for pair in database.find_all(contained=0.5))
+
+
+def exact_answers(database):
+    """Return the pairs whose stored features are similar."""
+    pairs = database.find_all(verify="exact", similarity=0.2)
+    return sorted([repr(pair.left), repr(pair.right), round(pair.similarity, 4)] for pair in pairs)
 
 
 def fill_signatures(path, options):
@@ -191,6 +198,7 @@ def answers(database):
         }
         | ({"times": times_of(database)} if database.options.keeps_times else {})
         | ({"contained": contained_answers(database)} if database.options.passages else {})
+        | ({"exact": exact_answers(database)} if database.options.features else {})
         | ({"spaceless": spaceless_answers(database)} if is_spaceless(database.options) else {})
     )
 

@@ -43,7 +43,8 @@ def test_a_stored_database_answers_as_it_did(version):
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:
-        takes_texts = database.options.is_minhash or database.options.passages
+        options = database.options
+        takes_texts = options.is_minhash or options.passages or options.features
         made = [f"new {at}" for at in range(50)] if takes_texts else range(50)
         database.insert_many([f"new{at}" for at in range(50)], made)
         database.delete_many([f"new{at}" for at in range(50)])

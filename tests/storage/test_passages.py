@@ -1,4 +1,4 @@
-"""Stored passages: all verbs keep them right, and damage to them is noticed."""
+"""Stored passages: all verbs keep them right, features too, and damage to them is noticed."""
 
 import random
 from datetime import datetime, timezone
@@ -14,8 +14,11 @@ from simdb.storage import codec, layout
 from simdb.storage.passages import by_ordinal
 from simdb.storage.passages import passages as stored
 from simdb.storage.passages.passage_run import passage_keys
+from simdb.storage.records import features
 
-OPTIONS = simdb.Options(passages=True, delta_documents=4, growth=2, keep_times="inserted")
+OPTIONS = simdb.Options(
+    passages=True, features=True, delta_documents=4, growth=2, keep_times="inserted"
+)
 WORDS = [f"w{number}" for number in range(500)]
 FAR = datetime(2100, 1, 1, tzinfo=timezone.utc)
 
@@ -28,6 +31,9 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(writing, "AHEAD_ENTRIES", 90)
         monkeypatch.setattr(stored, "WINDOW_ENTRIES", 16)
         monkeypatch.setattr(by_ordinal, "BLOCK_ENTRIES", 30)
+        monkeypatch.setattr(features, "BLOCK_DOCUMENTS", 3)
+        monkeypatch.setattr(features, "BLOCK_BYTES", 90)
+        monkeypatch.setattr(features, "RENUMBERED_DOCUMENTS", 4)
 
 
 def text_of(chance):
@@ -40,7 +46,7 @@ def rows_of(database):
 
 
 def assert_passages(database, texts):
-    """Assert that each document has just the grains of its text, and nothing else is stored."""
+    """Assert that each document has just the grains and features of its text, and nothing else."""
     with database._state() as state:
         ids, live = list(database), state.live()
         wanted = database._store.winnower.grains([texts[id] for id in ids], errors="strict")
@@ -48,6 +54,11 @@ def assert_passages(database, texts):
         assert sorted(ids) == sorted(texts)
         assert np.array_equal(found.offsets, wanted.offsets)
         assert np.array_equal(found.hashes, wanted.hashes)
+        packed = database._store.exact_similarity().packed(
+            [texts[id] for id in ids], errors="strict"
+        )
+        assert np.array_equal(state.features(live).offsets, packed.offsets)
+        assert np.array_equal(state.features(live).content, packed.content)
         keys = {bytes(key) for key, _ in state.source.every(layout.PASSAGES)}
         assert keys == {key for row in state.counts.passages for key in passage_keys(row)}
 

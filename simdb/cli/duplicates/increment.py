@@ -43,7 +43,13 @@ NOTED_DOCUMENTS = 1 << 12
 
 
 def open_against(
-    path: str, given: Given, allow: Sequence[str] | None, work: Work, *, must_exist: bool
+    path: str,
+    given: Given,
+    allow: Sequence[str] | None,
+    work: Work,
+    *,
+    must_exist: bool,
+    has_features: bool,
 ) -> AbstractContextManager[simdb.Database]:
     """Open the database of earlier runs for a `with` statement, or create it with options `given`.
 
@@ -54,6 +60,11 @@ def open_against(
     def try_out(database: simdb.Database) -> None:
         sketch = database.options.sketch
         check_given(given, sketch, path)
+        if has_features and not database.options.features:
+            raise simdb.OptionError(
+                f"{path} was created without --features, and what it has stored cannot get any;"
+                " leave out --features, or begin a new database"
+            )
         with (
             begin_write(database, work.progress) as transaction,
             Arrivals(database, transaction, work.question(sketch), _unknown),
@@ -63,7 +74,9 @@ def open_against(
     return open_or_create(
         path, try_out=try_out, must_exist=must_exist, allow=allowed(given, allow),
         # Documents that were not seen for long can then be dropped without foresight.
-        make_options=lambda: simdb.Options(sketch=make_sketch(given), keep_times=SEEN),
+        make_options=lambda: simdb.Options(
+            sketch=make_sketch(given), keep_times=SEEN, features=has_features
+        ),
         intake=work.intake, progress=work.progress,
     )  # fmt: skip
 
@@ -197,7 +210,7 @@ class _Increment:
     def store(self) -> None:
         """Store what is new, and the note of the run."""
         places = joined(self._places)
-        for positions, ids in self.arrivals.store(self._names.of):
+        for positions, ids in self.arrivals.store(self._names.of, self._texts_at):
             self._kept.append(places[positions])
             self.repeat.add_kept(ids)
         if self._work.run is not None:

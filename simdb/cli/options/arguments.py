@@ -113,6 +113,14 @@ Passages = Annotated[
     bool,
     Option("--passages", help="Store passages of texts, for --contained of query and pairs."),
 ]
+Features = Annotated[
+    bool,
+    Option(
+        "--features",
+        help="Store the hashed features of documents, 3 bytes each, so that what earlier runs have"
+        " stored is compared exactly, too.",
+    ),
+]
 Contained = Annotated[
     float | None,
     Option(

@@ -38,6 +38,8 @@ from simdb.storage.files.new_directory import made_beside
 from simdb.storage.membership import Membership
 from simdb.storage.passages.passages import stored_passages
 from simdb.storage.passages.rewriting import renumbering
+from simdb.storage.records.features import Numbered, whole_blocks
+from simdb.storage.records.features import renumbered as renumbered_features
 from simdb.storage.records.manifest import (
     Manifest,
     RunInfo,
@@ -141,6 +143,13 @@ def put_times(writer: Writer, times: U32) -> None:
         writer.put(layout.TIMES, key, value)
 
 
+def put_features(writer: Writer, blocks: Iterator[Numbered], kept: U32) -> None:
+    """Replace all stored features by those in `blocks` of the documents `kept`."""
+    writer.clear(layout.FEATURES)
+    for key, value in renumbered_features(blocks, kept):
+        writer.put(layout.FEATURES, key, value)
+
+
 def file_bytes(store: Store) -> int:
     """Return the bytes of the data file on the disk."""
     return store.environment.presence.data_bytes
@@ -222,6 +231,8 @@ def _write_all(
     if statistics_of(source.transaction, handle)["entries"]:
         writer.clear(layout.METADATA)
         renumber_metadata(writer, read_all(source.transaction, handle), _kept(base))
+    if store.options.features and base.manifest.deleted_count:
+        put_features(writer, whole_blocks(source), _kept(base))
     if store.options.keeps_times:
         times = read_times(source.every(layout.TIMES), manifest.next_ordinal)
         put_times(writer, times[_kept(base)])

@@ -28,6 +28,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.notes import note_keys, note_name, read_note
 from simdb.storage.passages.by_ordinal import ByOrdinal
 from simdb.storage.passages.passages import stored_passages
+from simdb.storage.records.features import pack, read_features
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import is_deleted, live_count
@@ -40,7 +41,7 @@ from simdb.storage.translation import translate
 
 HEAD, IDF, CALIBRATION, NOTE = b"head", b"idft", b"cali", b"note"
 DOCUMENTS, CLUSTERS, TIMES, METADATA = b"docs", b"clus", b"time", b"meta"
-PASSAGES = b"pass"
+PASSAGES, FEATURES = b"pass", b"feat"
 GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20
 PARTIAL = ".partial"
@@ -137,6 +138,8 @@ def _write_documents(
             if passages is not None:
                 grains = passages.grains(group.start, group.start + len(group)).taken(live)
                 writer.write(PASSAGES, pack_grains(grains))
+            if store.options.features:
+                writer.write(FEATURES, pack(read_features(source, every[live])))
         own = _before(chain(pending, metadata), group.start + len(group), pending)
         entries = (
             (numbers[ordinal], _checked(packed, ordinal))

@@ -46,6 +46,7 @@ from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.membership import Membership
 from simdb.storage.passages.check import check_passages
+from simdb.storage.records.features import check_features
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.run import Run, run_keys
@@ -128,6 +129,9 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             broken = list(check_written_values(contents, source, tables))
             yield from broken
             yield from check_passages(contents.manifest, source, deep=deep)
+            if store.options.features:
+                entry, count = store.exact_similarity().packed_bytes, contents.manifest.next_ordinal
+                yield from check_features(source, count, entry, deep=deep)
             if not broken:
                 yield from check_counts(contents, source)
             problem = problem_of(contents.calibration)

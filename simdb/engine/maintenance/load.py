@@ -20,6 +20,7 @@ from simdb.engine.maintenance.dump import (
     CALIBRATION,
     CLUSTERS,
     DOCUMENTS,
+    FEATURES,
     HEAD,
     IDF,
     METADATA,
@@ -55,6 +56,7 @@ from simdb.storage.files.location import prepare
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.records.batch import Batch, concatenate
+from simdb.storage.records.features import unpack
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
@@ -252,6 +254,8 @@ def _store_all(
             filling.add_times(payload)
         elif kind == PASSAGES and store.options.passages:
             filling.add_passages(payload)
+        elif kind == FEATURES and store.options.features:
+            filling.add_features(payload)
         elif kind == END:
             _check_count(payload, filling.count, head, reader)
         else:
@@ -296,7 +300,8 @@ class _Filling:
         self._document_count += len(batch)
         self.count += len(batch)
         self._size_bytes += len(payload)
-        if not self._store.options.passages:  # they come before a commit
+        options = self._store.options
+        if not (options.passages or options.features):  # they come before a commit
             self._make_room(0)
 
     def add_metadata(self, payload: bytearray) -> None:
@@ -322,6 +327,18 @@ class _Filling:
         last = self._batches[-1]
         grains = unpack_grains(payload, len(last), self._reader.place)
         self._batches[-1] = replace(last, grains=grains)
+        if not self._store.options.features:
+            self._make_room(len(payload))
+
+    def add_features(self, payload: bytearray) -> None:
+        """Give the last documents their features, which come right after them."""
+        features = unpack(np.frombuffer(payload, np.uint8), self._reader.place)
+        last = self._batches[-1] if self._batches else None
+        entry = self._store.exact_similarity().packed_bytes
+        is_whole = not (np.diff(features.offsets) % entry).any()
+        if last is None or last.features or len(features) != len(last) or not is_whole:
+            raise CorruptError(f"{self._reader.place} has features that fit to no documents")
+        self._batches[-1] = replace(last, features=features)
         self._make_room(len(payload))
 
     def put_times(self) -> None:
@@ -372,7 +389,7 @@ class _Filling:
             staging = Staging(self._store, base, source)
             ahead = Ahead(self._store, base.manifest, None)
             if self._document_count:
-                self._check_passages()
+                self._check_complete()
                 batch = concatenate(self._batches)
                 self._check_ids(batch, state)
                 staging.insert(batch, [])
@@ -388,10 +405,13 @@ class _Filling:
         for key, value in encode_blocks(self._metadata):
             writer.put(layout.METADATA, key, value)
 
-    def _check_passages(self) -> None:
-        """Raise CorruptError if documents of a database with passages have none."""
-        if self._store.options.passages and any(each.grains is None for each in self._batches):
+    def _check_complete(self) -> None:
+        """Raise CorruptError if documents lack the passages or features that all have."""
+        options = self._store.options
+        if options.passages and any(each.grains is None for each in self._batches):
             raise CorruptError(f"{self._reader.place}: documents before it lack their passages")
+        if options.features and any(each.features is None for each in self._batches):
+            raise CorruptError(f"{self._reader.place}: documents before it lack their features")
 
     def _check_ids(self, batch: Batch, state: State) -> None:
         """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""

@@ -18,7 +18,13 @@ import numpy.typing as npt
 
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.maintenance.calibration import covered_of, covering, problem_of
-from simdb.engine.maintenance.compaction import file_bytes, put_times, renumber_metadata, shrink
+from simdb.engine.maintenance.compaction import (
+    file_bytes,
+    put_features,
+    put_times,
+    renumber_metadata,
+    shrink,
+)
 from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.kinds import kind_of
@@ -41,6 +47,7 @@ from simdb.storage.notes import damaged_notes, note_name
 from simdb.storage.passages.passages import stored_passages
 from simdb.storage.passages.rewriting import check_rewritten, renumbering, write_passages
 from simdb.storage.records.delta import Delta
+from simdb.storage.records.features import whole_blocks
 from simdb.storage.records.manifest import (
     Manifest,
     PassageInfo,
@@ -211,6 +218,8 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)
+    if options.features:
+        put_features(writer, whole_blocks(source, skips_damage=True), kept)
     if times is not None:
         put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))

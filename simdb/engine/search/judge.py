@@ -2,7 +2,8 @@
 
 An estimate that is a little too low must not lose a match, so the search keeps candidates below
 the threshold, and the texts decide.  The texts are not stored: whoever asks has them, and gives
-them for the candidates only, some at a time.  Where a text is missing, the estimate decides.
+them for the candidates only, some at a time.  Where a text is missing, its stored features decide
+or, if the database has none, the estimate.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -123,10 +124,13 @@ class Judge:
         texts: Reader,
         least: float,
         remembered: Remembered | None = None,
+        *,
+        has_features: bool = False,
     ) -> None:
         """Count a pair as a match from the exact similarity `least` on.
 
-        `remembered`: see `ByOrdinal`.
+        `remembered`: see `ByOrdinal`.  `has_features`: the database stores what decides in place of
+        texts that are not known.
         """
         self.least = least
         self.counts = Verification(exact.measure, least)
@@ -134,6 +138,7 @@ class Judge:
         self.texts = texts
         self._remembered = Remembered(0) if remembered is None else remembered
         self._pairs = ExactPairs(exact)
+        self._has_features = has_features
 
     @property
     def estimated_least(self) -> float:
@@ -177,7 +182,8 @@ class Judge:
         def read(ordinals: U32) -> Sequence[Any]:
             return self.texts(state, ordinals)
 
-        parts = self._pairs.parts(read, left, right, order[is_new], state.threads)
+        features = state.features if self._has_features else None
+        parts = self._pairs.parts(read, left, right, order[is_new], state.threads, features)
         for chosen, exact in parts:
             yield chosen, exact
             is_decided = ~np.isnan(exact)
@@ -185,34 +191,43 @@ class Judge:
             self._remembered.add(left[some], right[some], exact[is_decided])
 
 
-def check_verification(verify: object, texts: object) -> bool:
-    """Return whether texts decide: they do if there are any, unless `verify` is "estimate".
+def check_verification(verify: object, texts: object, *, has_features: bool = False) -> bool:
+    """Return whether more than estimates decides: texts, or the features that a database stores.
 
-    OptionError if texts must decide and there are none, or either is something else.
+    They do if there are any, unless `verify` is "estimate".  OptionError if texts must decide and
+    there are none, or either is something else.
     """
     if verify is not None:
         one_of("verify", verify, VERIFICATIONS)
-    if texts is None and verify in (None, ESTIMATE):
-        return False
+    decides = (None, ESTIMATE, EXACT) if has_features else (None, ESTIMATE)
+    if texts is None and verify in decides:
+        return has_features and verify != ESTIMATE
     if not isinstance(texts, Mapping | ByOrdinal) and not callable(texts):
+        others = "" if has_features else ", or a database with Options(features=True)"
         raise OptionError(
             "texts must be a mapping from id to text, or a function that takes a list of ids and"
-            f" returns their texts; verify={EXACT if verify is None else verify!r} needs them; got"
-            f" {shown(texts)}"
+            f" returns their texts; verify={EXACT if verify is None else verify!r} needs them"
+            f"{'' if verify == NUMBERS else others}; got {shown(texts)}"
         )
     return verify != ESTIMATE
 
 
 def judge_of(
-    exact: ExactSimilarity, texts: Texts, similarity: float | None, default: float
+    exact: ExactSimilarity,
+    texts: Texts | None,
+    similarity: float | None,
+    default: float,
+    *,
+    has_features: bool = False,
 ) -> Judge:
     """Return the judge with the exact threshold `similarity`, if it is given.
 
-    Otherwise the threshold is that which `default`, a threshold of the estimate, means.
+    Otherwise the threshold is that which `default`, a threshold of the estimate, means.  `texts`:
+    None if none is known.  `has_features`: see `Judge`.
     """
     least = exact.least(default) if similarity is None else similarity
     remembered = texts.remembered if isinstance(texts, ByOrdinal) else None
-    return Judge(exact, _reader_of(texts), least, remembered)
+    return Judge(exact, _reader_of(texts), least, remembered, has_features=has_features)
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:
@@ -259,8 +274,10 @@ def estimate_deviation(options: Options, similarity: float) -> float:
     return (1 - similarity**2) / sqrt(dimensions)
 
 
-def _reader_of(texts: Texts) -> Reader:
+def _reader_of(texts: Texts | None) -> Reader:
     """Return the function from ordinals to texts."""
+    if texts is None:
+        return lambda state, ordinals: [None] * len(ordinals)
     if isinstance(texts, ByOrdinal):
         return texts.read
     get = by_ids("texts", texts)

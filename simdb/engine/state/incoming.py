@@ -1,16 +1,16 @@
 """Incoming documents: checks and sketches them and lays them out in columns for staging."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import listed
 from simdb.columns.arrow_texts import text_column
+from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.running import kernel
@@ -28,13 +28,11 @@ from simdb.values.arrays import (
     Sketches,
     aligned,
     check_many,
+    joined_features,
     joined_if_any,
     offsets_of,
 )
 from simdb.values.signatures import Signatures
-
-if TYPE_CHECKING:
-    from simdb.sketch.winnowing import Winnower
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
@@ -134,11 +132,11 @@ def sketch_all(
     errors: str,
     threads: int,
     progress: Progress | None,
-    winnower: "Winnower | None" = None,
+    beside: Beside | None = None,
 ) -> Sketches:
     """Return sketches of exactly `count` documents; an iterable is read in parts.
 
-    Documents can be `Sketches` that the same sketcher has made.  `winnower`: makes their grains.
+    Documents can be `Sketches` that the same sketcher has made.  `beside`: see `Beside`.
     """
     if isinstance(documents, Sketches):
         _check_count(len(documents), count)
@@ -146,7 +144,7 @@ def sketch_all(
     report = report_of(progress)
     parts: list[Sketches] = []
     done = 0
-    for sketches in _sketched(sketcher, documents, None, errors, threads, winnower):
+    for sketches in _sketched(sketcher, documents, None, errors, threads, beside):
         parts.append(sketches)
         done += len(sketches)
         if done > count:
@@ -157,20 +155,6 @@ def sketch_all(
     return joined(sketcher, parts)
 
 
-def winnowed(
-    sketches: Sketches,
-    winnower: "Winnower | None",
-    documents: Any,
-    *,
-    errors: str,
-    start: int = 0,
-) -> Sketches:
-    """Return sketches with the grains of their documents, unless nothing winnows them."""
-    if winnower is None:
-        return sketches
-    return replace(sketches, grains=winnower.grains(documents, errors=errors, start=start))
-
-
 def sketch_slices(
     sketcher: AnySketcher,
     documents: Any,
@@ -179,16 +163,16 @@ def sketch_slices(
     *,
     errors: str,
     threads: int,
-    winnower: "Winnower | None" = None,
+    beside: Beside | None = None,
 ) -> Iterator[Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
     There is always one slice.  `count`: how many documents are required, None for any number.
-    `winnower`: makes the grains of documents that will be stored with passages.
+    `beside`: makes what is stored beside their sketches.
     """
     held: list[Sketches] = []
     done = 0
-    found = _sketched(sketcher, documents, size, errors, threads, winnower, is_query=True)
+    found = _sketched(sketcher, documents, size, errors, threads, beside, is_query=True)
     for sketches in found:
         if held and size is not None and sum(map(len, held)) + len(sketches) > size:
             yield joined(sketcher, held, is_query=True)
@@ -206,7 +190,7 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
     states = queries.states
     if not sketcher.options.vector_bytes:
         states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
-    return Sketches(queries.bits, queries.vectors, states, grains=queries.grains)
+    return Sketches(queries.bits, queries.vectors, states, None, queries.grains, queries.features)
 
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
@@ -227,6 +211,7 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
         np.concatenate([part.states for part in parts]),
         np.concatenate(levels) if levels else None,
         joined_if_any([part.grains for part in parts]),
+        joined_features([part.features for part in parts]),
     )
 
 
@@ -240,6 +225,7 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
         ids.offsets,
         ids.content,
         sketches.grains,
+        sketches.features,
     )
 
 
@@ -247,8 +233,9 @@ def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> Batch:
     """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
     offsets, content, hashes = form
     return Batch(
-        sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content, sketches.grains
-    )
+        sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content,
+        sketches.grains, sketches.features,
+    )  # fmt: skip
 
 
 def pack_one(metadata: Any, id: Any) -> list[tuple[int, bytes]]:
@@ -295,6 +282,7 @@ def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
         offsets_of(lengths[chosen]),
         batch.content[np.repeat(is_chosen, lengths)],
         None if batch.grains is None else batch.grains.taken(chosen),
+        None if batch.features is None else batch.features.taken(chosen),
     )
 
 
@@ -311,7 +299,7 @@ def _sketched(
     most: int | None,
     errors: str,
     threads: int,
-    winnower: "Winnower | None" = None,
+    beside: Beside | None = None,
     *,
     is_query: bool = False,
 ) -> Iterator[Sketches]:
@@ -320,7 +308,7 @@ def _sketched(
     def sketch(numbered: tuple[int, Any]) -> Sketches:
         start, chunk = numbered
         made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
-        return winnowed(made, winnower, chunk, errors=errors, start=start)
+        return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
     threads = threads_for(sketcher.options, threads)
     return mapped(sketch, _numbered(_chunks(documents, most, threads)), threads)

@@ -20,7 +20,13 @@ from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.records.metadata import NO_METADATA
 from simdb.storage.records.times import Change
 from simdb.storage.runs.table import Table
-from simdb.values.arrays import Grains, joined_grains
+from simdb.values.arrays import (
+    NO_FEATURES,
+    Grains,
+    PackedFeatures,
+    joined_features,
+    joined_grains,
+)
 
 SECONDS_MAX = 2**32 - 1
 
@@ -63,6 +69,43 @@ class StagedPassages:
     def entry_count(self) -> int:
         """Number of entries."""
         return int(np.sum([len(part.hashes) for part in self._parts], dtype=np.int64))
+
+
+class StagedFeatures:
+    """The packed features of new documents, in order; they only grow, or are taken back."""
+
+    def __init__(self, first: int) -> None:
+        """Begin without documents; the first one will have the ordinal `first`."""
+        self.first = first
+        self._parts: list[PackedFeatures] = []
+        self._starts = [first]
+
+    def __len__(self) -> int:
+        """Number of insertions, for `restore`."""
+        return len(self._parts)
+
+    def restore(self, count: int) -> None:
+        """Forget all insertions but the first `count`."""
+        del self._parts[count:]
+        del self._starts[count + 1 :]
+
+    def insert(self, features: PackedFeatures) -> None:
+        """Add the features of the next documents."""
+        self._starts[len(self._parts) + 1 :] = [self._starts[len(self._parts)] + len(features)]
+        self._parts.append(features)
+
+    def of(self, ordinals: U32) -> PackedFeatures:
+        """Return the features of some of these documents, whose ordinals ascend."""
+        which = np.searchsorted(self._starts, ordinals, side="right") - 1
+        found = [
+            self._parts[part].taken(ordinals[which == part].astype(np.int64) - self._starts[part])
+            for part in np.unique(which).tolist()
+        ]
+        return joined_features(found) or NO_FEATURES
+
+    def whole(self) -> PackedFeatures:
+        """Return the features of all these documents."""
+        return joined_features(self._parts) or NO_FEATURES
 
 
 def now_seconds() -> int:
@@ -206,6 +249,9 @@ class Staged(Protocol):
 
     def staged_passages(self) -> StagedPassages | None:
         """Return the grains of new documents; None if the database has no passages."""
+
+    def staged_features(self) -> StagedFeatures | None:
+        """Return the features of new documents; None if the database stores none."""
 
     def note(self, key: bytes) -> tuple[bytes | None] | None:
         """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""

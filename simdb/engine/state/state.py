@@ -37,13 +37,14 @@ from simdb.storage.membership import Membership
 from simdb.storage.notes import read_note, unpacked_note
 from simdb.storage.passages.passages import Passages, stored_passages
 from simdb.storage.records.delta import DeltaView, Keying
+from simdb.storage.records.features import read_features
 from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import WEIGHTED
+from simdb.values.arrays import NO_FEATURES, WEIGHTED, PackedFeatures, joined_features
 
 if TYPE_CHECKING:
     from simdb.sketch.kinds import AnySketcher
@@ -125,7 +126,7 @@ class State:
 
     def over(self, view: View) -> "State":
         """Return a state of another view under the same transaction; it ends with this state."""
-        other = State(self.store, view, self.source, self.counts)
+        other = State(self.store, view, self.source, self.counts, staged=self._staged)
         other.threads = self.threads
         return other
 
@@ -248,6 +249,15 @@ class State:
             view.passages = stored_passages(self.counts.passages)
         staged = None if self._staged is None else self._staged.staged_passages()
         return view.passages if staged is None else view.passages.with_staged(staged.entries())
+
+    def features(self, ordinals: U32) -> PackedFeatures:
+        """Return the packed features of documents, whose ordinals ascend, deleted or not."""
+        staged = None if self._staged is None else self._staged.staged_features()
+        if staged is None:
+            return read_features(self.source, ordinals)
+        count = int(np.searchsorted(ordinals, staged.first))
+        stored = read_features(self.source, ordinals[:count])
+        return joined_features([stored, staged.of(ordinals[count:])]) or NO_FEATURES
 
     def tables(self) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database."""

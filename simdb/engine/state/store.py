@@ -33,6 +33,7 @@ from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
 from simdb.storage.runs.source import Source
 from simdb.storage.translation import MapFull
+from simdb.values.arrays import Sketches
 
 if TYPE_CHECKING:
     from simdb.sketch.exact_similarity import ExactSimilarity
@@ -48,6 +49,23 @@ TAKEN_TRIES = range(20)
 Result = TypeVar("Result")
 # Transaction number and generation of the map; the contents stored then; the view of them.
 Latest = tuple[tuple[int, int], Contents, View]
+
+
+class Beside:
+    """Makes what a database stores beside the sketches of texts: grains, packed features."""
+
+    def __init__(self, winnower: "Winnower | None", packing: "ExactSimilarity | None") -> None:
+        """Make grains by `winnower`, and pack features as `packing` does; None for none of them."""
+        self._winnower, self._packing = winnower, packing
+
+    def added(self, sketches: Sketches, documents: Any, *, errors: str, start: int = 0) -> Sketches:
+        """Return sketches with what belongs to their documents; InputError for those without it."""
+        grains, features = sketches.grains, sketches.features
+        if self._winnower is not None:
+            grains = self._winnower.grains(documents, errors=errors, start=start)
+        if self._packing is not None:
+            features = self._packing.packed(documents, errors=errors, start=start)
+        return replace(sketches, grains=grains, features=features)
 
 
 class Lasting(Protocol):
@@ -84,6 +102,7 @@ class Store:
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
         self._winnower: Winnower | None = None
+        self._beside: tuple[Options, Beside] | None = None
         self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query can be an int
         self.width = options.sketch.vector_bytes
         self._is_closed = False
@@ -148,6 +167,17 @@ class Store:
         if self._winnower is None and self.options.passages:
             self._winnower = room.winnowing.Winnower(self.options.sketch)
         return self._winnower
+
+    @property
+    def beside(self) -> Beside | None:
+        """What makes that which is stored beside sketches; None if nothing is."""
+        options = self.options
+        if not (options.passages or options.features):
+            return None
+        if self._beside is None or self._beside[0] is not options:
+            packing = self.exact_similarity() if options.features else None
+            self._beside = self.options, Beside(self.winnower, packing)  # an IDF table may be new
+        return self._beside[1]
 
     def look_for_idf(self) -> None:
         """Take over the IDF table if it was set after the database was opened.

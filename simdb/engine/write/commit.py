@@ -24,6 +24,7 @@ from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
+from simdb.storage.records.features import encode_blocks as encode_features
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import changed_blocks, encode_blocks
 from simdb.storage.records.times import changed_chunks
@@ -88,6 +89,10 @@ def write_staged(
     manifest = _write_deletions(writer, manifest, staging)
     manifest = passages.write_new(ahead, writer, manifest, staging, source)
     _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
+    if staging.staged_features is not None:
+        first, made = base.manifest.next_ordinal, staging.staged_features.whole()
+        for key, value in encode_features(first, made):
+            writer.put(layout.FEATURES, key, value)
     if staging.times:
         handle = store.environment.subdatabase(layout.TIMES)
         for key, value in changed_chunks(transaction, handle, staging.times.changes):

@@ -7,14 +7,14 @@ in memory too, so that queries inside the transaction stay fast.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
-from simdb.engine.state.staged import StagedMetadata, StagedPassages, StagedTimes
+from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
 from simdb.ground.errors import FullError, InputError
@@ -31,7 +31,9 @@ from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import BARE, EMPTY, ORDINALS_MAX, Grains
+from simdb.values.arrays import BARE, EMPTY, ORDINALS_MAX
+
+Made = TypeVar("Made")
 
 
 class Saved(NamedTuple):
@@ -46,6 +48,7 @@ class Saved(NamedTuple):
     metadata_counts: tuple[int, int]
     time_count: int
     passage_count: int
+    feature_count: int
     counts: tuple[int, int, int]
 
 
@@ -74,6 +77,7 @@ class Staging:
         self.times = StagedTimes() if store.options.keeps_times else None
         first = base.manifest.next_ordinal
         self.staged_passages = StagedPassages(first) if store.options.passages else None
+        self.staged_features = StagedFeatures(first) if store.options.features else None
         # The packed content of notes by their keys; None for a note that is removed.
         self.notes: dict[bytes, bytes | None] = {}
         self.document_count = base.manifest.document_count
@@ -164,6 +168,7 @@ class Staging:
             self.metadata.counts,
             len(self.times or ()),
             len(self.staged_passages or ()),
+            len(self.staged_features or ()),
             (self.document_count, self.empty_count, self.bare_count),
         )
 
@@ -187,6 +192,8 @@ class Staging:
             self.times.restore(saved.time_count)
         if self.staged_passages is not None:
             self.staged_passages.restore(saved.passage_count)
+        if self.staged_features is not None:
+            self.staged_features.restore(saved.feature_count)
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -210,7 +217,9 @@ class Staging:
         self._tombstones.make_room(self.next_ordinal)
         self.metadata.insert(first, metadata)
         if self.staged_passages is not None:
-            self.staged_passages.insert(self._grains_of(batch))
+            self.staged_passages.insert(self._beside(batch.grains, "passages"))
+        if self.staged_features is not None:
+            self.staged_features.insert(self._beside(batch.features, "features"))
         if self.times is not None:
             self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32))
         self._count(batch.states, 1)
@@ -333,14 +342,14 @@ class Staging:
             self._joined = joined
         return self._joined
 
-    def _grains_of(self, batch: Batch) -> Grains:
-        """Return the grains of new documents; InputError if they were no texts."""
-        if batch.grains is None:
+    def _beside(self, made: Made | None, name: str) -> Made:
+        """Return what was made of the texts of new documents; InputError if they were no texts."""
+        if made is None:
             raise InputError(
-                f"{self._store.environment.path} has passages, which are made of texts, and these"
-                " are sketches; insert the texts, or use a database without Options(passages=True)"
+                f"{self._store.environment.path} has {name}, which are made of texts, and these"
+                f" are sketches; insert the texts, or use a database without Options({name}=True)"
             )
-        return batch.grains
+        return made
 
     def _is_as(self, saved: Saved) -> bool:
         """Whether nothing was staged since `saved`; every change first adds to one of these."""
@@ -352,6 +361,7 @@ class Staging:
             and self.metadata.counts == saved.metadata_counts
             and len(self.times or ()) == saved.time_count
             and len(self.staged_passages or ()) == saved.passage_count
+            and len(self.staged_features or ()) == saved.feature_count
         )
 
     @property

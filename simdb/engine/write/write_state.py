@@ -13,7 +13,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from simdb.engine.state.staged import StagedMetadata, StagedPassages, StagedTimes
+from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
@@ -92,6 +92,10 @@ class WriteState:
     def staged_passages(self) -> StagedPassages | None:
         """Return the grains of new documents; None if the database has no passages."""
         return self.staging.staged_passages
+
+    def staged_features(self) -> StagedFeatures | None:
+        """Return the features of new documents; None if the database stores none."""
+        return self.staging.staged_features
 
     def note(self, key: bytes) -> tuple[bytes | None] | None:
         """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""

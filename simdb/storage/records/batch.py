@@ -16,7 +16,13 @@ import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError, FullError
 from simdb.storage import codec, layout
-from simdb.values.arrays import Grains, joined_if_any, offsets_of
+from simdb.values.arrays import (
+    Grains,
+    PackedFeatures,
+    joined_features,
+    joined_if_any,
+    offsets_of,
+)
 
 _COUNTS = struct.Struct("<II")
 # So few documents are joined faster as bytes than as arrays.
@@ -29,7 +35,8 @@ class Batch:
 
     `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids.
     The stored form of id i is content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
-    `grains`: only of new documents of a database with passages; the delta does not store them.
+    `grains`, `features`: only of new documents of a database with passages or with features; the
+    delta does not store them.
     """
 
     fingerprints: npt.NDArray[np.uint64]
@@ -39,6 +46,7 @@ class Batch:
     offsets: npt.NDArray[np.int64]
     content: npt.NDArray[np.uint8]
     grains: Grains | None = None
+    features: PackedFeatures | None = None
 
     def __len__(self) -> int:
         """Number of documents."""
@@ -55,6 +63,7 @@ class Batch:
             self.offsets[start : stop + 1] - first,
             self.content[first:last],
             None if self.grains is None else self.grains.taken(slice(start, stop)),
+            None if self.features is None else self.features.taken(slice(start, stop)),
         )
 
 
@@ -71,6 +80,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         offsets_of(np.concatenate(lengths)),
         np.concatenate([each.content for each in batches]),
         joined_if_any([each.grains for each in batches]),
+        joined_features([each.features for each in batches]),
     )
 
 

@@ -1,0 +1,184 @@
+"""Options.features: what is stored decides exactly, as the texts themselves would."""
+
+import random
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.deduplication import claims
+from simdb.sketch import exact_similarity
+
+WORDS = [f"w{number}" for number in range(200)]
+LEAST = 0.8
+
+
+def near_copies(seed, groups=12, copies=5):
+    """Texts in groups of near-copies, in any order, some just above and below the threshold."""
+    chance = random.Random(seed)
+    made = []
+    for _ in range(groups):
+        first = chance.choices(WORDS, k=chance.choice([12, 40, 90]))
+        for _ in range(copies):
+            words = list(first)
+            for _ in range(chance.randrange(0, 4)):
+                words[chance.randrange(len(words))] = chance.choice(WORDS)
+            made.append(" ".join(words))
+    chance.shuffle(made)
+    return {f"d{number}": text for number, text in enumerate(made)}
+
+
+def shingles(text):
+    words = text.split()
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
+def jaccard(left, right):
+    one, other = (shingles(text) for text in (left, right))
+    return len(one & other) / len(one | other)
+
+
+def pairs_of(pairs):
+    return {(pair.left, pair.right): pair.similarity for pair in pairs}
+
+
+SKETCHES = [
+    simdb.Simhash(),
+    simdb.Minhash(),
+    simdb.Simhash(weighting="tf"),
+    simdb.Simhash(weighting="tf-idf", shingle=1),
+    simdb.Minhash(weighting="bag"),
+    simdb.Simhash(unit="characters", shingle=5),
+]
+
+
+@pytest.mark.parametrize("sketch", SKETCHES, ids=lambda sketch: repr(sketch).lower())
+def test_pairs_are_those_that_the_texts_decide(open_database, monkeypatch, sketch):
+    monkeypatch.setattr(exact_similarity, "PACKED_DOCUMENTS", 7)
+    texts = near_copies(3)
+    options = simdb.Options(sketch=sketch, features=True, delta_documents=16, growth=2)
+    database = open_database(options=options)
+    if sketch.uses_idf:
+        database.fit_idf(texts.values())
+    ids = list(texts)
+    database.insert_many({id: texts[id] for id in ids[:30]})
+    with database.write() as transaction:
+        transaction.insert_many({id: texts[id] for id in ids[30:50]})
+        for id in ids[50:]:
+            transaction.insert(id, texts[id])
+        transaction.delete_many(ids[::9])
+        assert_decided(transaction, texts)
+    assert_decided(database, texts)
+
+
+def assert_decided(reader, texts):
+    """Assert that stored features give what the texts give."""
+    asked = {"similarity": LEAST, "recall": 1.0}
+    found, wanted = reader.find_all(verify="exact", **asked), reader.find_all(texts=texts, **asked)
+    assert pairs_of(found) == pytest.approx(pairs_of(wanted))
+    assert found.verification.judged > 10
+    assert found.verification.unknown == 0
+    clusters = reader.find_clusters(verify="exact", policy="star", **asked)
+    again = reader.find_clusters(texts=texts, policy="star", **asked)
+    assert [list(each) for each in clusters] == [list(each) for each in again]
+    both = list(reader)[:20], list(reader)[10:30]
+    compared = reader.compare(*both, verify="exact").similarity
+    assert compared == pytest.approx(reader.compare(*both, texts=texts).similarity)
+
+
+def test_texts_and_features_decide_each_other(open_database):
+    """Half of the texts are known; the other half is decided by what is stored."""
+    texts = near_copies(4)
+    database = open_database(options=simdb.Options(features=True))
+    database.insert_many(texts)
+    known = dict(list(texts.items())[::2])
+
+    found = database.find_all(texts=known, similarity=LEAST, recall=1.0)
+
+    assert pairs_of(found) == pytest.approx(
+        {
+            (one, other): jaccard(texts[one], texts[other])
+            for at, one in enumerate(texts)
+            for other in list(texts)[at + 1 :]
+            if jaccard(texts[one], texts[other]) >= LEAST
+        }
+    )
+
+
+def test_without_a_choice_features_decide_by_similarity_and_sketches_by_distance(open_database):
+    database = open_database(options=simdb.Options(features=True))
+    database.insert_many(near_copies(5))
+
+    assert pairs_of(database.find_all()) == pairs_of(database.find_all(verify="exact"))
+    assert database.find_all(verify="estimate").verification is None
+    assert database.find_all(distance=3).verification is None
+    with pytest.raises(simdb.OptionError, match="similarity"):
+        database.find_all(distance=3, verify="exact")
+    with pytest.raises(simdb.OptionError, match="needs them; got"):
+        database.find_all(verify="numbers")
+
+
+def greedy(texts, stored):
+    """Ids of the texts that match none before them that stays, by a double loop."""
+    stays = dict(stored)
+    for id, text in texts.items():
+        if all(jaccard(text, other) < LEAST for other in stays.values()):
+            stays[id] = text
+    return set(stays)
+
+
+@pytest.mark.parametrize("verb", ["deduplicate", "add_many_if_new", "add_if_new"])
+def test_day_by_day_keeps_what_one_run_over_all_texts_keeps(tmp_path, monkeypatch, verb):
+    monkeypatch.setattr(claims, "CLAIMED_ROWS", 7)
+    texts, path = near_copies(6), tmp_path / "db"
+    options = simdb.Options(features=True, recall=1.0, delta_documents=8)
+
+    for day in range(5):
+        own = dict(list(texts.items())[day::5])
+        with simdb.open(path, options=options, durability="none") as database:
+            stored = {id: texts[id] for id in database}
+            if verb == "deduplicate":
+                found = simdb.deduplicate(own, db=database, similarity=LEAST, recall=1.0)
+                assert found.verification.unknown == 0
+            elif verb == "add_many_if_new":
+                database.add_many_if_new(own, similarity=LEAST)
+            else:
+                for id, text in own.items():
+                    database.add_if_new(id, text, similarity=LEAST)
+
+            assert set(database) == greedy(own, stored)
+
+
+@pytest.mark.parametrize(
+    "document", [17, np.ones(64, np.float32), simdb.fingerprint("some text")], ids=type
+)
+def test_what_is_no_text_is_refused_and_named(open_database, document):
+    database = open_database(options=simdb.Options(features=True))
+
+    with pytest.raises(simdb.InputError, match="texts and lists of tokens"):
+        database.insert("a", document)
+    assert len(database) == 0
+
+
+def test_sketches_without_their_texts_are_refused(open_database):
+    database = open_database(options=simdb.Options(features=True))
+
+    with pytest.raises(simdb.InputError, match=r"Options\(features=True\)"):
+        database.insert_many(["a"], database.sketcher.sketch(["some words of a text"]))
+
+
+def test_windows_of_a_hash_cannot_be_stored_and_shards_have_no_features(tmp_path):
+    with pytest.raises(simdb.OptionError, match="features=True needs features that are stored"):
+        simdb.Options(sketch=simdb.Simhash.moz(), features=True)
+    with pytest.raises(simdb.OptionError, match="shards have no features"):
+        simdb.write_sharded(
+            tmp_path / "s", [("a", "text")], shards=2, options=simdb.Options(features=True)
+        )
+
+
+def test_a_database_of_an_older_version_has_no_features(open_database):
+    database = open_database(options=simdb.Options())
+
+    assert "features" not in database.stats().options or not database.options.features
+    with pytest.raises(simdb.OptionError, match=r"or a database with Options\(features=True\)"):
+        database.find_all(verify="exact")

@@ -1,0 +1,120 @@
+"""Stored features: blocks hold any documents, and lost or damaged blocks are noticed."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from soundness import assert_sound
+
+import simdb
+from simdb.storage import layout
+from simdb.storage.records import features
+from simdb.values.arrays import PackedFeatures, offsets_of
+
+OPTIONS = simdb.Options(features=True)
+SIZES = st.lists(st.integers(0, 40), max_size=30)
+
+
+def packed(sizes):
+    content = np.arange(sum(sizes)).astype(np.uint8)
+    return PackedFeatures(offsets_of(np.array(sizes, np.int64)), content)
+
+
+def contents(made):
+    return [bytes(each) for each in np.split(made.content, made.offsets[1:-1])] if len(made) else []
+
+
+@given(SIZES, st.integers(0, 9), st.data())
+def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features, "BLOCK_DOCUMENTS", 4)
+        patch.setattr(features, "BLOCK_BYTES", 60)
+        patch.setattr(features, "RENUMBERED_DOCUMENTS", 5)
+        stored = dict(features.encode_blocks(0, packed(sizes)))
+        decoded = [features.decode_block(*block) for block in stored.items()]
+        blocks = [
+            (np.arange(first, first + len(made), dtype=np.uint32), made) for first, made in decoded
+        ]
+        if blocks:
+            del blocks[lost % len(blocks) :: 7]
+        known = {
+            int(at): text
+            for own, made in blocks
+            for at, text in zip(own, contents(made), strict=True)
+        }
+        kept = sorted(data.draw(st.sets(st.integers(0, max(len(sizes) - 1, 0)))))
+        kept = [each for each in kept if each < len(sizes)]
+
+        again = list(features.renumbered(blocks, np.array(kept, np.uint32)))
+
+    found = {}
+    for first, made in (features.decode_block(*block) for block in again):
+        found |= {first + at: text for at, text in enumerate(contents(made))}
+    assert found == {at: known.get(ordinal, b"") for at, ordinal in enumerate(kept)}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "count", "missing"),
+    [
+        ([], 0, []),
+        ([(0, 3), (3, 5)], 5, []),
+        ([], 4, [(0, 4)]),
+        ([(2, 4)], 6, [(0, 2), (4, 6)]),
+        ([(0, 3), (2, 5)], 5, [(2, 3)]),
+        ([(0, 9)], 5, [(5, 9)]),
+    ],
+)
+def test_ordinals_without_just_one_block_are_named(blocks, count, missing):
+    assert list(features.gaps(blocks, count)) == missing
+
+
+@pytest.fixture
+def database(tmp_path):
+    """A database with two blocks of features."""
+    with simdb.open(tmp_path / "db", options=OPTIONS, durability="none") as database:
+        database.insert_many({number: f"{number} same words here" for number in range(9)})
+        database.insert(9, "5 same words here")
+        yield database
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda _: None, lambda value: value[:-4], lambda value: value[:-1] + bytes([value[-1] ^ 1])],
+    ids=["lost", "short", "flipped"],
+)
+def test_check_finds_lost_and_damaged_features_and_rebuild_can_drop_them(database, change):
+    environment, key = database._store.environment, layout.number_key(9)
+    handle = environment.subdatabase(layout.FEATURES)
+
+    def write(writer):
+        made = change(bytes(writer.get(key, db=handle)))
+        if made is None:
+            writer.delete(key, db=handle)
+        else:
+            writer.put(key, made, db=handle)
+
+    environment.write(write)
+
+    assert [finding.place for finding in database.check()] == ["features"]
+    with pytest.raises(simdb.CorruptError):
+        len(database.find_all(verify="exact"))
+    with pytest.raises(simdb.CorruptError, match=r"documents of 9 \.\. \d+ lose their features"):
+        database.rebuild()
+    assert database.rebuild(drop_damaged=True).document_count == 10
+    assert list(database.check(deep=True)) == []
+    pairs = database.find_all(verify="exact", similarity=1.0)
+    assert [(pair.left, pair.right) for pair in pairs] == [(5, 9)]  # by estimate
+    assert pairs.verification.unknown == 1
+    database.close()
+    assert_sound(database.path)
+
+
+def test_the_deep_check_finds_what_are_no_features(database):
+    environment = database._store.environment
+    handle = environment.subdatabase(layout.FEATURES)
+    ((key, value),) = features.encode_blocks(9, packed([7]))
+    environment.write(lambda writer: writer.put(key, bytes(value), db=handle))
+
+    (finding,) = database.check(deep=True)
+
+    assert "no whole number of entries" in finding.message
