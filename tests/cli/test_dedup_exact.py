@@ -99,13 +99,16 @@ def test_new_documents_are_decided_by_the_texts_of_the_run(simdb_run, write_line
         assert row["similarity"] == pytest.approx(exact, abs=1e-6)
 
 
-def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named(simdb_run, write_lines):
+def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named_or_features_stored(
+    simdb_run, write_lines
+):
     first = {id: text for id, text in TEXTS.items() if id.endswith("-0")}
     second = {id: text for id, text in TEXTS.items() if not id.endswith("-0")}
     write_lines("first.jsonl", *records(first))
     write_lines("second.jsonl", *records(second))
     simdb_run("dedup", "first.jsonl", "--db", "d")
     simdb_run("dedup", "first.jsonl", "--db", "e")
+    simdb_run("dedup", "first.jsonl", "--db", "f", "--features")
 
     unknown = simdb_run("dedup", "second.jsonl", "--db", "d", "--recall", "1")
     known = simdb_run(
@@ -113,13 +116,24 @@ def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named(simd
     )
 
     assert "--texts with their files" in unknown.notes
-    assert "--texts SOURCE gives their texts" not in known.notes
-    with simdb.open("e", "r") as database:
-        stored = kept_first(first)
-        expected = [*stored, *(id for id in kept_first(first | second) if id in second)]
-        assert list(database) == expected
+    stored = simdb_run("dedup", "second.jsonl", "--db", "f", "--recall", "1")
+    assert "estimated" not in known.notes + stored.notes
+    expected = [*kept_first(first), *(id for id in kept_first(first | second) if id in second)]
+    for path in "ef":
+        with simdb.open(path, "r") as database:
+            assert list(database) == expected
     with simdb.open("d", "r") as database:
         assert list(database) != expected
+
+
+def test_a_database_without_features_gets_none(simdb_run, write_lines):
+    write_lines("a.jsonl", *records(TEXTS))
+    simdb_run("dedup", "a.jsonl", "--db", "d")
+
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--features")
+
+    assert ran.code == 2
+    assert "was created without --features" in ran.notes
 
 
 def test_more_duplicates_than_allowed_write_nothing(simdb_run, write_lines, tmp_path):
@@ -211,6 +225,7 @@ def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tm
     [
         (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', 'numbers', got"),
         (["--texts", "a.jsonl"], "--texts works only with --db"),
+        (["--features"], "--features says what the database of --db stores; give both"),
         (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0"),
         (["--verify", "exact", "--distance", "3"], "decides by similarity; give --similarity"),
     ],
