@@ -139,7 +139,7 @@ class Arrivals:
         for start in range(0, len(fresh), STORED_DOCUMENTS):
             some = fresh[start : start + STORED_DOCUMENTS]
             ids = names(some)
-            engine.transaction.insert_sketched(
+            engine.stored.insert_sketched(
                 self._transaction, ids, Sketches(bits[some], vectors[some], states[some]),
                 partial(texts, some), self._question.threads,
             )  # fmt: skip
@@ -163,7 +163,7 @@ class Arrivals:
 
     def _find_stored(self, texts: Any, sketches: Sketches) -> Any:
         question = self._question
-        return engine.transaction.find_stored(
+        return engine.stored.find_and_see(
             self._transaction, texts, sketches, question.asked,
             self._known if question.is_exact else None, question.threads,
         )  # fmt: skip

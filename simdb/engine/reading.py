@@ -428,7 +428,6 @@ class Reading(Protocol[IdT]):
 
         Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
         `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
-
         `where(metadata)`: only pairs of documents that both satisfy it, see `query`; all documents
         are asked about first.  `threads`: see `insert_many`.
 
@@ -436,13 +435,13 @@ class Reading(Protocol[IdT]):
         estimate; verify="estimate" leaves it to them.  `texts` is a mapping from id to text, or a
         function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of
         tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
-        the thread that reads the pairs; where it has None, the estimate decides.  A database with
-        `Options.features` decides exactly by these instead, also without `texts`.  The exact
-        similarity is Jaccard's if every feature counts once, as by default; for weighted features
-        it is what the sketch estimates.  `similarity` is the least exact similarity of a pair;
-        without it, 0.8, or what the default of the database means.  With verify="numbers" texts
-        match only if they also have the same numbers, in any order; others have the similarity 0.
-        `Pairs.verification` counts how many pairs the estimate would have decided otherwise.
+        the thread that reads the pairs; where it has None, the estimate decides or, in a database
+        with `Options.features`, these do, also without `texts`.  The exact similarity is Jaccard's
+        if every feature counts once, as by default, otherwise what the sketch estimates.
+        `similarity` is the least exact similarity of a pair; without it, 0.8, or what the default
+        of the database means.  With verify="numbers" texts match only if they have the same
+        numbers, in any order, too; others have the similarity 0.  `Pairs.verification` counts how
+        many pairs the estimate would have decided otherwise.
 
         `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
         documents that contain each other are two pairs.  With `texts` all texts are read.
@@ -511,8 +510,7 @@ class Reading(Protocol[IdT]):
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         is_exact, count = self._is_exact(verify, texts), thread_count(threads)
         clusters.order.check_keep(keep, has_texts=is_exact and texts is not None)
-        if options.keeps_clusters and verify is None and texts is None:
-            is_exact = False  # what is kept was estimated
+        is_exact &= not options.keeps_clusters or (verify, texts) != (None, None)
         question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count
@@ -565,9 +563,9 @@ class Reading(Protocol[IdT]):
 
         Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
         `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
-        measures.  Raises NotFoundError for an unknown id, InputError unless there are as many ids
-        on both sides.  `verify`, `texts`: see `find_all`; with texts the similarities
-        are exact.  `threads`: see `insert_many`.
+        measures; if texts or stored features decide, similarities are exact.  Raises NotFoundError
+        for an unknown id, InputError unless there are as many ids on both sides.  `verify`,
+        `texts`: see `find_all`.  `threads`: see `insert_many`.
         """
         is_exact, count = self._is_exact(verify, texts), thread_count(threads)
         both = states.incoming.as_lists(left, right)
@@ -576,8 +574,7 @@ class Reading(Protocol[IdT]):
             ordinals = [known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
             if is_exact:
-                judge = self._judge(Question(verify=verify), texts)
-                found = judge.measured(state, found)
+                found = self._judge(Question(verify=verify), texts).measured(state, found)
             return searches.couples.as_pairs(state, found, is_exact=is_exact)
 
     @overload
@@ -771,24 +768,19 @@ class Reading(Protocol[IdT]):
 
     def _judge(self, question: Question, texts: "Texts[IdT] | None") -> "Judge":
         """Return the judge with the exact threshold asked for, or that of the database."""
-        compares_numbers = question.verify == searches.judge.NUMBERS
-        exact = self._store.exact_similarity(compares_numbers=compares_numbers)
-        options = self._store.options
-        return searches.judge.judge_of(
-            exact, texts, question.similarity, options.similarity,
-            has_features=options.features and not compares_numbers,
-        )  # fmt: skip
+        is_of_numbers = question.verify == searches.judge.NUMBERS
+        exact = self._store.exact_similarity(compares_numbers=is_of_numbers)
+        return searches.judge.judge_of(exact, texts, question.similarity, self._store.options)
 
     def _is_exact(self, verify: VerifyName | None, texts: "Texts[IdT] | None") -> bool:
         """Return whether texts or stored features decide; see `check_verification`."""
-        has_features = self._store.options.features
-        return searches.judge.check_verification(verify, texts, has_features=has_features)
+        return searches.judge.check_verification(verify, texts, self._store.options)
 
     def _judging(
         self, criterion: Criterion, question: Question, texts: "Texts[IdT] | None"
     ) -> "tuple[Criterion, Judge | None]":
         """Return the criterion of candidates, and the judge that decides them, if any does."""
-        if texts is None and question.verify is None and criterion.similarity is None:
+        if (texts, question.verify, criterion.similarity) == (None, None, None):
             return criterion, None  # features say nothing about distances
         judge = self._judge(question, texts)
         return searches.judge.candidates_of(self._store.options, criterion, judge), judge

@@ -1,6 +1,6 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -477,46 +477,3 @@ class WriteTransaction(Reading[IdT]):
         ordinals = np.unique(found[found >= 0]).astype(np.uint32)
         conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
         return len(ordinals)
-
-
-def find_stored(
-    transaction: WriteTransaction[IdT],
-    documents: Any,
-    sketches: Sketches,
-    question: Question,
-    texts: "Texts[IdT] | None",
-    threads: int,
-) -> Matches[IdT]:
-    """Return a match of each of many documents that a stored one matches.
-
-    The matched documents count as seen.  `sketches`: those of the `documents`, which are a list or
-    a column.  `texts`: those of stored documents, None if the sketches decide; see
-    `WriteTransaction.add_many_if_new`.
-    """
-    criterion, referee = transaction._refereed(
-        sketches, documents, question, texts, is_exact=texts is not None
-    )
-    writing = transaction._writing
-    with writing.alone("the transaction must be idle to note what was matched"):
-        state = writing.current()
-        state.threads = threads
-        found = claim.find_stored(state, sketches, criterion, referee)
-        writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
-        return found
-
-
-def insert_sketched(
-    transaction: WriteTransaction[IdT],
-    ids: Sequence[IdT],
-    sketches: Sketches,
-    documents: Callable[[], Any],
-    threads: int,
-) -> None:
-    """Store documents that are sketched already.
-
-    `documents` returns them, if the database also stores something else that is made of them.
-    """
-    beside = transaction._store.beside
-    if beside is not None:
-        sketches = beside.added(sketches, documents(), errors="replace")
-    transaction.insert_many(ids, sketches, threads=threads)

@@ -73,7 +73,7 @@ class ExactSimilarity:
             )
         self._sketch = sketch
         self._sketcher = Sketcher(Simhash(**sketch.feature_settings), resources, allowed)
-        self._compares_numbers = compares_numbers
+        self.compares_numbers = compares_numbers
         self.measure = _measure_of(sketch)
 
     def of_cosine(self, cosine: F32) -> F32:
@@ -115,7 +115,7 @@ class ExactSimilarity:
         the other.  `stored`: documents of which only the packed features are known.
         """
         found = self._of_features(documents, left, right, stored)
-        if self._compares_numbers:
+        if self.compares_numbers:
             numbers = self._sketcher.numbers(documents)
             found[numbers[left] != numbers[right]] = 0
         return found

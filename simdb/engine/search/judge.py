@@ -191,12 +191,14 @@ class Judge:
             self._remembered.add(left[some], right[some], exact[is_decided])
 
 
-def check_verification(verify: object, texts: object, *, has_features: bool = False) -> bool:
+def check_verification(verify: object, texts: object, options: Options | None = None) -> bool:
     """Return whether more than estimates decides: texts, or the features that a database stores.
 
-    They do if there are any, unless `verify` is "estimate".  OptionError if texts must decide and
+    They do if there are any, unless `verify` is "estimate".  `options`: those of the database, None
+    if it stores no features.  OptionError if texts must decide and
     there are none, or either is something else.
     """
+    has_features = options is not None and options.features
     if verify is not None:
         one_of("verify", verify, VERIFICATIONS)
     decides = (None, ESTIMATE, EXACT) if has_features else (None, ESTIMATE)
@@ -216,17 +218,16 @@ def judge_of(
     exact: ExactSimilarity,
     texts: Texts | None,
     similarity: float | None,
-    default: float,
-    *,
-    has_features: bool = False,
+    options: Options,
 ) -> Judge:
     """Return the judge with the exact threshold `similarity`, if it is given.
 
-    Otherwise the threshold is that which `default`, a threshold of the estimate, means.  `texts`:
-    None if none is known.  `has_features`: see `Judge`.
+    Otherwise the threshold is that which the default of `options`, of the estimate, means.
+    `texts`: None if none is known.
     """
-    least = exact.least(default) if similarity is None else similarity
+    least = exact.least(options.similarity) if similarity is None else similarity
     remembered = texts.remembered if isinstance(texts, ByOrdinal) else None
+    has_features = options.features and not exact.compares_numbers
     return Judge(exact, _reader_of(texts), least, remembered, has_features=has_features)
 
 
