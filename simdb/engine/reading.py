@@ -494,8 +494,7 @@ class Reading(Protocol[IdT]):
         "shortest" text in UTF-8, for which all texts are read.
 
         `where`, `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`,
-        documents with equal sketches match without a look at their texts, and so do, in connected
-        clusters, documents that are connected already.
+        documents with equal sketches, or connected already, match without a look at their texts.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
         own threshold applies, and connected clusters are read from disk; `search`, `where` or a

@@ -195,8 +195,8 @@ def check_verification(verify: object, texts: object, options: Options | None = 
     """Return whether more than estimates decides: texts, or the features that a database stores.
 
     They do if there are any, unless `verify` is "estimate".  `options`: those of the database, None
-    if it stores no features.  OptionError if texts must decide and
-    there are none, or either is something else.
+    if it stores no features.  OptionError if texts must decide and there are none, or either is
+    something else.
     """
     has_features = options is not None and options.features
     if verify is not None:

@@ -347,7 +347,7 @@ class Staging:
         if made is None:
             raise InputError(
                 f"{self._store.environment.path} has {name}, which are made of texts, and these"
-                f" are sketches; insert the texts, or use a database without Options({name}=True)"
+                " are sketches; insert the texts, or use a database that stores none"
             )
         return made
 
