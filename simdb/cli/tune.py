@@ -98,6 +98,13 @@ def tune(
             " .csv or .jsonl.",
         ),
     ] = None,
+    blocking: Annotated[
+        bool,
+        Option(
+            "--blocking",
+            help="The pairs are candidates of a blocking step, and only such are to be decided.",
+        ),
+    ] = False,
     seed: Annotated[int, Option(min=0, help="Seed of the random draws.")] = 0,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
@@ -124,6 +131,7 @@ def tune(
             read.texts,
             None if pairs is None else _texts_of(judged, read.named, pairs or ""),
             None if pairs is None else [pair.label for pair in judged],
+            blocking=blocking,
             documents=max(intake.documents, 1),
             seed=seed,
         )

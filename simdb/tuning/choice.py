@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from simdb.settings.options import USUAL_SIMILARITY, Simhash
 from simdb.tuning.judged import (
     Flags,
     Rating,
+    best_ordered,
     folds_of,
     left_out,
     order_of,
@@ -40,6 +41,8 @@ POOL_TEXT_CHARACTERS = 2000
 # A larger shingle is taken if it separates copies from unrelated texts nearly as well.
 NEARLY = 0.95
 LEAST, MOST = 0.2, 0.98
+# Of candidates from a blocking step, those of hardly any similarity can be duplicates.
+LEAST_BLOCKED = 0.01
 USUAL_MARGIN = 0.02
 
 
@@ -124,7 +127,8 @@ class Choice:
     """A sketch, a threshold, and what they are based on.
 
     `outlook`: the sketch, by the sample.  `changed`: the median number of words that were changed
-    in copies.  `verdict`: None without judged pairs.
+    in copies.  `verdict`: None without judged pairs.  `chance_matches`: if the judged pairs come
+    from a blocking step, how many unrelated documents of the collection match one at `threshold`.
     """
 
     sample: Sample
@@ -132,6 +136,7 @@ class Choice:
     threshold: float
     changed: float
     verdict: Verdict | None
+    chance_matches: float | None = None
 
     @property
     def is_misread(self) -> bool:
@@ -146,8 +151,13 @@ class Choice:
         return self.threshold <= round(self.outlook.chance, 2)
 
 
-def choose(sample: Sample, pairs: Pairs | None, fitted: Sequence[str], seed: int) -> Choice:
-    """Choose a sketch and a threshold; `fitted`: the texts for IDF tables."""
+def choose(
+    sample: Sample, pairs: Pairs | None, fitted: Sequence[str], seed: int, *, is_blocked: bool
+) -> Choice:
+    """Choose a sketch and a threshold; `fitted`: the texts for IDF tables.
+
+    `is_blocked`: whether the pairs are candidates of a blocking step, which alone are decided.
+    """
     shown = visible(sample.texts[:BACKGROUND_TEXTS], sample)
     usual = Simhash().usual_similarity
     copies, changed = edited(shown[:EDITED_TEXTS], usual, np.random.default_rng(seed))
@@ -162,7 +172,12 @@ def choose(sample: Sample, pairs: Pairs | None, fitted: Sequence[str], seed: int
         return Choice(sample, liked, liked.threshold, changed, None)
     weighted = weighted_sketches(plain, visible(fitted, sample))
     outlooks += [outlook(each, shown, copies, sample.total) for each in weighted]
-    return _judged_choice(sample, outlooks, liked, changed, pairs, seed)
+    choice = _judged_choice(sample, outlooks, liked, changed, pairs, seed, is_blocked=is_blocked)
+    if is_blocked:
+        far = unrelated(directions(shown, choice.outlook.sketch))
+        share = float((far >= choice.threshold).mean()) if len(far) else 0.0
+        choice = replace(choice, chance_matches=share * sample.total)
+    return choice
 
 
 def _judged_choice(
@@ -172,6 +187,8 @@ def _judged_choice(
     changed: float,
     pairs: Pairs,
     seed: int,
+    *,
+    is_blocked: bool,
 ) -> Choice:
     """Choose the sketch that does best on judged pairs, and its threshold."""
     folds = folds_of(pairs.labels, np.random.default_rng(seed))
@@ -182,17 +199,25 @@ def _judged_choice(
     ]
     priors = [each.threshold for each in outlooks]
     leasts = [max(LEAST, each.chance) for each in outlooks]
+    if is_blocked:
+        # What all documents are like says nothing of candidates, whose similarities do.
+        priors = [float(found.mean()) for found in measured]
+        leasts = [LEAST_BLOCKED] * len(outlooks)
     ratings = [
         rate(found, pairs.labels, prior=prior, least=least, folds=folds)
         for found, prior, least in zip(measured, priors, leasts, strict=True)
     ]
     usual = next(at for at, each in enumerate(outlooks) if each is liked)
-    at = simplest(ratings, pairs.labels, usual, seed)
+    if is_blocked:
+        at = best_ordered(ratings, measured, pairs.labels)
+    else:
+        at = simplest(ratings, pairs.labels, usual, seed)
     others = ratings[at].taken
     if len(pairs.labels) <= FEW_PAIRS:
         others = left_out(
-            measured, pairs.labels, priors=priors, leasts=leasts, usual=usual, seed=seed
-        )
+            measured, pairs.labels, priors=priors, leasts=leasts,
+            usual=None if is_blocked else usual, seed=seed,
+        )  # fmt: skip
     order = order_of(measured[at], pairs.labels)
     verdict = Verdict(
         ratings[at], others, measured[at] >= ratings[at].threshold, ratings[usual], liked, order,

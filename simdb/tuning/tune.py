@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.checks import whole
-from simdb.ground.errors import InputError
+from simdb.ground.checks import flag, whole
+from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Options, Simhash
 from simdb.tuning.advice import SketchAdvice, flags_of
 from simdb.tuning.characters import Writing
@@ -30,6 +30,7 @@ def tune(
     pairs: Iterable[Any] | None = None,
     labels: Iterable[Any] | None = None,
     *,
+    blocking: bool = False,
     documents: int | None = None,
     seed: int = 0,
 ) -> SketchAdvice:
@@ -41,11 +42,20 @@ def tune(
     much about the threshold and something about the sketch.  Without pairs, the threshold is that
     of copies with as many edits, for the length of the texts, as the default threshold allows on a
     page of 300 words, and no less than what unrelated texts reach by chance.
+    `blocking`: the pairs are candidates of a blocking step, such as records with the same maker,
+    and only such candidates will be decided.  The threshold then follows the pairs alone, and the
+    reasons say what a search of the whole collection would match at it.
     `documents`: the size of the collection, if `texts` are only a part of it.  `seed`: of the
     random draws; the same seed gives the same advice.
     """
     whole("seed", seed, 0, SEED_MAX)
     given, places = as_texts(texts)
+    flag("blocking", blocking)
+    if blocking and pairs is None:
+        raise OptionError(
+            "blocking=True says that pairs= are candidates of a blocking step; give pairs= and"
+            " labels= (--pairs FILE), or leave out blocking="
+        )
     if (pairs is None) != (labels is None):
         raise InputError("tune needs pairs= and labels= together, or neither")
     if not len(given):
@@ -60,7 +70,7 @@ def tune(
         count = min(len(given), FITTED_TEXTS)
         chosen = generator.choice(len(given), count, replace=False).tolist()
         fitted = [as_text(given[at], f"text {at}") for at in chosen]
-    return _advice(choose(sample, judged, fitted, seed), judged)
+    return _advice(choose(sample, judged, fitted, seed, is_blocked=blocking), judged)
 
 
 def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
@@ -79,6 +89,9 @@ def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
     reasons = list(reasons_of(choice))
     if idf_flags:
         reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}.")
+    remedy = f"simdb dedup SOURCE... {flags}"
+    if choice.chance_matches is not None:
+        remedy = f"simdb create DB {create_flags}, whose verb compare decides the candidates"
     commands = [f"simdb idf SOURCE... {idf_flags}"] if idf_flags else []
     verdict = choice.verdict
     shares = None if verdict is None else (verdict.left_out, verdict.taken, verdict.labels)
@@ -86,7 +99,7 @@ def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
         topic="sketch",
         message=f"{name_of(sketch)} and a threshold of {choice.threshold:g} suit the texts",
         reason=" ".join(reasons),
-        remedy="; ".join([*commands, f"simdb dedup SOURCE... {flags}"]),
+        remedy="; ".join([*commands, remedy]),
         options=options,
         flags=flags,
         create_flags=create_flags,
@@ -171,6 +184,15 @@ def _on_sketch(choice: Choice) -> Iterator[str]:
 
 def _on_threshold(choice: Choice) -> Iterator[str]:
     seen = choice.outlook
+    if choice.chance_matches is not None:
+        every = choice.chance_matches * choice.sample.total / 2
+        yield (
+            "The threshold is for candidates of a blocking step, which the verb compare decides."
+            f" A search of all {choice.sample.total:,} documents would also match each of"
+            f" them with about {choice.chance_matches:,.1f} unrelated ones, {every:,.0f} pairs in"
+            f" all; unrelated documents seldom reach {seen.chance:.2f}."
+        )
+        return
     if choice.verdict is None and not choice.is_misread:
         yield (
             f"A copy may differ in about {_words(choice.changed)}: then it keeps a similarity of"

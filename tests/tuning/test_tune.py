@@ -147,6 +147,26 @@ def test_judged_pairs_set_the_threshold(advised_by_pairs):
     assert advice.precision.value > 0.8
 
 
+def test_of_a_blocking_step_the_pairs_set_a_threshold_below_chance():
+    """Records of one maker share three words of eight: all of them are candidates of each other."""
+    chance = random.Random(5)
+    words = [f"part{at}" for at in range(60)]
+    texts = [" ".join(["made by acme", *chance.choices(words, k=5)]) for _ in range(400)]
+    near = [(text, changed(text, 4, at)) for at, text in enumerate(texts[:12])]
+    far = [(text, changed(text, 7, at)) for at, text in enumerate(texts[12:60])]
+    judged = near + far, [1] * 12 + [0] * 48
+
+    held, free = simdb.tune(texts, *judged), simdb.tune(texts, *judged, blocking=True)
+
+    assert held.recall.value < 0.5
+    assert free.recall.value > 0.8
+    assert free.precision.value > 0.8
+    (reason,) = [reason for reason in free.reasons if "blocking step" in reason]
+    assert "A search of all 400 documents would also match each of them with about" in reason
+    assert "compare decides the candidates" in free.remedy
+    assert not any("blocking" in reason for reason in held.reasons)
+
+
 @pytest.mark.more
 def test_the_judgement_of_the_pairs_decides_not_the_texts(titles):
     # The same texts, but a third of changed words is judged to be another thing.
@@ -258,6 +278,11 @@ def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(simdb.InputError, match=message):
         simdb.tune(**arguments)
+
+
+def test_a_blocking_step_needs_its_pairs():
+    with pytest.raises(simdb.OptionError, match="candidates of a blocking step; give pairs="):
+        simdb.tune(["a b"], blocking=True)
 
 
 def test_a_bad_number_of_documents_or_seed_is_an_option_error():
