@@ -14,6 +14,7 @@ from simdb.cli.output.render import is_table, plain, print_one, print_rows, quan
 from simdb.cli.reading.markup_hint import note_markup
 from simdb.outputs.rows import Row
 from simdb.report.excerpts import compared
+from simdb.sketch.markup import as_read
 from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.storage.files.names import DATA_FILE
 
@@ -67,9 +68,10 @@ def explain(
     db, named = _settled(names, document)
     if db is None:
         texts = [read_file(path, decoded_as, errors) for path in named]
-        found = _explained(named, texts, make_sketch(sketch), similarity, distance)
+        given = make_sketch(sketch)
+        found = _explained(named, texts, given, similarity, distance)
         if is_table(json):
-            print(words_in_line(*texts), end="\n\n")
+            print(words_in_line(*as_read(texts, given)), end="\n\n")
         print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
         return
     ids = arguments.given_ids(named, int_ids)

@@ -60,6 +60,7 @@ class Data:
                 found.removed, staying, self._texts_at, self._least(found),
                 lambda is_chosen: self.result(found.chosen(is_chosen, self.names)),
                 refusal_of(self.question.policy, has_database=found.leaders is None),
+                None if self.options is None else self.options.sketch,
             ),
             verification=found.groups.verification,
             is_reference=None if self.reference is None else staying < 0,

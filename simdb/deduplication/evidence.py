@@ -12,6 +12,7 @@ from simdb.deduplication.question import Question
 from simdb.engine.clusters.find import STAR
 from simdb.ground.errors import OptionError
 from simdb.results.verification import Verification
+from simdb.settings.text_sketch import TextSketch
 
 if TYPE_CHECKING:
     from simdb.report.beside import TextPair
@@ -29,7 +30,7 @@ class Evidence:
     for a document of a reference, or -1 for a stored one.  `texts`: the texts of both, whose
     positions are given.  `least`: the least similarity of rows that match, None if they matched by
     distance.  `again`: makes the same result with only some of the duplicates removed: bool[k].
-    `refusal`: why that must not be, or "".
+    `refusal`: why that must not be, or "".  `sketch`: how texts are read, None if not known.
     """
 
     removed: I64
@@ -38,6 +39,7 @@ class Evidence:
     least: float | None
     again: Callable[[Bools], Any]
     refusal: str = ""
+    sketch: TextSketch | None = None
 
     def pairs(self, ids: Any, others: Any, similarities: F32) -> "list[TextPair]":
         """Return the pairs that are least alike, with their texts, for a page.
@@ -51,6 +53,7 @@ class Evidence:
                 texts_at(self.texts, self.removed[places]),
                 texts_at(self.texts, self.staying[places]),
             ),
+            self.sketch,
         )
 
     def check_stricter(self, similarity: float) -> None:

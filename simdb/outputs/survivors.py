@@ -154,14 +154,15 @@ class Survivors:
     def _fill_folder(self, pieces: Iterator[Piece]) -> None:
         """Copy or link the files into the folder, under their paths within their sources."""
         roots = list(map(os.path.normpath, self.sources))
+        shared = _shared_folder(self.sources)
         is_alone = len(roots) == 1 and os.path.isdir(roots[0])
         for line in split_lines(_contents(pieces)):
             self.target.rows += 1
             path = os.fsdecode(line[:-1].replace(NUL, b"\n"))
             normal = os.path.normpath(path)
-            root = next(each for each in roots if _is_within(normal, each))
+            root = shared or next(each for each in roots if _is_within(normal, each))
             inner = os.path.relpath(normal, root)
-            name = "" if is_alone else os.path.basename(os.path.realpath(root))
+            name = "" if is_alone or shared else os.path.basename(os.path.realpath(root))
             place = os.path.normpath(os.path.join(self.target.partial, name, inner))
             os.makedirs(os.path.dirname(place), exist_ok=True)
             if self._has_links:
@@ -307,7 +308,7 @@ def _check_folder(output: str, sources: Sequence[str]) -> None:
     if os.path.lexists(output.rstrip("/")) and not os.path.isdir(output):
         raise OptionError(f"-o {output}: it is a file; name a new folder")
     names: dict[str, str] = {}
-    for source in sources:
+    for source in () if _shared_folder(sources) else sources:
         name = os.path.basename(os.path.realpath(source))
         if name in names and names[name] != source and len(sources) > 1:
             raise OptionError(
@@ -315,6 +316,14 @@ def _check_folder(output: str, sources: Sequence[str]) -> None:
                 " the folder above them as the source"
             )
         names[name] = source
+
+
+def _shared_folder(sources: Sequence[str]) -> str | None:
+    """Return the folder under which files keep their paths, because some have one name; or None."""
+    places = set(map(os.path.abspath, sources))
+    if len(set(map(os.path.basename, places))) == len(places) or any(map(os.path.isdir, places)):
+        return None
+    return os.path.commonpath(list(map(os.path.dirname, places)))
 
 
 def _is_within(path: str, root: str) -> bool:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from simdb.report import template
 from simdb.report.beside import TextPair, render_pairs, shown_text
+from simdb.settings.text_sketch import TextSketch
+from simdb.sketch.markup import as_read
 from simdb.values.arrays import Id
 
 # A page of so many pairs has a few megabytes.
@@ -41,9 +43,20 @@ class Removed:
     pairs: Sequence[TextPair]
 
 
-def nearest_pairs(similarities: F32, ids: Ids, texts: Texts) -> list[TextPair]:
-    """Return the pairs that are least alike, with their texts; unknown similarities come last."""
-    return list(_pairs(similarities, ids, texts))
+def nearest_pairs(
+    similarities: F32, ids: Ids, texts: Texts, sketch: TextSketch | None
+) -> list[TextPair]:
+    """Return the pairs that are least alike, with their texts; unknown similarities come last.
+
+    `sketch` says whether the texts are HTML, of which the page shows what a reader sees.
+    """
+
+    def shown(at: I64) -> Iterator[list[str | None]]:
+        for side in texts(at):
+            read = side if sketch is None else as_read(side, sketch)
+            yield [shown_text(text) for text in read]
+
+    return list(_pairs(similarities, ids, shown))
 
 
 def render(facts: Removed) -> str:
@@ -63,11 +76,13 @@ def rule_in_words(measure: str | None, least: float | None) -> str:
     return f"the exact {measure} similarity of their texts is at least {least:g}"
 
 
-def _pairs(similarities: F32, ids: Ids, texts: Texts) -> Iterator[TextPair]:
+def _pairs(
+    similarities: F32, ids: Ids, texts: Callable[[I64], Iterator[list[str | None]]]
+) -> Iterator[TextPair]:
     chosen = np.argsort(similarities, kind="stable")[:SHOWN_PAIRS]
     for start in range(0, len(chosen), READ_PAIRS):
         some = chosen[start : start + READ_PAIRS]
         columns = (*ids(some), *texts(some), similarities[some].tolist())
         for left, right, left_text, right_text, similarity in zip(*columns, strict=True):
             titles = template.shown_id(left), template.shown_id(right)
-            yield TextPair(*titles, shown_text(left_text), shown_text(right_text), similarity)
+            yield TextPair(*titles, left_text, right_text, similarity)

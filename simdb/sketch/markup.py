@@ -74,6 +74,24 @@ class Markup:
         return "".join(pieces).replace(SOFT_HYPHEN, "").strip()
 
 
+def as_read(texts: Sequence[Any], sketch: TextSketch) -> list[Any]:
+    """Return texts as a reader sees them: the visible text of HTML if `sketch` reads HTML.
+
+    None stays None, and so does a page that cannot be read.
+    """
+    if sketch.markup == "none":
+        return list(texts)
+    markup = Markup(sketch)
+    return [text if text is None else _or_itself(markup, text) for text in texts]
+
+
+def _or_itself(markup: Markup, page: str | bytes) -> str | bytes:
+    try:
+        return markup.apply([page], replace=True, start=0)[0]
+    except InputError:
+        return page
+
+
 def parser_version() -> str:
     """Give the version of the installed parser, or "" if it is not installed."""
     # Loaded when needed: with all that it imports it is a tenth of the import of simdb.

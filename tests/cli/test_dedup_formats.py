@@ -259,6 +259,17 @@ def test_surviving_files_of_several_sources_are_in_a_folder_for_each(folder):
     assert os.path.samefile("out/b/c.txt", "f/b/c.txt")
 
 
+def test_files_of_one_name_keep_their_paths_below_the_folder_that_they_share(folder):
+    """A user took the pages of a manual by a pattern, and each part had an index.html."""
+    os.makedirs("f/deep/er")
+    Path("f/deep/er/a.txt").write_text("an entirely different text about birds and their nests")
+
+    ran = folder("dedup", "f/**/*.txt", "f/../f/a.txt", "-o", "out/")
+
+    assert ran.code == 0
+    assert tree("out") == ["a.txt", "b/c.txt", "b/d\n.txt", "deep/er/a.txt"]
+
+
 def test_sources_of_one_name_do_not_share_a_folder(folder):
     os.makedirs("g/f")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from whole_pages import assert_whole
 
+import simdb
 from simdb.report import removed, template
 from simdb.report.beside import TextPair, all_beside, shown_text
 from simdb.report.excerpts import TEXT_CHARACTERS
@@ -21,11 +22,12 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def pairs_of(similarities, texts):
+def pairs_of(similarities, texts, sketch=None):
     return nearest_pairs(
         np.array(similarities, np.float32),
         lambda at: ([f"r{each}" for each in at], [f"k{each}" for each in at]),
         lambda at: ([texts[each] for each in at], ["the text"] * len(at)),
+        sketch,
     )
 
 
@@ -37,6 +39,16 @@ def test_the_least_similar_pairs_come_first_and_unknown_ones_last(monkeypatch):
     assert [each.left_title for each in found] == ["r2", "r4", "r0", "r3", "r1"]
     assert [each.right_title for each in found] == ["k2", "k4", "k0", "k3", "k1"]
     assert [each.left for each in found] == ["t2", "t4", "t0", "t3", "t1"]
+
+
+def test_of_html_the_page_shows_what_a_reader_sees():
+    """The beginning of most pages of the web is the same head, and tells nothing of the page."""
+    pytest.importorskip("selectolax")
+    page = b"<html><head><script>var y</script></head><body><p>hello</p></body>"
+
+    (found,) = pairs_of([0.9], [page], simdb.Simhash(markup="html"))
+
+    assert (found.left, found.right) == ("hello", "the text")
 
 
 def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):

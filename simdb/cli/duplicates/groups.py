@@ -20,6 +20,7 @@ from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
 from simdb.settings import keeping
+from simdb.settings.text_sketch import TextSketch
 
 # The rows of groups of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14
@@ -55,7 +56,7 @@ def find_groups(work: Work, given: Given) -> Outcome:
             for row in group_rows(decided, run, work.show):
                 work.rows.add(row)
         if work.has_page:
-            outcome.pairs = _pairs(decided, run)
+            outcome.pairs = _pairs(decided, run, options.sketch)
         if survivors:
             work.progress.begin("writing what is kept")
             is_kept = np.ones(outcome.stored, np.bool_)
@@ -83,13 +84,14 @@ def _count_groups(outcome: Outcome, decided: Decided, run: Run) -> None:
     outcome.largest = [(size + 1, str(name)) for size, name in named]
 
 
-def _pairs(decided: Decided, run: Run) -> list[TextPair]:
+def _pairs(decided: Decided, run: Run, sketch: TextSketch) -> list[TextPair]:
     """Return the duplicates beside what stays for them, with their texts, for a page."""
     removed, leaders = decided.removed, decided.leaders
     return nearest_pairs(
         decided.similarities,
         lambda at: (run.ids(removed[at]), run.ids(leaders[at])),
         lambda at: (texts_at(run.texts, removed[at]), texts_at(run.texts, leaders[at])),
+        sketch,
     )
 
 

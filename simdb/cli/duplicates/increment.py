@@ -205,7 +205,7 @@ class _Increment:
             return beginnings.of(own), beginnings.of(other)
 
         similarities = np.array([*self._found.similarities, *others], np.float32)
-        return nearest_pairs(similarities, ids_at, texts_at)
+        return nearest_pairs(similarities, ids_at, texts_at, self._options.sketch)
 
     def store(self) -> None:
         """Store what is new, and the note of the run."""

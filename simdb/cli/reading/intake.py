@@ -56,7 +56,8 @@ class Intake:
         self._found = found
         self._progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
-        self._has_hinted = is_quiet
+        self._is_quiet = is_quiet
+        self._markup_hint: str | None = None
         self._short_hint: ShortHint | None = None
         self.documents = 0
         self.size_bytes = 0
@@ -77,8 +78,8 @@ class Intake:
         """Yield all documents in batches of bounded size.
 
         `sketch` decides whether text that looks like HTML gets a hint; None for no hint, because
-        the command has no option for it.  With `notes_short`, short documents get a hint, at the
-        end.
+        the command has no option for it.  With `notes_short`, short documents get one.  Hints come
+        at the end, where other notes do not hide them.
         """
         self._short_hint = ShortHint() if notes_short else None
         held: list[Batch] = []
@@ -100,7 +101,7 @@ class Intake:
                 self._progress.note(f"{source}: {more:,} more like {alike.first}")
         self._check_any(has_some=self.documents > 0)
         short = None if self._short_hint is None else self._short_hint.note()
-        for note in filter(None, (short, guessed_note())):
+        for note in filter(None, (self._markup_hint, short, guessed_note())):
             self._progress.note(note)
 
     def note_dropped(self) -> None:
@@ -150,13 +151,11 @@ class Intake:
         return batch
 
     def _look_at(self, batch: Batch, sketch: TextSketch | None) -> None:
-        if sketch is None:
+        if sketch is None or self._is_quiet or self._markup_hint:
             return
-        at = None if self._has_hinted else page_position(batch.texts)
-        hint = None if at is None else markup_hint(batch.texts[at], batch.where(at), sketch)
-        if hint is not None:
-            self._has_hinted = True
-            self._progress.note(hint)
+        at = page_position(batch.texts)
+        if at is not None:
+            self._markup_hint = markup_hint(batch.texts[at], batch.where(at), sketch)
 
     def _report(self, problem: Problem) -> None:
         if self._on_null and problem.reason.startswith(NO_TEXT):
