@@ -57,7 +57,7 @@ cdef extern from "merge.h" nogil:
         arrange_sorted left, arrange_sorted right, uint64_t *keys, uint32_t *ordinals
     )
 
-cdef extern from "directory.h" nogil:
+cdef extern from "sort.h" nogil:
     enum:
         ARRANGE_HEADER_BITS_MAX
 

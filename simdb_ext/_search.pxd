@@ -47,14 +47,14 @@ cdef extern from "found.h" nogil:
     size_t search_group_size(const search_found *found, size_t count, size_t count_max)
 
 
-cdef extern from "best.h" nogil:
+cdef extern from "found.h" nogil:
     struct search_best:
         uint64_t *ranks
         size_t most
         size_t count
 
 
-cdef extern from "partition.h" nogil:
+cdef extern from "gather.h" nogil:
     enum:
         PARTITION_BITS
 

@@ -249,7 +249,7 @@ cdef extern from "variants.h" nogil:
     )
 
 
-cdef extern from "minhash/bands.h" nogil:
+cdef extern from "minhash/minima.h" nogil:
     void bands_keys(
         const void *minima, int size, int64_t count, int width, int bands, int rows,
         uint64_t *keys

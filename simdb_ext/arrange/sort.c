@@ -2,7 +2,216 @@
 
 #include <string.h>
 
-#include "sort_part.h"
+#define SORT_FEW 32           /* entries; this many or fewer are sorted by insertion */
+#define SORT_CACHED (1 << 16) /* entries; both copies take 1.5 MiB, about the second-level cache */
+#define SORT_AIM (1 << 13)    /* entries that a bin should have */
+#define SORT_BITS_MIN 4
+#define SORT_BITS_MAX 8 /* with more bits the bins take more cache lines and pages than there are */
+#define SORT_BINS_MAX (1 << SORT_BITS_MAX)
+#define SORT_DIGIT 8
+#define SORT_DIGITS (1 << SORT_DIGIT)
+
+struct sort_part {
+    uint64_t *keys;
+    uint32_t *ordinals;
+};
+
+static inline struct sort_part sort_from(struct sort_part part, int64_t start)
+{
+    part.keys += start;
+    part.ordinals += start;
+    return part;
+}
+
+static inline void sort_copy(struct sort_part from, struct sort_part to, int64_t count)
+{
+    if (count == 0)
+        return;
+    memcpy(to.keys, from.keys, (size_t)count * sizeof *to.keys);
+    memcpy(to.ordinals, from.ordinals, (size_t)count * sizeof *to.ordinals);
+}
+
+/* Return how many low bits are not equal in all keys, or 0 if the keys are sorted.  `bits` is known
+   to be enough; the loop ends as soon as unsorted keys turn out to need all of them. */
+static int sort_bits(const uint64_t *keys, int64_t count, int bits)
+{
+    uint64_t differing = 0;
+    int is_sorted = 1;
+
+    for (int64_t i = 1; i < count; i++) {
+        differing |= keys[i] ^ keys[0];
+        is_sorted &= keys[i] >= keys[i - 1];
+        if (i % 256 == 0 && !is_sorted && differing >> (bits - 1))
+            break;
+    }
+    return is_sorted ? 0 : 64 - __builtin_clzll(differing);
+}
+
+/* Insert the entries of `from` one by one into the sorted `to`, which may be `from` itself. */
+static void sort_insert(struct sort_part from, struct sort_part to, int64_t count)
+{
+    uint64_t largest = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t key = from.keys[i];
+        uint32_t ordinal = from.ordinals[i];
+        int64_t j = i;
+
+        if (key < largest)
+            for (; j > 0 && to.keys[j - 1] > key; j--) {
+                to.keys[j] = to.keys[j - 1];
+                to.ordinals[j] = to.ordinals[j - 1];
+            }
+        else
+            largest = key;
+        to.keys[j] = key;
+        to.ordinals[j] = ordinal;
+    }
+}
+
+/* Replace the counts of the bins by the positions where the bins start. */
+static inline void sort_sum(uint32_t counts[SORT_DIGITS])
+{
+    uint32_t start = 0;
+
+    for (int digit = 0; digit < SORT_DIGITS; digit++) {
+        uint32_t count = counts[digit];
+
+        counts[digit] = start;
+        start += count;
+    }
+}
+
+static inline void sort_scatter(struct sort_part from, struct sort_part to, int64_t count,
+                                int shift, uint32_t positions[SORT_DIGITS])
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t key = from.keys[i];
+        uint32_t position = positions[key >> shift & (SORT_DIGITS - 1)]++;
+
+        to.keys[position] = key;
+        to.ordinals[position] = from.ordinals[i];
+    }
+}
+
+/* Sort by two digits from bit `shift` up: by the lower digit into `spare`, by the upper digit
+   back. */
+static void sort_digits(struct sort_part part, struct sort_part spare, int64_t count, int shift)
+{
+    uint32_t low[SORT_DIGITS] = {0}, high[SORT_DIGITS] = {0};
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t digits = part.keys[i] >> shift;
+
+        low[digits & (SORT_DIGITS - 1)]++;
+        high[digits >> SORT_DIGIT & (SORT_DIGITS - 1)]++;
+    }
+    sort_sum(low);
+    sort_sum(high);
+    sort_scatter(part, spare, count, shift, low);
+    sort_scatter(spare, part, count, shift + SORT_DIGIT, high);
+}
+
+/* Return whether a long run of sorted entries agrees from bit `shift` up: surely 1 if a run has 3/2
+   SORT_FEW entries, surely 0 if none has more than SORT_FEW. */
+static int sort_has_group(const uint64_t *keys, int64_t count, int shift)
+{
+    for (int64_t i = SORT_FEW; i < count; i += SORT_FEW / 2)
+        if (keys[i] >> shift == keys[i - SORT_FEW] >> shift)
+            return 1;
+    return 0;
+}
+
+/* Sort `count` entries whose keys differ only in the low `bits` bits: in place, or into `spare` if
+   `is_moved`. */
+static void sort_part(struct sort_part part, struct sort_part spare, int64_t count, int bits,
+                      int is_moved);
+
+/* Sort each group of entries that agree from bit `shift` up by the bits below `shift`. */
+static void sort_groups(struct sort_part part, struct sort_part spare, int64_t count, int shift)
+{
+    int64_t start = 0;
+
+    for (int64_t stop = 1; stop <= count; stop++) {
+        if (stop < count && part.keys[stop] >> shift == part.keys[start] >> shift)
+            continue;
+        sort_part(sort_from(part, start), sort_from(spare, start), stop - start, shift, 0);
+        start = stop;
+    }
+}
+
+/* Sort a part that fits the cache. */
+static void sort_cached(struct sort_part part, struct sort_part spare, int64_t count, int bits,
+                        int is_moved)
+{
+    int shift = bits > 2 * SORT_DIGIT ? bits - 2 * SORT_DIGIT : 0;
+
+    sort_digits(part, spare, count, shift);
+    if (shift > 0 && !sort_has_group(part.keys, count, shift)) {
+        sort_insert(part, is_moved ? spare : part, count);
+        return;
+    }
+    if (shift > 0)
+        sort_groups(part, spare, count, shift);
+    if (is_moved)
+        sort_copy(part, spare, count);
+}
+
+/* Sort a part that does not fit the cache: distribute its entries to bins, then sort each bin. */
+static void sort_large(struct sort_part part, struct sort_part spare, int64_t count, int bits,
+                       int is_moved)
+{
+    int64_t positions[SORT_BINS_MAX] = {0};
+    int width = SORT_BITS_MIN;
+
+    while (width < SORT_BITS_MAX && count >> width > SORT_AIM)
+        width++;
+    width = width < bits ? width : bits;
+
+    int shift = bits - width;
+    int64_t bins = (int64_t)1 << width, start = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        positions[part.keys[i] >> shift & (uint64_t)(bins - 1)]++;
+    for (int64_t bin = 0; bin < bins; bin++) {
+        int64_t stop = start + positions[bin];
+
+        positions[bin] = start;
+        start = stop;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t key = part.keys[i];
+        int64_t position = positions[key >> shift & (uint64_t)(bins - 1)]++;
+
+        spare.keys[position] = key;
+        spare.ordinals[position] = part.ordinals[i];
+    }
+    /* Each position is now the end of its bin. */
+    start = 0;
+    for (int64_t bin = 0; bin < bins; bin++) {
+        sort_part(sort_from(spare, start), sort_from(part, start), positions[bin] - start, shift,
+                  !is_moved);
+        start = positions[bin];
+    }
+}
+
+static void sort_part(struct sort_part part, struct sort_part spare, int64_t count, int bits,
+                      int is_moved)
+{
+    if (count <= SORT_FEW) {
+        sort_insert(part, is_moved ? spare : part, count);
+        return;
+    }
+    bits = bits > 0 ? sort_bits(part.keys, count, bits) : 0;
+    if (bits == 0) {
+        if (is_moved)
+            sort_copy(part, spare, count);
+    } else if (count <= SORT_CACHED) {
+        sort_cached(part, spare, count, bits, is_moved);
+    } else {
+        sort_large(part, spare, count, bits, is_moved);
+    }
+}
 
 #define LINE_BYTES 64
 
@@ -26,4 +235,23 @@ void arrange_sort(uint64_t *keys, uint32_t *ordinals, int64_t count, void *scrat
     free += lines((size_t)count * sizeof *keys);
     there.ordinals = (uint32_t *)free;
     sort_part(here, there, count, 64, 0);
+}
+
+void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out)
+{
+    int64_t headers = (int64_t)1 << header_bits;
+    uint32_t stop = 0;
+
+    /* Each key writes the end of its header, and the last key of a header wins: the loop has no
+       branch to mispredict.  A header without keys ends where the header before it ends. */
+    memset(out, 0, (size_t)(headers + 1) * sizeof *out);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t header = keys[i] >> 1 >> (63 - header_bits);
+
+        out[header + 1] = (uint32_t)(i + 1);
+    }
+    for (int64_t header = 1; header <= headers; header++) {
+        stop = out[header] > stop ? out[header] : stop;
+        out[header] = stop;
+    }
 }

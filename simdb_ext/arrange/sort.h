@@ -1,4 +1,4 @@
-/* Sorting a table by key. */
+/* Sorting a table by key, and its directory: where the keys of each header begin. */
 
 #ifndef SIMDB_SORT_H
 #define SIMDB_SORT_H
@@ -17,5 +17,12 @@ size_t arrange_sort_scratch(int64_t count);
    that are equal in all keys are skipped, and sorted parts are left alone, so repeated or sorted
    keys cost less than random ones.  Each level of recursion settles at least 4 bits. */
 void arrange_sort(uint64_t *keys, uint32_t *ordinals, int64_t count, void *scratch);
+
+#define ARRANGE_HEADER_BITS_MAX 32
+
+/* The header of a key is its top `header_bits` bits.  Write to out[h] the position of the first of
+   the sorted keys whose header is at least h, h = 0 .. 1 << header_bits.  `count` is below 1 <<
+   32. */
+void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out);
 
 #endif

@@ -71,4 +71,21 @@ size_t search_room(const struct search_found *found, size_t count);
    matches of the last `count` queries; from 1 to `count_max`. */
 size_t search_group_size(const struct search_found *found, size_t count, size_t count_max);
 
+/* The best matches of one query while all documents are compared with it: a heap of ranks whose
+   first rank is the worst. */
+struct search_best {
+    uint64_t *ranks; /* room for `most` */
+    size_t most;
+    size_t count;
+};
+
+/* Return how far a match may be at most to be one of the best. */
+static inline uint32_t search_reach(const struct search_best *best)
+{
+    return best->count < best->most ? UINT32_MAX : (uint32_t)(best->ranks[0] >> 32);
+}
+
+/* Take a match in, and drop the worst if there are too many.  `most` is 1 or more. */
+void search_offer(struct search_best *best, uint64_t rank);
+
 #endif

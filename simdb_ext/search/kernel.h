@@ -75,6 +75,15 @@ static inline size_t search_sets_room(size_t cap)
     return 2 * cap + 8;
 }
 
+/* Return whether at most `flips` of the bits of `mask` are set in `difference`; with flips below 0
+   nothing is reached. */
+static inline int search_is_reached(uint64_t difference, uint64_t mask, int flips)
+{
+    for (uint64_t word = difference & mask; word != 0 && flips >= 0; word &= word - 1)
+        flips--;
+    return flips >= 0;
+}
+
 struct search_kernel {
     const char *name;
 

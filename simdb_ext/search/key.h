@@ -3,7 +3,7 @@
 #ifndef SIMDB_SEARCH_KEY_H
 #define SIMDB_SEARCH_KEY_H
 
-#include "reach.h"
+#include "kernel.h"
 #include "vector.h"
 
 #if VECTORS_X86

@@ -1,7 +1,7 @@
 #include "lookup.h"
 
 #include "kernel.h"
-#include "partition.h"
+#include "gather.h"
 #include "probing.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "best.h"
+#include "found.h"
 #include "lookup.h"
 
 /* Offer all fingerprints to the best of each query.  `keys` has room for all queries. */

@@ -1,7 +1,6 @@
 #include "sweep.h"
 
 #include "kernel.h"
-#include "reach.h"
 
 enum { GROUP = 64, HITS = 256 };
 

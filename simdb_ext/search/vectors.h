@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "best.h"
 #include "found.h"
 #include "kernel.h"
 

@@ -68,4 +68,9 @@ int64_t minima_of_features(const struct minima_functions *functions,
                            const struct minima_family *family, const uint64_t *hashes,
                            const uint32_t *counts, int64_t count, uint32_t *row);
 
+/* Write to keys[i * bands + b] the hash of b and of the minima b * rows .. b * rows + rows - 1 of
+   signature i.  Minima have `size` bytes, 1 or 4; signatures lie `width` minima apart. */
+void bands_keys(const void *minima, int size, int64_t count, int width, int bands, int rows,
+                uint64_t *keys);
+
 #endif
