@@ -1,7 +1,7 @@
 """How well and how fast do 64, 128 and 256 weights tell near-duplicates?
 
 Sketches every corpus of a folder (see `weighting.py`) with the default and each number of weights,
-and compares all pairs, so that the measure is judged and not a search.  `dimensions_tables.py`
+and compares all pairs, so that the measure is judged and not a search.  `tables.py`
 prints the curves of F1.  Then measures how long it takes to make the weights of a text, to compare
 a vector with all others, and to make cross-polytope keys.
 """

@@ -2,7 +2,7 @@
 
 Sketches every corpus of a folder (see `weighting.py`) with every setting and compares all pairs, so
 that the measure is judged and not a search.  Gives F1 at the best threshold; the JSON file has the
-curve of F1 over all thresholds, which `minhash_tables.py` prints.
+curve of F1 over all thresholds, which `tables.py` prints.
 
 Then compares estimates with the exact Jaccard similarities of the table of truth, with many seeds:
 the mean error of a seed, and how much it differs from seed to seed.

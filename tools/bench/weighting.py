@@ -2,7 +2,7 @@
 
 Sketches every corpus with every setting and compares all pairs, so that the measure is judged and
 not a search.  Gives F1 at the best threshold; the JSON file has the curve of F1 over all
-thresholds, from which `quality_tables.py` finds one threshold for all corpora.
+thresholds, from which `tables.py` finds one threshold for all corpora.
 
 The folder has NAME.jsonl.gz and NAME.truth.tsv.gz (see `corpus.py`).  A table of truth must have
 every pair that counts, because pairs that are not in it count as wrong.  NAME.pairs.tsv, if it
