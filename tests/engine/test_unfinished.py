@@ -50,10 +50,10 @@ def answers(database, known):
 
 def assert_right(database, known):
     """Assert that the database holds the documents `known` and finds what the oracle finds."""
-    oracle = oracle_of(known)
+    oracle, asked = oracle_of(known), known[::3]
 
     assert list(database) == list(known)
-    assert answers(database, known) == [oracle.query(int(BITS[id]), 3) for id in known]
+    assert answers(database, asked) == [oracle.query(int(BITS[id]), 3) for id in asked]
 
 
 def steps_done(database, start, stop):
@@ -337,11 +337,11 @@ def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch,
 def test_a_merge_goes_on_when_the_map_grows(open_database):
     database = open_database(options=replace(TINY, delta_documents=40), map_size=1 << 20)
 
-    for first in range(0, 16_000, 200):
+    for first in range(0, 8_000, 200):
         bits = np.arange(first, first + 200, dtype=np.uint64) * FAR
         database.insert_many(range(first, first + 200), bits, ["m" * 40] * 200)
 
-    assert len(database) == 16_000
+    assert len(database) == 8_000
     assert database.stats().map_bytes > 1 << 20
     assert [database.query(int(at * int(FAR) % 2**64), distance=0)[0].id for at in (0, 777)] == [
         0,

@@ -28,7 +28,7 @@ def test_any_bytes_give_an_answer_or_an_error_of_simdb(name):
     target = TARGETS[name]
 
     @given(data=damaged(target.seeds()))
-    @settings(max_examples=SLOW.get(name, 10))
+    @settings(max_examples=SLOW.get(name, 12) // 2)
     def run(data):
         target(data)
 

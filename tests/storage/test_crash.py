@@ -245,7 +245,7 @@ def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
     assert_sound(path)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("point", ["31", "58", "70", "90", "111", "133", "150", "187", "260"])
 def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
     run_until_killed(CHILD, path, point, "grow")
