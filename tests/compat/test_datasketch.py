@@ -148,6 +148,7 @@ def test_hash_values_can_be_given() -> None:
     assert second == first
 
 
+@pytest.mark.more
 def test_bands_are_those_of_datasketch() -> None:
     chosen = [choose_bands(threshold, count, *w) for threshold, count, w, _, _ in RECORDED["bands"]]
 

@@ -110,6 +110,7 @@ def test_bands_find_the_share_of_pairs_that_was_asked(least):
     assert least < 0.9 or bands is not None
 
 
+@pytest.mark.more
 def test_a_million_unlike_vectors_are_not_all_compared():
     chance = np.random.default_rng(2)
     units = chance.standard_normal((512, 64), np.float32)

@@ -135,6 +135,7 @@ def test_a_single_batch_larger_than_a_run_in_memory_is_found_within_the_transact
             transaction.insert(49, 7)
 
 
+@pytest.mark.more
 def test_weights_metadata_and_clusters_go_with_a_large_transaction(open_database, tmp_path):
     options = replace(TINY, sketch=simdb.Simhash(shingle=1), keep_clusters="similarity")
     large = open_database(options=options, durability="none")
@@ -158,6 +159,7 @@ def test_compaction_makes_pieces_without_gaps(stored):
     assert_right(stored, KEPT)
 
 
+@pytest.mark.more
 def test_compaction_of_pieces_keeps_weights_metadata_and_clusters(open_database):
     options = replace(TINY, sketch=simdb.Simhash(shingle=1), keep_clusters="similarity")
     database = open_database(options=options, durability="none")
@@ -229,6 +231,7 @@ def test_what_a_killed_process_has_written_ahead_does_not_count(stored, verb, nu
     assert_right(stored, [*KEPT, 300])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("verb", [insert_more, compact], ids=["insert", "compact"])
 def test_a_verb_that_was_cut_off_ahead_can_be_done_again(stored, verb):
     leave(stored, 9, verb)
@@ -354,6 +357,7 @@ def run_numbers(database):
         return {run.info.number for run in state.runs}
 
 
+@pytest.mark.more
 def test_the_pages_of_a_run_that_is_dropped_leave_the_memory(open_database, given_back):
     database = open_database(options=TINY, durability="none")
     seen = set()

@@ -59,6 +59,7 @@ def filled(database, bits):
     return oracle
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("method", [None, "bphs", "exhaustive"])
@@ -349,6 +350,7 @@ def test_a_commit_that_fails_leaves_everything_as_it_was(open_database, monkeypa
     assert database.insert_batch(range(20, 22), near_each_other(2, 2)).offsets[-1] > 0
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [50_000, None])
 def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
@@ -367,6 +369,7 @@ def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
     assert len(database) == 30_000
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("most", [None, 2])

@@ -67,6 +67,7 @@ def test_a_copy_and_a_loaded_dump_go_on_alike(path, tmp_path):
     assert answers(tmp_path / "loaded") == expected
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("verb", ["rebuild", "compact"])
 def test_a_rebuilt_and_a_compacted_database_go_on_alike(path, verb):
     expected = answers(path)

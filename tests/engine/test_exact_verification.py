@@ -129,6 +129,7 @@ def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
     assert found.verification.overruled >= len(estimated ^ set(true_pairs())) > 0
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("portion", [1, 3, 1 << 13])
 def test_connected_clusters_are_the_components_of_the_pairs(db, monkeypatch, portion):
     monkeypatch.setattr("simdb.engine.search.sweep.JUDGED_PAIRS_FIRST", min(portion, 2048))
@@ -216,6 +217,7 @@ def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
     assert found.similarity == pytest.approx(expected)
 
 
+@pytest.mark.more
 def test_staged_documents_are_decided_by_their_texts(db):
     with db.write() as transaction:
         transaction.insert("staged", TEXTS["5-0"])
@@ -224,6 +226,7 @@ def test_staged_documents_are_decided_by_their_texts(db):
         assert frozenset(("5-0", "staged")) in found_by(found)
 
 
+@pytest.mark.more
 def test_an_arrow_column_gives_the_texts_where_they_are(db):
     pyarrow = pytest.importorskip("pyarrow")
 
@@ -236,6 +239,7 @@ def test_an_arrow_column_gives_the_texts_where_they_are(db):
     assert found_by(found) == pytest.approx(true_pairs())
 
 
+@pytest.mark.more
 def test_ordinals_can_name_the_texts(db):
     texts = list(TEXTS.values())
     by_ordinal = room.ByOrdinal(lambda ordinals: [texts[at] for at in ordinals])
@@ -245,6 +249,7 @@ def test_ordinals_can_name_the_texts(db):
     assert found_by(found) == pytest.approx(true_pairs())
 
 
+@pytest.mark.more
 def test_remembered_pairs_need_no_text_again(db):
     texts, asked = list(TEXTS.values()), []
 
@@ -281,6 +286,7 @@ def test_arguments_that_do_not_go_together_are_refused(db, arguments, message):
             verb(**arguments)
 
 
+@pytest.mark.more
 def test_texts_decide_unless_the_estimate_is_asked_for(db):
     by_texts = db.find_all(texts=TEXTS, recall=1.0)
     by_estimate = db.find_all(texts=TEXTS, verify="estimate", recall=1.0)

@@ -400,6 +400,7 @@ def test_of_two_processes_that_set_different_tables_one_does(lacking, tmp_path):
     assert stored == [simdb.fingerprint("the red fox", sketch).bits]
 
 
+@pytest.mark.more
 def test_two_processes_may_set_the_same_table(lacking, tmp_path):
     said = run_setters(lacking, tmp_path, [TABLE, TABLE])
 

@@ -427,6 +427,7 @@ def test_ten_are_found_if_no_number_is_given(open_database):
     assert len(database.nearest_many(["text of the number 3"])[0]) == 10
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 def test_answers_stay_right_while_the_database_grows_shrinks_and_is_compacted(
     open_database, searched

@@ -31,6 +31,7 @@ def test_the_best_ways_come_first_and_those_that_do_not_reach_the_recall_last():
     assert f"{len(able)} of {len(plan.considered)} ways reach recall 0.9" in plan.choice
 
 
+@pytest.mark.more
 def test_bytes_are_those_of_entries_headers_and_vectors():
     count = 2**20
     header = 4 * 2**19 / count

@@ -101,6 +101,7 @@ def pairs_of(database, **criterion):
     return {frozenset((pair.left, pair.right)) for pair in database.find_all(**criterion)}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("similarity", [0.75, 0.9])
 @pytest.mark.parametrize("recall", [0.5, 0.95])
 def test_pairs_of_several_runs_are_those_of_one(database, similarity, recall):

@@ -258,6 +258,7 @@ def test_a_dump_keeps_their_number(open_database, tmp_path, count):
     assert_tables(loaded, count)
 
 
+@pytest.mark.more
 def test_a_small_map_grows_for_the_tables(tmp_path, open_database):
     older.create(tmp_path / "db", TINY)
     database = open_database(map_size=1 << 20)
@@ -299,6 +300,7 @@ def test_a_rebuild_without_a_manifest_gives_them(path, open_database):
     assert_tables(other, 4)
 
 
+@pytest.mark.more
 def test_a_rebuild_without_a_manifest_keeps_them(database, open_database):
     other = open_database()
     fill(database, "old")

@@ -97,6 +97,7 @@ def test_damaged_and_missing_tables_are_made_anew(path, name, kind, harm):
     assert_sound(path)
 
 
+@pytest.mark.more
 def test_a_sound_database_is_the_same_after_a_rebuild(path):
     expected = said(path)
 

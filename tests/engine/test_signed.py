@@ -99,6 +99,7 @@ def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, opt
         assert rows_of(row) == oracle.query(signature.minima.tolist(), 0.6)
 
 
+@pytest.mark.more
 def test_documents_are_tokens_features_and_signatures_as_well(filled, options, documents):
     words = documents[7].split()
     signature = simdb.signature(documents[7], options.sketch)
@@ -129,6 +130,7 @@ def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled, document):
     assert "new" not in filled
 
 
+@pytest.mark.more
 def test_documents_without_features_match_nothing_and_equal_ones_do(filled):
     empty, first, second = 60, 61, 62
 
@@ -175,6 +177,7 @@ def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
     assert len(filled) == len(documents) + 40
 
 
+@pytest.mark.more
 def test_changes_are_seen_where_they_belong(filled, documents):
     before = rows_of(filled.query(documents[0]))
     with filled.read() as snapshot, filled.write() as transaction:
@@ -192,6 +195,7 @@ def test_changes_are_seen_where_they_belong(filled, documents):
     assert filled.get("copy").metadata == {"of": 0}
 
 
+@pytest.mark.more
 def test_what_is_aborted_leaves_nothing(filled, documents):
     before = rows_of(filled.query(documents[0]))
 
@@ -204,6 +208,7 @@ def test_what_is_aborted_leaves_nothing(filled, documents):
     assert len(filled) == len(documents)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 def test_compaction_rebuilding_copies_and_dumps_keep_the_answers(
     filled, options, documents, tmp_path

@@ -214,6 +214,7 @@ def interrupt(*arguments, **settings):
     raise KeyboardInterrupt
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_plans_are_kept_while_a_tenth_of_the_documents_is_added(
     open_database, monkeypatch, is_whole

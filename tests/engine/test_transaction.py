@@ -119,6 +119,7 @@ def test_many_documents_can_follow_one_deletion(database):
     assert [match.id for match in database.query(5 << 9, distance=0)] == [15]
 
 
+@pytest.mark.more
 def test_a_transaction_that_claims_many_keeps_few_runs_and_sees_all(database):
     bits = np.arange(3000, dtype=np.uint64) << np.uint64(7)
     with database.write() as transaction:

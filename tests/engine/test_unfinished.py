@@ -86,6 +86,7 @@ def test_every_step_of_a_merge_leaves_a_sound_database(open_database, count):
     assert_right(database, range(count))
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("window", [1, 7])
 @pytest.mark.parametrize("pace", [1, 3])
@@ -158,6 +159,7 @@ def test_a_transaction_that_writes_nothing_leaves_a_merge_in_memory(
     assert_right(databases[1], range(80))
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_documents_deleted_during_a_merge_stay_deleted(open_database, count):
@@ -213,6 +215,7 @@ def test_two_writers_take_turns_in_a_merge(open_database, monkeypatch):
     assert_right(left, [id for id in range(200) if id % (4 * BATCH) > 1])
 
 
+@pytest.mark.more
 @pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_compaction_ends_an_unfinished_merge(open_database, count):
@@ -226,6 +229,7 @@ def test_compaction_ends_an_unfinished_merge(open_database, count):
     assert_right(database, range(count))
 
 
+@pytest.mark.more
 @pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_rebuild_ends_an_unfinished_merge(open_database, count):
@@ -245,6 +249,7 @@ def lose_manifest(database):
     environment.write(lambda transaction: transaction.put(layout.MANIFEST_KEY, b"?", db=handle))
 
 
+@pytest.mark.more
 @pytest.mark.few(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_rebuild_without_a_manifest_does_not_take_an_unfinished_run_for_a_run(
@@ -261,6 +266,7 @@ def test_a_rebuild_without_a_manifest_does_not_take_an_unfinished_run_for_a_run(
     assert_right(database, range(count))
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_copies_and_dumps_have_everything(open_database, tmp_path, count):
@@ -278,6 +284,7 @@ def test_copies_and_dumps_have_everything(open_database, tmp_path, count):
         assert_sound(path)
 
 
+@pytest.mark.more
 def test_a_snapshot_does_not_see_a_merge_end(open_database):
     database = open_database(options=TINY)
     insert(database, 0, 40)
@@ -308,6 +315,7 @@ def test_an_aborted_transaction_does_not_disturb_a_merge(open_database, count):
     assert_right(database, range(count + 60))
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("number", range(1, 40, 3))
 def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch, number):
@@ -334,6 +342,7 @@ def test_a_commit_that_fails_in_a_step_is_done_again(open_database, monkeypatch,
     assert_right(database, [id for id in range(200) if id >= 60 or id % 7 != 1])
 
 
+@pytest.mark.more
 def test_a_merge_goes_on_when_the_map_grows(open_database):
     database = open_database(options=replace(TINY, delta_documents=40), map_size=1 << 20)
 
@@ -349,6 +358,7 @@ def test_a_merge_goes_on_when_the_map_grows(open_database):
     ]
 
 
+@pytest.mark.more
 def test_no_merge_makes_a_run_longer_than_the_longest(open_database):
     database = open_database(options=TINY)
 
@@ -360,6 +370,7 @@ def test_no_merge_makes_a_run_longer_than_the_longest(open_database):
     assert_right(database, range(200))
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=["weights", "signatures"]
@@ -382,6 +393,7 @@ def test_weights_and_signatures_are_merged_like_any_column(open_database, tmp_pa
     assert [slow.get(at).metadata for at in range(120)] == [{"n": at} for at in range(120)]
 
 
+@pytest.mark.more
 def test_everything_is_the_same_however_it_was_merged(open_database, tmp_path):
     slow, fast = open_database(options=TEXTS), open_database(tmp_path / "fast", options=TEXTS)
     insert(slow, 0, 100)

@@ -51,6 +51,7 @@ def uneven_costs(blocks, leading):
     return [1.0 + number**2 for number in range(len(bits.leading_masks(blocks, leading)))]
 
 
+@pytest.mark.more
 @pytest.mark.few(2)
 @pytest.mark.parametrize("distance", range(13))
 @pytest.mark.parametrize(("blocks", "leading"), SHAPES)

@@ -238,6 +238,7 @@ def test_a_closed_database_says_so(path):
             verb()
 
 
+@pytest.mark.more
 def test_threads_ask_one_sharded_database_at_the_same_time(path):
     texts = sharded.corpus()[1]
     with simdb.open_sharded(path) as database:

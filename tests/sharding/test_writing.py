@@ -125,6 +125,7 @@ def test_arrays_of_fingerprints_are_distributed_as_other_documents(tmp_path):
         assert [match.id for match in database.query(int(bits[7]))] in ([7, 57], [57, 7])
 
 
+@pytest.mark.more
 def test_arrow_columns_are_distributed_as_lists_are(tmp_path, documents):
     arrow = pytest.importorskip("pyarrow")
     ids = [f"id {number}" for number in range(len(documents[1]))]

@@ -79,6 +79,7 @@ def test_the_table_knows_the_unicode_of_the_running_python():
     assert release(unicode_table.UNICODE_VERSION) == known
 
 
+@pytest.mark.more
 def test_lower_case_is_that_of_the_kernel_for_every_character():
     codes = np.array([code for code in range(0x110000) if not 0xD800 <= code < 0xE000], np.uint32)
 

@@ -47,6 +47,7 @@ def shares(*sources):
     return [*found, AMOUNT.share()]
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
 def test_the_share_of_a_file_grows_to_one(name, monkeypatch):
@@ -60,6 +61,7 @@ def test_the_share_of_a_file_grows_to_one(name, monkeypatch):
     assert last == 1.0
 
 
+@pytest.mark.more
 def test_several_files_share_one_total():
     write("small.jsonl", ROWS[:10])
     write("large.jsonl")
@@ -85,6 +87,7 @@ def test_texts_are_counted_together():
     assert [round(AMOUNT.share(), 2) for _ in found] == [0.33, 0.67, 1.0]
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("extra", ["folder", "-"])
 def test_without_the_size_of_every_source_there_is_no_share(extra, monkeypatch):

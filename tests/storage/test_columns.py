@@ -130,6 +130,7 @@ def test_metadata_that_was_cut_off_is_refused(length):
         decode_block(key, codec.encode_array(b"meta", key, payload))
 
 
+@pytest.mark.more
 def test_metadata_of_many_documents_is_found_among_those_without(database):
     data = [{"n": at} if at % 3 == 0 else None for at in range(1000)]
     database.insert_many(range(1000), np.arange(1000, dtype=np.uint64), data)

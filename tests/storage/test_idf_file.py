@@ -248,6 +248,7 @@ def test_entries_out_of_order_and_without_weight_are_problems(path, content):
     assert any("weigh nothing" in problem for problem in problems_of(str(path), None))
 
 
+@pytest.mark.more
 def test_a_reader_beside_a_writer_sees_one_table_or_the_other(path):
     script = (
         "import simdb, sys\n"

@@ -189,6 +189,7 @@ def test_a_newest_commit_on_the_page_of_another_is_refused(data_file):
         simdb.open(data_file.parent)
 
 
+@pytest.mark.more
 def test_pages_are_sound_after_every_commit(database):
     data_file = os.path.join(database.path, "data.mdb")
     assert problems(data_file) == []

@@ -137,6 +137,7 @@ def test_signs_that_only_look_like_tags_are_no_markup():
     assert simdb.tune(texts).options.sketch.markup == "none"
 
 
+@pytest.mark.more
 def test_judged_pairs_set_the_threshold(advised_by_pairs):
     advice = advised_by_pairs
 
@@ -206,6 +207,7 @@ def test_pairs_by_position_by_id_and_by_text_are_the_same(titles, judged):
     assert one == two == three == four
 
 
+@pytest.mark.more
 def test_the_same_seed_gives_the_same_advice(titles, judged):
     few = titles[:40]
 
