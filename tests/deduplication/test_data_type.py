@@ -51,6 +51,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.more
 def test_a_strict_program_has_survivors_of_the_type_that_it_gave(tmp_path):
     assert checked(tmp_path, PROGRAM) == []
 

@@ -87,6 +87,17 @@ def test_without_coverage_the_tests_of_the_folder_run_and_then_a_cross_section()
     assert known == [names[3], names[2], names[1]]
 
 
+def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name():
+    names = [
+        "tests/kernel/test_sketch_text.py::test_a", "tests/kernel/test_search_tables.py::test_b",
+        "tests/decontamination/test_alignment.py::test_c", "tests/format/test_d.py::test_d",
+    ]  # fmt: skip
+
+    chosen = Suite(names, {}, {}).chosen({"path": "simdb_ext/sketch/ngrams/align.c", "line": 3}, 10)
+
+    assert chosen == [names[2], names[0], names[3], names[1]]
+
+
 @pytest.mark.slow
 def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_if_none_does(tmp_path):
     tree = tree_of(tmp_path / "tree", TEXT)

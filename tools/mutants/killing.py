@@ -49,6 +49,9 @@ class Suite:
             near_by = "/".join(["tests", *place[1:-1], f"test_{place[-1]}.py"])
             folders = (self.folder_of(place), *(() if lines else CROSS_SECTION))
         near = [name for name in self.names if name.startswith(near_by)]
+        if place[0] == "simdb_ext":
+            # What only Python calls has its tests there: align.c in test_alignment.py.
+            near = [name for name in self.names if place[-1] in name.split("::")[0]] + near
         # Coverage sees neither C nor what a process of its own reaches.
         others = [name for name in self.names if name.startswith(folders)]
         order = [name for each in (near, names, others) for name in in_turn(each, self.seconds)]
