@@ -383,6 +383,13 @@ def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
+def is_first(ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which of some ascending numbers differ from the one before them: bool[n]."""
+    first = np.ones(len(ascending), np.bool_)
+    first[1:] = ascending[1:] != ascending[:-1]
+    return first
+
+
 def joined_grains(parts: Sequence[Grains]) -> Grains:
     """Return the grains of consecutive documents as one object."""
     if len(parts) == 1:

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb.values.arrays import is_first
+
 NOTE = "parts/"
 # 8 MiB in a note.
 PIECE_KEYS = 1 << 20
@@ -62,13 +64,6 @@ class Seen:
         del larger, smaller
         merged.sort(kind="stable")  # which merges what is sorted
         self._parts.append(merged)
-
-
-def is_first(ordered: U64) -> Bools:
-    """Tell which of some ascending keys differ from the one before them."""
-    first = np.ones(len(ordered), np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return first
 
 
 def is_among(known: U64, keys: U64) -> Bools:

@@ -30,7 +30,7 @@ from simdb.sketch.containment import asked_of
 from simdb.sketch.winnowing import Winnower
 from simdb.storage.passages.by_ordinal import ByOrdinal
 from simdb.storage.records.tombstones import is_deleted
-from simdb.values.arrays import Grains, offsets_of
+from simdb.values.arrays import Grains, is_first, offsets_of
 
 # So many candidates are found at a time, before each counts once, and so many are compared.
 FOUND_TOGETHER = 1 << 20
@@ -45,10 +45,15 @@ U64 = npt.NDArray[np.uint64]
 
 
 class _Block(NamedTuple):
-    """The grains of live documents: document i is `ordinals`[i]; owners of each grain."""
+    """The grains of live documents: document i is `ordinals`[i].
+
+    `keys`: all grains, ascending; `places` uint32: where each of them is in `grains`.
+    """
 
     ordinals: U32
     grains: Grains
+    keys: U64
+    places: U32
 
     @property
     def owners(self) -> I64:
@@ -125,7 +130,9 @@ def _estimated(state: State, passages: State, least: float) -> Iterator[tuple[U3
     size = lefts.block_documents
     for start in range(0, stop, size):
         left = _block(state, lefts, start, min(start + size, stop))
-        chosen = _rarest(left, stored.counts(np.unique(left.grains.hashes), state.source), least)
+        is_new = is_first(left.keys)
+        counts = stored.counts(left.keys[is_new], state.source)
+        chosen = _rarest(left, counts[np.cumsum(is_new) - 1], least)
         for other in range(0, stop, size):
             right = left if other == start else None
             if right is None:
@@ -141,22 +148,26 @@ def _estimated(state: State, passages: State, least: float) -> Iterator[tuple[U3
 def _block(state: State, grains: ByOrdinal, start: int, stop: int) -> _Block:
     every = np.arange(start, stop, dtype=np.uint32)
     live = np.flatnonzero(~is_deleted(state.dead, every))
-    return _Block(every[live], grains.grains(start, stop).taken(live))
+    own = grains.grains(start, stop).taken(live)
+    keys, places = own.hashes.copy(), np.arange(len(own.hashes), dtype=np.uint32)
+    kernel.sort(keys, places)
+    return _Block(every[live], own, keys, places)
 
 
 def _rarest(left: _Block, counts: I64, least: float) -> npt.NDArray[np.bool_]:
     """Return which grains each document looks for: bool for each grain.
 
-    `counts`: how many documents have each distinct grain, of the ascending hashes.
+    `counts`: how many documents have each of the ascending `left.keys`.
     """
-    hashes, owners = left.grains.hashes, left.owners
-    often = counts[np.searchsorted(np.unique(hashes), hashes)]
-    sizes = np.diff(left.grains.offsets)
+    owners, sizes = left.owners, np.diff(left.grains.offsets)
+    ranked = owners.astype(np.uint64) << np.uint64(32)
+    ranked[left.places] |= counts.astype(np.uint64)
+    order = np.arange(len(owners), dtype=np.uint32)
+    kernel.sort(ranked, order)  # stable
     most = sizes - needed(sizes, least) + 1
-    order = np.lexsort((often, owners))
-    ranks = np.arange(len(order)) - left.grains.offsets[:-1][owners[order]]
-    is_chosen = np.zeros(len(hashes), np.bool_)
-    is_chosen[order] = ranks < most[owners[order]]
+    ranks = np.arange(len(owners)) - left.grains.offsets[:-1][owners]
+    is_chosen = np.zeros(len(owners), np.bool_)
+    is_chosen[order] = ranks < most[owners]
     return is_chosen
 
 
@@ -167,11 +178,14 @@ def _candidates(
 
     Each pair comes once.
     """
-    keys, owners = right.grains.hashes.copy(), right.owners.astype(np.uint32)
-    kernel.sort(keys, owners)
-    wanted, lefts = left.grains.hashes[is_chosen], left.owners[is_chosen]
-    starts = np.searchsorted(keys, wanted)
-    sizes = np.searchsorted(keys, wanted, side="right") - starts
+    owners = right.owners[right.places]
+    is_wanted = is_chosen[left.places]
+    wanted, places = left.keys[is_wanted], left.places[is_wanted]
+    firsts = np.zeros((2, len(is_chosen)), np.int64)
+    firsts[0, places] = np.searchsorted(right.keys, wanted)
+    firsts[1, places] = np.searchsorted(right.keys, wanted, side="right")
+    starts, stops = firsts[:, is_chosen]
+    lefts, sizes = left.owners[is_chosen], stops - starts
     # All grains of a document are in one part, so that its pairs are, too.
     of_each = np.bincount(lefts, sizes, minlength=len(left.ordinals)).astype(np.int64)
     parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
@@ -179,8 +193,9 @@ def _candidates(
     for first, last in zip(bounds, [*bounds[1:], len(lefts)], strict=True):
         own = offsets_of(sizes[first:last])
         at = np.arange(own[-1]) + np.repeat(starts[first:last] - own[:-1], sizes[first:last])
-        both = np.repeat(lefts[first:last], sizes[first:last]) << 32 | owners[at].astype(np.int64)
-        pairs = np.unique(both)
+        pairs = np.repeat(lefts[first:last], sizes[first:last]) << 32 | owners[at]
+        pairs.sort()
+        pairs = pairs[is_first(pairs)]
         some, others = pairs >> 32, pairs & (2**32 - 1)
         is_other = left.ordinals[some] != right.ordinals[others]
         some, others = some[is_other], others[is_other]
