@@ -116,7 +116,7 @@ def dedup(
     duplicates.check(has_database=db is not None)
     check_against(against, sources, (results.output, results.groups, results.report))
     unit = taken_unit(sketch)
-    min_words = duplicates.least_words(unit)
+    min_words = duplicates.least_words(unit, has_database=db is not None)
     _check_database(db, run, existing=existing, features=features)
     _check_results(results)
     output, groups = results.output, results.groups

@@ -96,26 +96,28 @@ def deduplicate(
     the rows.  Without `id`, texts make the ids.  `run` names the call: a later call with this name,
     or without names with the same ids in any order, removes the same.  `unit`: with "paragraph",
     "line" or "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part
-    has the same words.  `on_null`: rows without a text (None, NaN) are kept, "drop" or "error".
-    `max_share`: if more are duplicates, nothing is removed.  `memory`: bytes to hold of documents.
-    `progress`, `errors`, `threads`: see `Database.insert_many`.
+    has the same words or, given `similarity`, is alike.  `on_null`: rows without a text are kept,
+    "drop" or "error".  `max_share`: if more are duplicates, nothing is removed.  `memory`: bytes to
+    hold of documents.  `progress`, `errors`, `threads`: see `Database.insert_many`.
     """
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count
     question = Question(*asked, report_of(progress), memory=memory)
     if unit != DOCUMENT or min_words is not None:
-        least = checked_unit(unit, min_words, _of_documents(question, keep, against))
-        dropping = Dropping(unit, least, on_null, errors, count, memory, question.progress)
+        least = checked_unit(unit, min_words, _of_documents(question, keep, against, db))
+        dropping = Dropping(unit, least, on_null, question)
         return _without_parts(data, text, id, dropping, db, run, given)
     with bounded(count), reference_of(against, data, text, id, question) as reference:
         return _whole(data, text, id, keep, rule, db, run, given, question, on_null, reference)
 
 
-def _of_documents(question: Question, keep: keeping.Keep, against: object) -> dict[str, bool]:
+def _of_documents(
+    question: Question, keep: keeping.Keep, against: object, db: object
+) -> dict[str, bool]:
     """Return whether each argument is given that has a meaning only for whole documents."""
     return {
-        "similarity=": question.similarity is not None,
+        "similarity= with db=": question.similarity is not None and db is not None,
         "distance=": question.distance is not None,
         "recall=": question.recall is not None,
         "max_share=": question.max_share is not None,
@@ -136,7 +138,7 @@ def _without_parts(
     given: Options | None,
 ) -> Deduplicated:
     """Return what is left of data without the parts that occurred before."""
-    with bounded(dropping.threads), ExitStack() as held:
+    with bounded(dropping.question.threads), ExitStack() as held:
         stored = None
         if db is not None:
             opened = held.enter_context(_opened(db, given))

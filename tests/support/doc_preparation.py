@@ -80,6 +80,15 @@ def parts(place):
     write_lines(place / "pages.jsonl", records(*texts))
     bread = "the town of Penby has found a third way to bake bread"
     write_lines(place / "more.jsonl", records(f"{bread}\nSubscribe {letter} now!", first=4))
+    start, end = (
+        "the office at the harbour will be closed for repairs from the morning of",
+        "on until",
+    )
+    monday, friday = (
+        f"{start} {day} {end} further notice by the board" for day in ("Monday", "Friday")
+    )
+    hours = "new opening hours are to be found at the gate"
+    write_lines(place / "notices.jsonl", records(monday, f"{friday}\n{hours}"))
 
 
 def thresholds(place):

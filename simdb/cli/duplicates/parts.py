@@ -84,6 +84,7 @@ class PartsJob:
         return Sieve(
             sketch, self._unit, self._min_words, errors=self._reading.errors,
             threads=thread_count(), is_stored=is_stored,
+            alike=None if self._work.matching.similarity is None else self._work.question(sketch),
         )  # fmt: skip
 
     def _dropped(self, sieve: Sieve, stored: Stored | None) -> Outcome:
@@ -96,6 +97,7 @@ class PartsJob:
             names.settle(work.progress.note)
             if stored is not None:
                 sieve.settle(stored, work.run or NAMELESS)
+            sieve.settle_alike()
             dropped = sieve.dropped()
             outcome.stored = int(np.count_nonzero(dropped.kept))
             outcome.duplicates, outcome.renamed = int(dropped.counts.sum()), names.renamed

@@ -74,10 +74,11 @@ class DuplicateOptions:
                 " in the input"
             )
 
-    def least_words(self, unit: str) -> int:
+    def least_words(self, unit: str, *, has_database: bool) -> int:
         """How many words a part must have to be dropped; OptionError for options against `unit`."""
         others = {
-            "--similarity": self.similarity is not None, "--distance": self.distance is not None,
+            "--similarity with --db": self.similarity is not None and has_database,
+            "--distance": self.distance is not None,
             "--recall": self.recall is not None, "--search": self.search is not None,
             "--verify": self.verify is not None, "--texts": self.texts is not None,
             "--max-share": self.max_share is not None, "--policy": self.policy != STAR,

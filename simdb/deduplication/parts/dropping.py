@@ -12,12 +12,12 @@ from simdb.deduplication.files import Files, Kept, check_id, reading_of
 from simdb.deduplication.parts.run import Run
 from simdb.deduplication.parts.seen import Noted, Stored
 from simdb.deduplication.parts.sieve import Dropped, Sieve
+from simdb.deduplication.question import Question
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
 from simdb.ground.choices import DROP
 from simdb.results.clusters import Clusters
-from simdb.running.progress import Report
 from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.origins import Origins
@@ -35,16 +35,14 @@ class Dropping(NamedTuple):
     unit: str
     min_words: int
     on_null: str
-    errors: str
-    threads: int
-    memory: int | None
-    report: Report | None
+    question: Question
 
     def sieve(self, sketch: TextSketch, *, is_stored: bool) -> Sieve:
         """Return what finds the parts."""
+        asked = self.question
         return Sieve(
-            sketch, self.unit, self.min_words, errors=self.errors, threads=self.threads,
-            is_stored=is_stored,
+            sketch, self.unit, self.min_words, errors=asked.errors, threads=asked.threads,
+            is_stored=is_stored, alike=None if asked.similarity is None else asked.silent,
         )  # fmt: skip
 
 
@@ -60,8 +58,7 @@ def drop_from_rows(
     sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
 
     for done in sieve.read(texts.batches()):
-        if dropping.report is not None:
-            dropping.report(done)
+        dropping.question.report(done)
     dropped = _settled(sieve, dropping, stored)
     if len(dropped.changed):
         values = list(rows.texts(text))
@@ -71,7 +68,7 @@ def drop_from_rows(
         rows = rows_of(rows.with_field(text, values))
     kept = _without(dropped.kept, texts.is_null, dropping)
     data = rows.chosen(kept)
-    survivors = InMemory(data, lambda: rows_of(data).records(), text, dropping.threads)
+    survivors = InMemory(data, lambda: rows_of(data).records(), text, dropping.question.threads)
     return _result(survivors, kept, texts.is_null, sieve, dropped, dropping)
 
 
@@ -92,14 +89,13 @@ def drop_from_files(
     try:
         origins = held.enter_context(Origins())
         reading = reading_of(
-            id, text, dropping.errors, dropping.on_null, origins=origins, threads=dropping.threads,
-            memory=dropping.memory,
+            id, text, dropping.question.errors, dropping.on_null, origins=origins,
+            threads=dropping.question.threads, memory=dropping.question.memory,
         )  # fmt: skip
         files = Files(sources, reading)
         run = held.enter_context(Run(sieve, origins, files.survivors(None).numbers))
         for done in run.read(files.batches()):
-            if dropping.report is not None:
-                dropping.report(done)
+            dropping.question.report(done)
         dropped = _settled(sieve, dropping, stored)
         run.change(dropped, sources, text)
         kept = _without(dropped.kept, files.nulls, dropping)
@@ -115,6 +111,7 @@ def _settled(sieve: Sieve, dropping: Dropping, stored: tuple[Noted, str | None] 
     if stored is not None:
         transaction, run = stored
         sieve.settle(Stored(transaction, dropping.unit), run)
+    sieve.settle_alike()
     return sieve.dropped()
 
 

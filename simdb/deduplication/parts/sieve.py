@@ -8,10 +8,14 @@ import numpy.typing as npt
 
 from simdb.deduplication.decided import joined
 from simdb.deduplication.parts.seen import Seen, Stored, is_among
+from simdb.deduplication.question import Question
 from simdb.deduplication.repeat import name_of
+from simdb.deduplication.texts import Texts
+from simdb.deduplication.within import find_alike
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped
+from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.encoding import decoded
 from simdb.sketch.word_order import WordOrder
@@ -19,7 +23,7 @@ from simdb.sketch.word_order import WordOrder
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
-Texts = Sequence[Any]  # str, or UTF-8 in bytes
+Batch = Sequence[Any]  # str, or UTF-8 in bytes
 
 # What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
 SHORT, FIRST, DROPPED = 0, 1, 2
@@ -74,26 +78,36 @@ class Sieve:
         errors: str,
         threads: int,
         is_stored: bool,
+        alike: Question | None = None,
     ) -> None:
         """Cut texts into parts of one `unit`, and these into words as `sketch` says.
 
         A part of fewer than `min_words` words is never dropped.  `is_stored`: whether `settle` will
-        be called, which takes 8 bytes more for each key.  Raises OptionError for a sketch without
-        words.
+        be called, which takes 8 bytes more for each key.  `alike`: when parts with other words are
+        dropped, too; `settle_alike` finds them, and until then all different parts are in memory.
+        Raises OptionError for a sketch without words.
         """
         self._order, self._unit, self._min_words = WordOrder(sketch), unit, min_words
         self._errors, self._threads, self._is_stored = errors, threads, is_stored
+        self._sketch, self._alike = sketch, alike
+        if alike is not None:
+            alike.check(sketch)
         self._seen = Seen()
         self._counts: list[I64] = []  # of parts
         self._spoken: list[I64] = []  # of parts with words
         self._states: list[npt.NDArray[np.uint8]] = []
         self._firsts: list[U64] = []  # the keys of all first parts, in order
+        self._texts: list[str] = []  # of first parts, if they are compared
         self.documents = self.short = 0
 
-    def read(self, batches: Iterable[Texts]) -> Iterator[int]:
+    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
         """Take all documents; yield how many were taken."""
-        for found in mapped(lambda some: self._cut(*some), self._numbered(batches), self._threads):
-            self._take(found)
+        for found, texts in mapped(
+            lambda some: (self._cut(*some), some[0]), self._numbered(batches), self._threads
+        ):
+            states = self._take(found)
+            if self._alike is not None:
+                self._keep_texts(texts, found.counts, states == FIRST)
             yield self.documents
 
     def settle(self, stored: Stored, run: str | None) -> None:
@@ -106,6 +120,21 @@ class Sieve:
         for states, own in zip(self._states, self._firsts, strict=True):
             states[np.flatnonzero(states == FIRST)[is_among(old, own)]] = DROPPED
         self._firsts.clear()
+
+    def settle_alike(self) -> None:
+        """Drop what is alike an earlier part that stays, too, if the sieve was made for that."""
+        if self._alike is None:
+            return
+        texts, options = Texts(self._texts), Options(sketch=self._sketch)  # type: ignore[arg-type]
+        found = find_alike(texts, np.arange(len(texts)), options, self._alike)
+        is_removed = np.zeros(len(texts), np.bool_)
+        is_removed[found.removed] = True
+        done = 0
+        for states in self._states:
+            firsts = np.flatnonzero(states == FIRST)
+            states[firsts[is_removed[done : done + len(firsts)]]] = DROPPED
+            done += len(firsts)
+        self._texts.clear()
 
     def dropped(self) -> Dropped:
         """Return what is dropped."""
@@ -121,7 +150,7 @@ class Sieve:
 
     def rest(self, text: str | bytes, is_dropped: Bools) -> str:
         """Return what is left of a text; InputError if it has other parts than when it was read."""
-        whole = decoded(text, "utf-8", position=0, replace=self._errors == "replace")
+        whole = self._whole(text)
         left: str | None = kernel.part_rest(whole, self._unit, is_dropped)
         if left is None:
             raise InputError(
@@ -130,18 +159,29 @@ class Sieve:
             )
         return left
 
-    def _numbered(self, batches: Iterable[Texts]) -> Iterator[tuple[Texts, int]]:
+    def _numbered(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
         start = 0
         for batch in batches:
             yield batch, start
             start += len(batch)
 
-    def _cut(self, texts: Texts, start: int) -> Cut:
+    def _cut(self, texts: Batch, start: int) -> Cut:
         """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
         return Cut(*self._order.parts(texts, self._unit, errors=self._errors, start=start))
 
-    def _take(self, cut: Cut) -> None:
-        """Take the parts of the documents that follow."""
+    def _keep_texts(self, texts: Batch, counts: I64, flags: Bools) -> None:
+        """Keep the texts of the parts that have a flag."""
+        offsets = np.append(0, np.cumsum(counts))
+        for at in np.flatnonzero(_sums(flags, offsets)).tolist():
+            whole = self._whole(texts[at])
+            bounds = kernel.part_bounds(whole, self._unit)[flags[offsets[at] : offsets[at + 1]]]
+            self._texts += [whole[start:stop] for start, stop, _ in bounds.tolist()]
+
+    def _whole(self, text: str | bytes) -> str:
+        return decoded(text, "utf-8", position=0, replace=self._errors == "replace")
+
+    def _take(self, cut: Cut) -> npt.NDArray[np.uint8]:
+        """Take the parts of the documents that follow; return what becomes of them."""
         can_go = np.flatnonzero(cut.words >= self._min_words)
         keys = cut.keys[can_go]
         is_new = self._seen.add(keys)
@@ -154,6 +194,7 @@ class Sieve:
         self._spoken.append(cut.sums(cut.words > 0))
         self.documents += len(cut.counts)
         self.short += int(np.count_nonzero((cut.words > 0) & (cut.words < self._min_words)))
+        return states
 
 
 def _sums(flags: Bools, offsets: I64) -> I64:

@@ -77,6 +77,23 @@ def test_texts_without_fields_are_texts_afterwards(form):
     assert values == [left for left in LEFT if left]
 
 
+def test_files_and_rows_lose_the_same_parts_that_are_alike(tmp_path):
+    base = [f"word{at}" for at in range(40)]
+    changed = [" ".join([*base[:at], "other", *base[at + 1 :]]) for at in (3, 20, 37)]
+    texts = [" ".join(base), f"{changed[0]}\nanother line that has five words", changed[1]]
+    write(tmp_path / "a.jsonl", [{"text": text} for text in texts])
+
+    found = [
+        simdb.deduplicate(data, unit="line", similarity=0.7, threads=threads)
+        for data, threads in ((texts, 1), (tmp_path / "a.jsonl", 2))
+    ]
+
+    left = [texts[0], "another line that has five words"]
+    assert [found[0].data, [row["text"] for row in found[1].data.to_pylist()]] == [left, left]
+    assert [each.parts.dropped.tolist() for each in found] == [[0, 1, 1]] * 2
+    assert simdb.deduplicate(texts, unit="line").data == texts
+
+
 def test_the_result_counts_parts():
     found = simdb.deduplicate([*TEXTS, None, "short"], unit="line", threads=2)
 
@@ -207,7 +224,8 @@ def test_the_sketch_says_which_words_are_equal():
         ({"unit": "word"}, "unit must be one of"),
         ({"min_words": 3}, "min_words= is for parts"),
         ({"unit": "line", "min_words": 0}, "min_words must"),
-        ({"unit": "line", "similarity": 0.5}, "similarity= is for whole documents"),
+        ({"unit": "line", "similarity": 0.5, "db": "x"}, "similarity= with db= is for whole"),
+        ({"unit": "line", "similarity": 1.5}, "similarity must"),
         ({"unit": "line", "keep": "last"}, "keep= is for whole documents"),
         ({"unit": "line", "verify": "estimate"}, "verify= is for whole documents"),
         ({"unit": "line", "run": "x"}, "run= names a run for db="),

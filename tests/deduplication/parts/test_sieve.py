@@ -1,25 +1,35 @@
 """What a sieve drops is what a set and a loop drop, whatever the threads and the batches."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simdb.deduplication.parts.sieve import Sieve
+from simdb.deduplication.question import Question
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Simhash
 
 WORDS = ("one", "Two", "b\u00e9", "\u4e2d\u6587", "\u0646\u0639\u0645", "\u0939\u093e\u0901")
 LINES = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 TEXTS = st.lists(st.lists(LINES, max_size=5).map("\n".join), max_size=8)
+WORDWISE = Simhash()
 # A character that is a word by itself, by which a text of these words is cut.
 COUNTS = {"\u4e2d\u6587": 2}
 
 
-def sieved(texts, *, size=3, threads=1, min_words=2):
+def sieved(texts, *, size=3, threads=1, min_words=2, sketch=WORDWISE, similarity=None):
     """Return what is left of each text, None of those that are dropped."""
-    sieve = Sieve(Simhash(), "line", min_words, errors="strict", threads=threads, is_stored=False)
+    alike = None
+    if similarity is not None:
+        alike = Question(similarity, None, None, "exact", "star", None, "strict", threads, None)
+    sieve = Sieve(
+        sketch, "line", min_words, errors="strict", threads=threads, is_stored=False, alike=alike
+    )
     batches = (texts[start : start + size] for start in range(0, len(texts), size))
     assert sum(1 for _ in sieve.read(batches)) == -(-len(texts) // size)
+    sieve.settle_alike()
     dropped = sieve.dropped()
     kept = enumerate(dropped.kept.tolist())
     return [sieve.rest(texts[at], dropped.of(at)) if has else None for at, has in kept]
@@ -52,6 +62,60 @@ def test_a_sieve_drops_what_a_loop_drops(texts, size, threads, min_words):
     found = sieved(texts, size=size, threads=threads, min_words=min_words + 1)
 
     assert found == looped(texts, min_words=min_words + 1)
+
+
+CHANCE = random.Random(11)
+NAMES = [f"w{number}" for number in range(400)]
+BASES = [CHANCE.sample(NAMES, 24) for _ in range(12)]
+
+
+def variant():
+    """Return a line: some base line of 24 words, in which up to three words are others."""
+    words = list(CHANCE.choice(BASES))
+    for _ in range(CHANCE.randrange(4)):
+        words[CHANCE.randrange(len(words))] = CHANCE.choice(NAMES)
+    return " ".join(words)
+
+
+VARIANTS = ["\n".join(variant() for _ in range(4)) for _ in range(30)]
+
+
+def left_by_a_double_loop(texts, similarity):
+    """Return what is left of texts if a line leaves that is alike an earlier one that stays."""
+    staying, found = [], []
+    for text in texts:
+        left = []
+        for line in text.split("\n"):
+            words = line.split()
+            shingles = set(zip(words, words[1:], words[2:], strict=False))
+            if any(len(shingles & each) >= similarity * len(shingles | each) for each in staying):
+                continue
+            staying.append(shingles)
+            left.append(line)
+        found.append("\n".join(left) if left else None)
+    return found
+
+
+@pytest.mark.parametrize("similarity", [0.4, 0.8, 1.0])
+def test_parts_that_are_alike_leave_as_in_a_double_loop(similarity):
+    expected = left_by_a_double_loop(VARIANTS, similarity)
+    sketch = Simhash(shingle=3)
+
+    kept = [
+        sieved(VARIANTS, size=size, threads=threads, sketch=sketch, similarity=similarity)
+        for size, threads in ((7, 1), (30, 3))
+    ]
+
+    assert kept == [expected, expected]
+    assert 12 <= sum(len(each.split("\n")) for each in expected if each) < 120
+
+
+def test_short_parts_are_not_compared():
+    texts = ["one two three four five six", "one two three four five seven", "one two three four"]
+
+    assert sieved(texts, min_words=5, sketch=Simhash(shingle=1), similarity=0.5) == [
+        texts[0], None, texts[2],
+    ]  # fmt: skip
 
 
 def test_a_document_without_a_word_left_is_dropped():
