@@ -186,10 +186,12 @@ def _candidates(
     firsts[1, places] = np.searchsorted(right.keys, wanted, side="right")
     starts, stops = firsts[:, is_chosen]
     lefts, sizes = left.owners[is_chosen], stops - starts
+    if not len(lefts):
+        return
     # All grains of a document are in one part, so that its pairs are, too.
     of_each = np.bincount(lefts, sizes, minlength=len(left.ordinals)).astype(np.int64)
     parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
-    bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist() if len(lefts) else []
+    bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist()
     for first, last in zip(bounds, [*bounds[1:], len(lefts)], strict=True):
         own = offsets_of(sizes[first:last])
         at = np.arange(own[-1]) + np.repeat(starts[first:last] - own[:-1], sizes[first:last])
