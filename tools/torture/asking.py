@@ -64,6 +64,27 @@ def check_first(expected, first, matches, near, ask):
         truth.check_measured((first.distance, first.similarity), matches[first.id])
 
 
+def contained(target, expected, chance):
+    text, least = some_text(chance), chance.choice([0.1, 0.5, 0.9, 1.0])
+    told = f"contained={least} of {text!r:.40}"
+    if not expected.options.passages:
+        try:
+            target.query(text, contained=least)
+        except simdb.OptionError:
+            return told
+        raise AssertionError("a database without passages answered contained=")
+    found = target.query(text, contained=least)
+    wanted = expected.contained(expected.grains(text), least)
+    assert {truth.key(match.id): match.containment for match in found} == wanted, told
+    pairs = target.find_all(contained=least)
+    assert {(truth.key(pair.left), truth.key(pair.right)): pair.containment for pair in pairs} == {
+        (truth.key(id), other): share
+        for id, entry in expected.documents.items()
+        for other, share in expected.contained(entry.grains, least, without=(id,)).items()
+    }, told
+    return told
+
+
 def query_by_id(target, expected, chance):
     id = some_id(chance)
     entry = expected.documents.get(id)
@@ -255,7 +276,7 @@ def plan(target, expected, chance):
 
 READING = (
     query, query, query, query_by_id, query_by_id, query_many, query_many, find_all, find_clusters,
-    cluster, get, explain, plan,
+    contained, cluster, get, explain, plan,
 )  # fmt: skip
 
 

@@ -49,6 +49,8 @@ def some_options(chance):
             chosen["keep_clusters"] = "distance"
         if sketch.vector_bytes:
             chosen["polytopes"] = chance.choice([None, None, 0, 1, 2, 16])
+    if chance.random() < 0.4 and sketch.unit in ("words", "whitespace"):
+        chosen["passages"] = True
     chosen["keep_times"] = chance.choice(["none", "inserted", "seen"])
     return simdb.Options(**chosen)
 
@@ -111,7 +113,8 @@ def some_bits(chance):
 
 
 def some_document(chance, options):
-    if options.is_minhash or chance.random() < 0.6:
+    # Only texts have passages.
+    if options.is_minhash or options.passages or chance.random() < 0.6:
         return some_text(chance)
     return some_bits(chance)
 

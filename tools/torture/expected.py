@@ -4,7 +4,7 @@
 answer must have all matches.  Below, an answer may leave out some; `Tally` counts them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -12,16 +12,21 @@ import numpy as np
 from oracle import ERROR_FLOAT32, cosine, quantised
 
 import simdb
+from simdb.sketch.winnowing import Winnower
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A document: `bits`, None without features, and a `vector` of weights, `minima` or neither."""
+    """A document: `bits`, None without features, and a `vector` of weights, `minima` or neither.
+
+    `grains`: the hashes of its n-grams that are chosen, where they are stored.
+    """
 
     bits: int | None
     vector: Any = None
     minima: Any = None
     metadata: Any = None
+    grains: frozenset[int] = frozenset()
     number: int = field(default_factory=count().__next__)
 
 
@@ -64,6 +69,26 @@ class Expected:
 
     def entry(self, document, metadata=None):
         """Return what a database keeps of a document."""
+        grains = self.grains(document) if self.options.passages else frozenset()
+        return replace(self.entry_of(document, metadata), grains=grains)
+
+    def grains(self, text):
+        """Return the hashes of the n-grams of a text that are chosen."""
+        return frozenset(
+            Winnower(self.options.sketch).grains([text], errors="strict").hashes.tolist()
+        )
+
+    def contained(self, grains, least, *, without=()):
+        """Return the share of some grains that each document has, where it is at least `least`."""
+        shares = {
+            key(id): len(grains & entry.grains) / max(len(grains), 1)
+            for id, entry in self.documents.items()
+            if id not in without
+        }
+        return {id: share for id, share in shares.items() if share >= least and share > 0}
+
+    def entry_of(self, document, metadata):
+        """Return the same without grains."""
         if isinstance(document, int):
             return Entry(document, metadata=metadata)
         if isinstance(document, simdb.Fingerprint):

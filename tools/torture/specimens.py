@@ -59,6 +59,9 @@ def make_all(directory):
             simdb.Options(sketch=simdb.Simhash(shingle=1, weighting="tf-idf"), **tiny),
             texts, 150, {"similarity": 0.8},
         ),
+        "passages": (
+            simdb.Options(sketch=sketch, passages=True, **tiny), texts, 150, {"similarity": 0.8},
+        ),
         "large": (simdb.Options(delta_documents=5000, growth=2), bits, 20_000, {"distance": 3}),
     }  # fmt: skip
     return [make(directory, name, *rest) for name, rest in makers.items()]
@@ -88,6 +91,11 @@ def make(directory, name, options, documents, count, criterion):
     return Specimen(name, path, old, new, lambda wanted: documents(wanted, 6), asked, criterion)
 
 
+def contained(database):
+    """Return the pairs of which one document is in the other; none without passages."""
+    return database.find_all(contained=0.3) if database.options.passages else []
+
+
 def everything(database, specimen):
     """Return everything that a reader gets, as one string: equal for equal databases."""
     ids = list(database)
@@ -97,4 +105,5 @@ def everything(database, specimen):
         [str(row) for row in database.query_many(specimen.asked, **specimen.criterion)],
         [(each.fingerprint, each.metadata) for each in database.get_many(some)],
         [str(pair) for pair in database.find_all(**specimen.criterion)],
+        [str(pair) for pair in contained(database)],
     ))  # fmt: skip
