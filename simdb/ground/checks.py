@@ -108,7 +108,9 @@ def share(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is above 0 and at most 1."""
     is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1:
-        raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}")
+        is_percentage = is_number and 1 < value <= 100
+        remedy = f"; {value:g} % is {value / 100:g}" if is_percentage else ""
+        raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}{remedy}")
 
 
 def most_removed(max_share: float | None, removed: int, count: int, remedy: str) -> None:

@@ -50,6 +50,7 @@ OWN_WORDS = {
     "output": RESULT, "o": RESULT, "out": RESULT, "output_path": RESULT,
     "database": Own("db=", "--db"), "database_path": Own("db=", "--db"),
     "top_k": Own("limit=", "--limit"), "k": Own("limit=", "--limit"),
+    "keep": Own("", "--new FILE for what has no match, --found FILE for the rest"),
     # Words of earlier versions.
     "keep_by": Own("keep=", "--keep RULE"),
     "memory_limit": Own(

@@ -42,6 +42,7 @@ CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+PDF_MAGIC = b"%PDF-"
 MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -125,6 +126,8 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
         raise InputError("gzip data; rename the file to end in .gz, or decompress it")
     if head.startswith(ZSTD_MAGIC):
         raise InputError("zstd data; rename the file to end in .zst, or decompress it")
+    if head.startswith(PDF_MAGIC):
+        raise InputError("a PDF, not text; convert it to text first, for example by pdftotext")
     marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
     if marked is not None:
         return marked

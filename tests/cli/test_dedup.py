@@ -326,3 +326,10 @@ def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
     assert [each["similarity"] for each in rows[0]["duplicates"]][:4] == [1.0] * 4
     assert 0.5 <= rows[0]["duplicates"][4]["similarity"] < 1
     assert Path("parts.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+
+
+def test_a_pdf_is_called_a_pdf(simdb_run, tmp_path):
+    """Its binary comment is no UTF-8, and the advice was to name an encoding."""
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4\n\xe2\xe3\xcf\xd3\n")
+
+    assert "a.pdf: a PDF, not text; convert it" in simdb_run("dedup", "a.pdf").notes

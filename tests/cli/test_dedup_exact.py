@@ -226,7 +226,7 @@ def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tm
         (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', 'numbers', got"),
         (["--texts", "a.jsonl"], "--texts works only with --db"),
         (["--features"], "--features says what the database of --db stores; give both"),
-        (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0"),
+        (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0; 2 % is 0.02"),
         (["--verify", "exact", "--distance", "3"], "decides by similarity; give --similarity"),
     ],
 )

@@ -169,3 +169,7 @@ def test_signatures_are_looked_up_too(simdb_run, write_lines):
 
     assert [(row["id"], row["match"], row["similarity"]) for row in rows] == [
         (str(at), str(at), 1.0) for at in range(6)]  # fmt: skip
+
+
+def test_who_wants_to_keep_what_is_new_is_told_the_option(simdb_run):
+    assert "use --new FILE" in simdb_run("lookup", "d", "a.jsonl", "--keep", "x").notes

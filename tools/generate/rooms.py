@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "build" / "ROOMS.md"
 ORDER = ROOT / "tests" / "test_architecture.py"
 COLUMNS = 100
-HEAD = """# Rooms
+HEAD = """# Modules
 
 Every module of simdb with the first sentence of its docstring, and every contract of the compiled
-kernel.  Floors are listed from the ground up.  A Python module imports only from floors before its
+kernel.  Layers are listed from the lowest up.  A Python module imports only from layers before its
 own on this page and from modules before it in its folder; in `simdb/cli/` modules are in
 alphabetical order.  [ARCHITECTURE.md](../docs/ARCHITECTURE.md) has the map and the ideas.
 
@@ -104,7 +104,7 @@ def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str
 def section(package: str, floor: int | None) -> Iterator[str]:
     """Yield the heading of a folder and the first sentence of its docstring."""
     folder = package.replace(".", "/")
-    yield f"\n### `{folder}/`\n" if floor is None else f"\n## Floor {floor}: `{folder}/`\n"
+    yield f"\n### `{folder}/`\n" if floor is None else f"\n## Layer {floor}: `{folder}/`\n"
     if package != "simdb":
         yield textwrap.fill(first_sentence(docstring(path_of(package))), COLUMNS) + "\n"
 
