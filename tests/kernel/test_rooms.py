@@ -13,7 +13,7 @@ ROOMS = {
     "sketch/weights": [],
     "sketch/minhash": ["sketch/hash"],
     "sketch/overlap": [],
-    "sketch/ngrams": ["sketch/hash"],
+    "sketch/ngrams": ["sketch/hash", "sketch/text"],
     "sketch": [
         "sketch/text",
         "sketch/hash",
