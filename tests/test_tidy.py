@@ -64,6 +64,20 @@ def test_every_module_and_public_name_says_what_it_is():
     assert silent == []
 
 
+def test_distinct_numbers_are_found_by_sorting():
+    """numpy.unique hashes numbers unless it is asked for positions too; see `sorted_unique`."""
+    hashing = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("np.unique", "np.union1d", "np.intersect1d")
+        and not any(each.arg.startswith("return_") or each.arg == "axis" for each in node.keywords)
+    ]
+
+    assert hashing == []
+
+
 def test_chapters_of_documents_are_whole():
     """No chapter begins within a block of code, or without a blank line before its title."""
     torn = []

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from simdb.running import kernel
 from simdb.sketch.word_order import WordOrder
+from simdb.values.arrays import sorted_unique
 
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
@@ -68,7 +69,7 @@ class Items:
         """Fill the table."""
         sizes = np.diff(self.offsets)
         self.firsts = np.append(0, np.cumsum(np.maximum(sizes - self.n, 0) + 1))
-        self.lengths = np.unique(np.minimum(sizes, self.n)).tolist()
+        self.lengths = sorted_unique(np.minimum(sizes, self.n)).tolist()
         hashes, owners, starts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], []
         starts.append(np.empty(0, np.int64))
         for length in self.lengths:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from simdb.decontamination.items import Items
 from simdb.sketch.word_order import WordOrder
+from simdb.values.arrays import sorted_unique
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -39,7 +40,7 @@ class Scan:
         has_any = np.zeros(len(offsets) - 1, np.bool_)
         has_any[hits["document"]] = True
         both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
-        entries, counts = np.unique(np.unique(both).astype(np.uint32), return_counts=True)
+        entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
         return Seen(has_any, entries, counts), len(words)
 
     def add(self, found: tuple[Seen, int]) -> None:

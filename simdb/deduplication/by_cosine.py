@@ -20,6 +20,7 @@ from simdb.ground.choices import ErrorsName
 from simdb.results.verification import Verification
 from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import COSINE
+from simdb.values.arrays import sorted_unique
 
 PLANES_LEAST, PLANES_MOST = 4, 62  # of a band; their sides fit into a word
 BANDS_MOST = 1 << 11
@@ -160,7 +161,7 @@ def _agreeing(cosines: F64 | F32) -> F64:
 def _unlike(units: F32, similarity: float) -> F64:
     """Return the same of pairs, among some vectors, that are not alike."""
     chosen = np.linspace(0, len(units) - 1, min(SAMPLED_VECTORS, len(units))).astype(np.int64)
-    some = units[np.unique(chosen)]
+    some = units[sorted_unique(chosen)]
     cosines = (some @ some.T)[np.triu_indices(len(some), 1)]
     unlike = cosines[cosines < similarity]
     return _agreeing(unlike if len(unlike) else np.zeros(1))

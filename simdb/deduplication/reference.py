@@ -19,7 +19,7 @@ from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import TextsAgain
-from simdb.values.arrays import Id, object_array
+from simdb.values.arrays import Id, object_array, sorted_unique
 
 
 class Reference(Protocol):
@@ -133,7 +133,7 @@ class Named(Sequence[Any]):
 
     def __init__(self, names: Sequence[Any], reference: Reference, leaders: I64) -> None:
         """Take the names of rows, and those that the `reference` has for the `leaders`."""
-        others = np.unique(leaders[leaders < 0])
+        others = sorted_unique(leaders[leaders < 0])
         self._names = names
         self._others = dict(zip(others.tolist(), reference.names(-1 - others), strict=True))
 

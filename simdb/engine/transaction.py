@@ -32,7 +32,7 @@ from simdb.running.threads import thread_count
 from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import NO_METADATA
-from simdb.values.arrays import Sketches, check_many
+from simdb.values.arrays import Sketches, check_many, sorted_unique
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
@@ -474,6 +474,6 @@ class WriteTransaction(Reading[IdT]):
     def _delete_ids(self, ids: Iterable[IdT]) -> int:
         offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
         found = self._writing.current().find(offsets, content, hashes)
-        ordinals = np.unique(found[found >= 0]).astype(np.uint32)
+        ordinals = sorted_unique(found[found >= 0]).astype(np.uint32)
         conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
         return len(ordinals)

@@ -24,6 +24,7 @@ from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground import bits
 from simdb.plan import volatility
 from simdb.running import kernel
+from simdb.values.arrays import sorted_unique
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta
@@ -54,7 +55,7 @@ class SampledPairs:
     @property
     def query_count(self) -> int:
         """Number of distinct queries."""
-        return len(np.unique(self.queries))
+        return len(sorted_unique(self.queries))
 
     def taken(self, chosen: Any) -> "SampledPairs":
         """Return some of the pairs, chosen by a slice, flags or positions."""

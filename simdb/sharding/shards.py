@@ -43,7 +43,7 @@ from simdb.storage.files.shards_file import (
     shard_name,
     strange_directories,
 )
-from simdb.values.arrays import Id
+from simdb.values.arrays import Id, sorted_unique
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)
@@ -146,7 +146,7 @@ class Shards:
     def by_shard(self, ids: list[Id]) -> Iterator[tuple[int, I64]]:
         """Yield the number of each shard to which some of `ids` belong, and their positions."""
         numbers = shard_of(ids, self.count)
-        for number in np.unique(numbers).tolist():
+        for number in sorted_unique(numbers).tolist():
             yield number, np.flatnonzero(numbers == number)
 
     def ask_of(

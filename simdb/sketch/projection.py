@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.sketch.vectors import SparseRows, Vectors, peaks_of, reduced
+from simdb.values.arrays import sorted_unique
 
 I16 = npt.NDArray[np.int16]
 I64 = npt.NDArray[np.int64]
@@ -66,7 +67,7 @@ class Projection:
         if len(blocks) == 0 or blocks.max() >= CACHED_BLOCKS:
             return self._made(coordinates)
         rows = np.empty((len(coordinates), self._dimensions), np.int16)
-        for block in np.unique(blocks):
+        for block in sorted_unique(blocks):
             chosen = blocks == block
             rows[chosen] = self._block(int(block))[coordinates[chosen] % BLOCK]
         return rows

@@ -14,7 +14,7 @@ from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.word_order import WordOrder
-from simdb.values.arrays import Grains, describe, offsets_of
+from simdb.values.arrays import Grains, describe, offsets_of, sorted_unique
 
 GRAM_WORDS = 8
 WINDOW_GRAMS = 8
@@ -68,7 +68,7 @@ def grams_of(offsets: I64, words: U64) -> tuple[I64, U64]:
         return bounds, found
     grams = np.empty(bounds[-1], np.uint64)
     grams[np.repeat(~is_short, counts)] = found
-    for length in np.unique(sizes[is_short]).tolist():
+    for length in sorted_unique(sizes[is_short]).tolist():
         own = np.flatnonzero(sizes == length)
         inside = words[(offsets[own][:, None] + np.arange(length)).ravel()]
         grams[bounds[own]] = kernel.ngrams(np.arange(len(own) + 1) * length, inside, length)[1]

@@ -32,7 +32,7 @@ from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import differences
 from simdb.storage.runs.table import Table, stored_bits
-from simdb.values.arrays import BARE, EMPTY, WEIGHTED
+from simdb.values.arrays import BARE, EMPTY, WEIGHTED, sorted_unique
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"
@@ -293,7 +293,7 @@ def _check_members(
     live = expected[~is_deleted(contents.dead, expected)]
     missing = np.setdiff1d(live, table.ordinals)
     alien = np.setdiff1d(table.ordinals, expected)
-    if len(missing) or len(alien) or len(np.unique(table.ordinals)) != len(table.ordinals):
+    if len(missing) or len(alien) or len(sorted_unique(table.ordinals)) != len(table.ordinals):
         message = f"lacks {len(missing)} live documents and has {len(alien)} that it should not"
         yield Finding(place, message, REBUILD)
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.runs.source import Source
+from simdb.values.arrays import sorted_unique
 
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS
@@ -150,7 +151,7 @@ class Membership:
         which = (ordinals // np.uint32(SIZE)).astype(np.int64)
         if len(which):
             self._make_room(int(which.max()) + 1)
-            for number in np.unique(which[~self._is_read[which]]).tolist():
+            for number in sorted_unique(which[~self._is_read[which]]).tolist():
                 self._chunks[number] = self._find(number)
                 self._is_read[number] = True
         return ordinals + which * SIZE

@@ -26,7 +26,7 @@ from simdb.results.clusters import Clusters
 from simdb.results.plans import Plan
 from simdb.running import kernel
 from simdb.storage.records.tombstones import Bitmap, with_deleted
-from simdb.values.arrays import object_array
+from simdb.values.arrays import object_array, sorted_unique
 
 CONNECTED: Final = "connected"
 STAR: Final = "star"
@@ -111,7 +111,7 @@ def _link_equal(state: State, forest: kernel.Forest, *, is_measured: bool) -> U3
     same = table.keys[1:] == table.keys[:-1]
     left, right = table.ordinals[:-1][same], table.ordinals[1:][same]
     if is_measured and len(left):
-        sharing = np.union1d(left, right)
+        sharing = sorted_unique(np.concatenate([left, right]))
         vectors = state.vectors(sharing).gather(sharing)
         first = sharing[first_equal_rows(vectors)]
         is_copy = first != sharing

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.membership import Membership
-from simdb.values.arrays import Sketches, offsets_of
+from simdb.values.arrays import Sketches, offsets_of, sorted_unique
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int6
     their first members.
     """
     joined = np.flatnonzero(labels != np.arange(len(labels), dtype=np.uint32)).astype(np.uint32)
-    named = np.unique(labels[joined])
+    named = sorted_unique(labels[joined])
     members = np.concatenate([named, joined])
     group = np.searchsorted(named, np.concatenate([named, labels[joined]]))
     ranks = members if places is None else places[members]

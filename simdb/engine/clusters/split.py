@@ -20,6 +20,7 @@ from simdb.ground.bits import bit_counts
 from simdb.plan.problem import Criterion
 from simdb.running import kernel
 from simdb.storage import layout
+from simdb.values.arrays import sorted_unique
 
 # If more members are removed at once, all remaining members are compared.
 REMOVED_MAX = 16
@@ -47,7 +48,7 @@ def labels_after(state: State, criterion: Criterion, members: U32, removed: U32)
         return None
     found: list[set[int]] = []
     together = parts_of(state, criterion, removed, np.ones(len(removed), np.uint32))
-    for number in np.unique(together):
+    for number in sorted_unique(together):
         neighbours = _neighbours(state, criterion, members, removed[together == number])
         groups = _groups(state, criterion, neighbours)
         parts = _search(state, criterion, members, groups)
@@ -97,7 +98,8 @@ def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int
         if not labels.any():
             break
     return [
-        set(neighbours[labels == label].tolist()) for label in np.unique(labels)[: GROUPS_MAX + 1]
+        set(neighbours[labels == label].tolist())
+        for label in sorted_unique(labels)[: GROUPS_MAX + 1]
     ]
 
 

@@ -22,7 +22,7 @@ from simdb.results.plans import Plan, Probe
 from simdb.results.reports import DifferingBit, Explanation, FeatureDifference
 from simdb.settings.options import EXHAUSTIVE, Options
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import Id
+from simdb.values.arrays import Id, sorted_unique
 from simdb.values.features import NamedFeatures
 
 # The number of features listed with each differing bit; the explanation has them all.
@@ -187,7 +187,7 @@ def differences(
     known = [side for side in (left, right) if side is not None]
     if not known:
         return None, 0
-    hashes = np.unique(np.concatenate([side.hashes for side in known]))
+    hashes = sorted_unique(np.concatenate([side.hashes for side in known]))
     names = np.empty(len(hashes), object)
     weights: list[F64 | None] = []
     for side in (right, left):  # if both have a name for a feature, that of the left stays

@@ -51,6 +51,7 @@ from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
+from simdb.values.arrays import sorted_unique
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
@@ -270,7 +271,7 @@ def check_clusters(
 def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
     """Yield the contradictions of the cluster numbers and rings among themselves."""
     members = np.flatnonzero(numbers).astype(np.uint32)
-    count = len(np.unique(numbers)) - int(len(members) < len(numbers))
+    count = len(sorted_unique(numbers)) - int(len(members) < len(numbers))
     if count != manifest.cluster_count:
         yield f"cluster_count is {manifest.cluster_count}, counted {count}"
     if len(members) and numbers.max() > manifest.last_cluster:
@@ -284,8 +285,8 @@ def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) ->
         return
     forest = kernel.Forest(len(numbers))
     forest.join(members, after)
-    rings = len(np.unique(forest.labels()[members]))
-    if rings != count or len(np.unique(after)) != len(after):
+    rings = len(sorted_unique(forest.labels()[members]))
+    if rings != count or len(sorted_unique(after)) != len(after):
         yield f"the members of {count} clusters form {rings} rings, or rings that do not close"
 
 

@@ -59,7 +59,7 @@ from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata, sound_times
-from simdb.values.arrays import BARE, EMPTY
+from simdb.values.arrays import BARE, EMPTY, sorted_unique
 
 SHOWN_LOSSES = 3
 
@@ -287,7 +287,7 @@ def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) 
     except (CorruptError, FormatError):
         return None
     numbers = numbers[kept]
-    is_sound = len(np.unique(numbers[numbers > 0])) == found.manifest.cluster_count
+    is_sound = len(sorted_unique(numbers[numbers > 0])) == found.manifest.cluster_count
     return numbers if is_sound else None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.running import kernel
+from simdb.values.arrays import sorted_unique
 
 # A group of at least this size, and of CROWD_ROOTS * sqrt(n) among n documents, is a crowd: passing
 # over an entry takes as long as copying an entry, and the tables of n documents are copied.
@@ -64,7 +65,7 @@ class Crowds:
         waiting = np.concatenate([np.empty(0, np.uint32), *self._waiting])
         waiting.sort()
         of_each = labels[waiting]
-        for label in np.unique(of_each):
+        for label in sorted_unique(of_each):
             yield waiting[of_each == label], labels == label
 
     def _counted(self, labels: U32) -> Bools:

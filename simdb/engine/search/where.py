@@ -14,6 +14,7 @@ from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.results.matches import Match
 from simdb.storage.records.metadata import unpacked
+from simdb.values.arrays import sorted_unique
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]
@@ -102,7 +103,7 @@ def kept(
                 break
             if at >= read_stop:
                 read_stop = at + READ_TOGETHER
-                packed = state.metadata_of_many(np.unique(rows.ordinals[at:read_stop]).tolist())
+                packed = state.metadata_of_many(sorted_unique(rows.ordinals[at:read_stop]).tolist())
             ordinal = int(rows.ordinals[at])
             if ordinal not in known:
                 known[ordinal] = bool(where(unpacked(packed, ordinal)))

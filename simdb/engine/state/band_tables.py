@@ -17,7 +17,7 @@ from simdb.running import kernel
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.table import Table, header_bits, make_table
-from simdb.values.arrays import offsets_of
+from simdb.values.arrays import offsets_of, sorted_unique
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
@@ -216,7 +216,7 @@ class BandTables:
         for query, row in enumerate(keys):
             # Few keys are equal, so this is much faster than to reduce each row.
             equal = np.flatnonzero(self._delta.searchable == row)
-            ordinals = self._delta.ordinals[np.unique(equal // len(row))]
+            ordinals = self._delta.ordinals[sorted_unique(equal // len(row))]
             if self._dead is not None:
                 ordinals = ordinals[~is_set(self._dead, ordinals)]
             if after is not None:

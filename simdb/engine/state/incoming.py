@@ -31,6 +31,7 @@ from simdb.values.arrays import (
     joined_features,
     joined_if_any,
     offsets_of,
+    sorted_unique,
 )
 from simdb.values.signatures import Signatures
 
@@ -116,7 +117,7 @@ class EncodedIds:
         twins = np.flatnonzero(ordered[1:] == ordered[:-1])
         found: dict[int, int] = {}
         latest: dict[bytes, int] = {}
-        for at in np.unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
+        for at in sorted_unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
             stored = bytes(self.content[self.offsets[at] : self.offsets[at + 1]])
             if stored in latest:
                 found[at] = latest[stored]

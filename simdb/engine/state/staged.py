@@ -26,6 +26,7 @@ from simdb.values.arrays import (
     PackedFeatures,
     joined_features,
     joined_grains,
+    sorted_unique,
 )
 
 SECONDS_MAX = 2**32 - 1
@@ -99,7 +100,7 @@ class StagedFeatures:
         which = np.searchsorted(self._starts, ordinals, side="right") - 1
         found = [
             self._parts[part].taken(ordinals[which == part].astype(np.int64) - self._starts[part])
-            for part in np.unique(which).tolist()
+            for part in sorted_unique(which).tolist()
         ]
         return joined_features(found) or NO_FEATURES
 

@@ -44,7 +44,13 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import NO_FEATURES, WEIGHTED, PackedFeatures, joined_features
+from simdb.values.arrays import (
+    NO_FEATURES,
+    WEIGHTED,
+    PackedFeatures,
+    joined_features,
+    sorted_unique,
+)
 
 if TYPE_CHECKING:
     from simdb.sketch.kinds import AnySketcher
@@ -326,7 +332,7 @@ class State:
             return found
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = view.pieces.which(ordinals)
-        for number in np.unique(which):
+        for number in sorted_unique(which):
             chosen = which == number
             piece = view.pieces[number]
             array = piece.column(column, self.source)

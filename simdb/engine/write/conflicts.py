@@ -26,7 +26,7 @@ from simdb.ground.checks import one_of, shown
 from simdb.ground.errors import ExistsError
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch
-from simdb.values.arrays import EMPTY, WEIGHTED, Sketches
+from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
 RULES = (SAME, SKIP, REPLACE, ERROR)
@@ -86,7 +86,7 @@ def to_insert(state: State, given: Arriving, sketches: Sketches, rule: str) -> t
     left_out = np.zeros(count, np.bool_)
     if rule == REPLACE:
         left_out[list(ids.previous.values())] = True
-        return np.flatnonzero(~left_out), np.unique(existing[taken]).astype(np.uint32)
+        return np.flatnonzero(~left_out), sorted_unique(existing[taken]).astype(np.uint32)
     again = np.array(list(ids.previous), np.int64)
     if rule == SAME:
         stored = stored_sketches(state, existing[taken].astype(np.uint32))
@@ -126,7 +126,7 @@ class Conflicts:
     def begin(self, staging: Staging, state: State) -> None:
         """Delete the stored documents that are replaced."""
         if self._rule == REPLACE:
-            ordinals = np.unique(self._existing[self._existing >= 0]).astype(np.uint32)
+            ordinals = sorted_unique(self._existing[self._existing >= 0]).astype(np.uint32)
             delete_all(staging, state, ordinals)
             self._existing = np.full(len(self._ids), -1, np.int64)
 

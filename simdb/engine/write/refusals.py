@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.running import kernel
-from simdb.values.arrays import offsets_of
+from simdb.values.arrays import offsets_of, sorted_unique
 
 # An array is joined with the one before it unless that is so many times larger.
 GROWTH = 2
@@ -61,7 +61,7 @@ class Refusals:
                 places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
                 queries.append(order[found].astype(np.int64))
                 ordinals.append(leaders[places])
-        return np.unique(np.concatenate(queries)), np.unique(np.concatenate(ordinals))
+        return sorted_unique(np.concatenate(queries)), sorted_unique(np.concatenate(ordinals))
 
 
 def _sorted(fingerprints: U64, ordinals: U32) -> tuple[U64, U32]:

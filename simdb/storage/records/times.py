@@ -15,6 +15,7 @@ from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import get_value
 from simdb.storage.layout import TIME_ORDINALS
+from simdb.values.arrays import sorted_unique
 
 U32 = npt.NDArray[np.uint32]
 
@@ -40,7 +41,7 @@ def changed_chunks(
     transaction: Any, handle: Any, changes: Sequence[Change]
 ) -> Iterator[tuple[bytes, Any]]:
     """Yield the keys and values to store so that times change; later changes count."""
-    numbers = np.unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
+    numbers = sorted_unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
     times = np.zeros((len(numbers), TIME_ORDINALS), np.uint32)
     keys = [layout.number_key(number) for number in numbers.tolist()]
     for at, key in enumerate(keys):

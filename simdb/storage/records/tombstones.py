@@ -18,6 +18,7 @@ from simdb.ground.bits import is_set
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import values_from
+from simdb.values.arrays import sorted_unique
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
@@ -168,7 +169,7 @@ def with_room(bitmap: Bitmap | None, ordinal_count: int) -> Bitmap | None:
 
 def encode_chunks(bitmap: Bitmap, ordinals: U32) -> Iterator[tuple[bytes, Any]]:
     """Yield keys and values of the chunks that contain `ordinals`."""
-    for chunk in np.unique(ordinals // layout.CHUNK_ORDINALS):
+    for chunk in sorted_unique(ordinals // layout.CHUNK_ORDINALS):
         key = layout.number_key(int(chunk))
         start = int(chunk) * CHUNK_BYTES
         bits = bitmap[start : start + CHUNK_BYTES]

@@ -27,7 +27,7 @@ from simdb.running.threads import mapped, parts_of, streamed
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values.arrays import Sketches
+from simdb.values.arrays import Sketches, sorted_unique
 from simdb.values.signatures import COUNTED_MAX
 
 U32 = npt.NDArray[np.uint32]
@@ -147,7 +147,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
         table = Table(column, order, np.empty(0, np.uint32))
         for couples in sweep_table(table, [ALL_BITS], 0):
             found.append(couples.left.astype(np.uint64) << np.uint64(32) | couples.right)
-    every = np.unique(np.concatenate(found))
+    every = sorted_unique(np.concatenate(found))
     left, right = (every >> np.uint64(32)).astype(np.uint32), every.astype(np.uint32)
     similarities = state.vectors(ordinals).between(ordinals[left], ordinals[right])
     distances = state.vectors(ordinals).distances(similarities)
