@@ -16,12 +16,12 @@ from simdb.cli.reading.intake import Intake
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.leaks import COLUMNS
 from simdb.decontamination.result import Decontaminated
-from simdb.decontamination.run import CUT, DROP, MARK, Numbers, Run
-from simdb.decontamination.search import Search
+from simdb.decontamination.run import CUT, DROP, MARK, DecontaminationRun, Numbers
+from simdb.decontamination.search import ItemSearch
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
-from simdb.outputs.survivors import Survivors, keep_format, surviving
+from simdb.outputs.survivors import SurvivorOutput, keep_format, surviving
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import side_files, written
 from simdb.report.template import check_page
@@ -29,7 +29,7 @@ from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, columns_of, read_sources
-from simdb.sources.records import Reading, valid_name
+from simdb.sources.records import SourceOptions, valid_name
 from simdb.sources.source_names import expanded, holds_records
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
@@ -111,11 +111,11 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class DecontaminateJob:
     """The sources of one run, how to read them, and what becomes of them."""
 
     sources: list[str]
-    reading: Reading
+    reading: SourceOptions
     results: Results
     keep_form: Format | None
     leaks_form: Format | None
@@ -162,7 +162,7 @@ def decontaminate(
         parts = parts_of_files(
             tests, wanted.fields or [inputs.text_field], inputs.id_field, inputs.errors
         )
-        search = Search(
+        search = ItemSearch(
             parts, Simhash(), rule, ngram=wanted.ngram, errors=inputs.errors,
             threads=thread_count(),
         )  # fmt: skip
@@ -188,7 +188,7 @@ def decontaminate(
 
 def _job(
     sources: list[str], action: str, results: Results, inputs: ReadingOptions, on_null: str | None
-) -> Job:
+) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
     kinds = {source: holds_records(source) for source in sources}
     documents = [source for source, has_records in kinds.items() if not has_records]
@@ -206,11 +206,11 @@ def _job(
         on_null=on_null or KEEP, has_absent=on_null is not None,
     )  # fmt: skip
     form = None if results.leaks is None else output_format(results.leaks, "--leaks")
-    return Job(sources, reading, results, keep_form, form, action)
+    return DecontaminateJob(sources, reading, results, keep_form, form, action)
 
 
 def _run(
-    job: Job, search: Search, intake: Intake, progress: Progress, origins: Origins
+    job: DecontaminateJob, search: ItemSearch, intake: Intake, progress: Progress, origins: Origins
 ) -> Decontaminated:
     """Read the sources, and write what the options ask for."""
     names = list(map(valid_name, job.sources))
@@ -219,7 +219,7 @@ def _run(
         written(job.results.output, job.keep_form) as kept_target,
         written(job.results.leaks, job.leaks_form) as leaks_target,
         surviving(kept_target, job.sources, names, columns=columns) as survivors,
-        Run(search, origins, _numbers(survivors), folder=_folder(survivors)) as run,
+        DecontaminationRun(search, origins, _numbers(survivors), folder=_folder(survivors)) as run,
     ):
         progress.begin("reading")
         for _ in run.read(intake.batches(None)):
@@ -242,11 +242,11 @@ def _run(
     return found
 
 
-def _numbers(survivors: Survivors | None) -> Numbers | None:
+def _numbers(survivors: SurvivorOutput | None) -> Numbers | None:
     return None if survivors is None else survivors.numbers
 
 
-def _folder(survivors: Survivors | None) -> str | None:
+def _folder(survivors: SurvivorOutput | None) -> str | None:
     return None if survivors is None else survivors.target.folder
 
 

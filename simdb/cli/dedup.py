@@ -15,7 +15,7 @@ from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against, run_name
 from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
 from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
-from simdb.cli.duplicates.work import Outcome, Work
+from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options import arguments
 from simdb.cli.options.dedup_options import DuplicateOptions, ResultOptions
 from simdb.cli.options.grouped import grouped
@@ -25,7 +25,7 @@ from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
 from simdb.deduplication.parts.units import DOCUMENT
-from simdb.deduplication.reference import Stored
+from simdb.deduplication.reference import DatabaseReference
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import (
@@ -45,7 +45,7 @@ from simdb.report.template import check_page, write_page
 from simdb.settings import keeping
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, columns_of, read_sources
-from simdb.sources.records import Reading, valid_name
+from simdb.sources.records import SourceOptions, valid_name
 from simdb.sources.source_names import expanded, holds_records
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
@@ -58,7 +58,7 @@ MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class DedupJob:
     """The sources of one run, the database of --db, and how to read, to judge and to write."""
 
     sources: list[str]
@@ -74,7 +74,7 @@ class Job:
     duplicates: DuplicateOptions
     results: ResultOptions
     listing: ListingOptions
-    reading: Reading
+    reading: SourceOptions
     keep_form: Format | None
     groups_form: Format | None
 
@@ -122,7 +122,7 @@ def dedup(
     output, groups = results.output, results.groups
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if output is None else keep_format(output, kinds)
-    job = Job(
+    job = DedupJob(
         sources=sources, against=against, sketch=sketch, unit=unit, min_words=min_words, db=db,
         run=run, must_exist=existing, features=features, allow=allow, duplicates=duplicates,
         results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates),
@@ -157,7 +157,9 @@ def _check_results(results: ResultOptions) -> None:
         check_page(results.report)
 
 
-def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateOptions) -> Reading:
+def _reading(
+    inputs: ReadingOptions, keep_form: Format | None, given: DuplicateOptions
+) -> SourceOptions:
     """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
     made = arguments.make_reading(
@@ -170,7 +172,7 @@ def _reading(inputs: ReadingOptions, keep_form: Format | None, given: DuplicateO
     return replace(made, memory=given.memory_bytes)
 
 
-def _run(job: Job) -> tuple[Outcome, int]:
+def _run(job: DedupJob) -> tuple[Outcome, int]:
     """Do the job; return its outcome, and how many files or records were skipped."""
     given, results = job.duplicates, job.results
     with (
@@ -199,7 +201,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
             ) as survivors,
         ):  # fmt: skip
             taken = None if job.listing.quiet and row_file is None else rows
-            work = Work(
+            work = DedupWork(
                 intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
                 origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
                 beginnings, given.policy, results.show, given.memory_bytes,
@@ -228,7 +230,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
     return outcome, intake.skipped + against.skipped
 
 
-def _page(job: Job, outcome: Outcome, intake: Intake) -> str:
+def _page(job: DedupJob, outcome: Outcome, intake: Intake) -> str:
     """Return the page of --report."""
     counts, measure, least = outcome.verification, None, job.duplicates.similarity
     if counts is not None:
@@ -237,7 +239,7 @@ def _page(job: Job, outcome: Outcome, intake: Intake) -> str:
     return render(Removed(intake.documents, outcome.duplicates, rule, outcome.pairs))
 
 
-def _own_files(job: Job) -> list[str]:
+def _own_files(job: DedupJob) -> list[str]:
     """Return the paths that the run itself uses."""
     results = job.results
     found = [os.fspath(job.db)] if job.db else []
@@ -248,7 +250,7 @@ def _own_files(job: Job) -> list[str]:
     ]
 
 
-def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
+def _found(job: DedupJob, work: DedupWork, older: TextsById | None) -> Outcome:
     """Find the duplicates; `older` takes the texts of --texts."""
     given = job.duplicates
     if job.unit != DOCUMENT:
@@ -257,7 +259,7 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
             return parts.drop(job.sketch)
         return parts.drop_against(job.db, job.sketch, job.allow, must_exist=job.must_exist)
     if job.db is None:
-        if older is not None and isinstance(work.reference, Stored):
+        if older is not None and isinstance(work.reference, DatabaseReference):
             sketch = work.reference.held.options.sketch
             older.read(read_sources(given.texts or [], job.reading), sketch, work.progress)
             work.reference.known = older.texts
@@ -273,7 +275,7 @@ def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
         return find_new(work, database, older)
 
 
-def _columns(job: Job, *, is_flat: bool = False) -> tuple[str, ...]:
+def _columns(job: DedupJob, *, is_flat: bool = False) -> tuple[str, ...]:
     """Return the columns of a table of the rows; `is_flat`: with a row for each duplicate."""
     has_texts = job.results.show is not None
     if job.unit != DOCUMENT:

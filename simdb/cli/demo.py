@@ -17,7 +17,7 @@ from simdb.cli.reading.intake import Intake
 from simdb.outputs.rows import Row
 from simdb.sources.batch import batched
 from simdb.sources.reading import read_folder
-from simdb.sources.records import Reading, Record
+from simdb.sources.records import Record, SourceOptions
 
 QUERIES = 200
 SHOWN_GROUPS = 10
@@ -90,7 +90,7 @@ def python_files() -> Iterator[Record]:
         folder = sysconfig.get_path(key)
         others = [os.path.realpath(sysconfig.get_path(each)) for each in FOLDERS.values()]
         passed = set(others) - {os.path.realpath(folder)}
-        for record in read_folder(folder, Reading(), passed, ending=".py"):
+        for record in read_folder(folder, SourceOptions(), passed, ending=".py"):
             # Problems are left out: some files of the standard tests are invalid on purpose.
             if isinstance(record, Record):
                 yield replace(record, id=f"{name}/{os.path.relpath(str(record.id), folder)}")

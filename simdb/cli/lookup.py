@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.split import LookupOutputs, Split, split_into
+from simdb.cli.duplicates.split import LookupOutputs, LookupSplit, split_into
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
@@ -134,7 +134,7 @@ def lookup(
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
             read = read_sources(sources, own, excluded=[db, *outputs.own_files])
             intake = Intake(read, progress, reading.on_null)
-            count = _look_up(database, intake, wanted, rows, Texts(show, earlier), documents)
+            count = _look_up(database, intake, wanted, rows, ShownTexts(show, earlier), documents)
             write_results(rows, target, _columns(show))
             documents.write()
         progress.finish()
@@ -157,8 +157,8 @@ def _look_up(
     intake: Intake,
     wanted: LookupOptions,
     rows: Spool,
-    texts: "Texts",
-    documents: Split,
+    texts: "ShownTexts",
+    documents: LookupSplit,
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
     count = 0
@@ -180,7 +180,7 @@ def _look_up(
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class ShownTexts:
     """The texts to show: `characters` of each, or none; `earlier`: those of stored documents."""
 
     characters: int | None

@@ -141,17 +141,17 @@ def tune(
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class TuneInput:
     """What was kept of the input: texts drawn at random, and the texts with given ids."""
 
     texts: list[str]
     named: dict[str, str]
 
 
-def _read(intake: Intake, wanted: Collection[str], seed: int) -> Read:
+def _read(intake: Intake, wanted: Collection[str], seed: int) -> TuneInput:
     """Read all documents; keep at most `FITTED_TEXTS` at random, and those with `wanted` ids."""
     generator = np.random.default_rng(seed)
-    read = Read([], {})
+    read = TuneInput([], {})
     seen = 0
     for batch in intake.batches(READ_AS):
         # The document at position n takes the place of an earlier one with probability k / (n + 1)

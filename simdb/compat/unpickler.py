@@ -26,7 +26,7 @@ NONSENSE = (
 )  # fmt: skip
 
 
-class Stored:
+class PickledState:
     """The state of an object of datasketch, instead of the object."""
 
     __slots__ = ("state",)
@@ -46,31 +46,31 @@ class Stored:
         return self.state.get(name, default)
 
 
-class StoredIndex(Stored):
+class StoredIndex(PickledState):
     """A MinHashLSH."""
 
     __slots__ = ()
 
 
-class StoredKeys(Stored):
+class StoredKeys(PickledState):
     """A storage in memory, of keys or of one band."""
 
     __slots__ = ()
 
 
-class StoredMinHash(Stored):
+class StoredMinHash(PickledState):
     """A MinHash."""
 
     __slots__ = ()
 
 
-class StoredLean(Stored):
+class StoredLean(PickledState):
     """A LeanMinHash, whose state is bytes."""
 
     __slots__ = ()
 
 
-class StoredDtype(Stored):
+class StoredDtype(PickledState):
     """A numpy dtype; only whole numbers are accepted."""
 
     __slots__ = ("name",)
@@ -90,7 +90,7 @@ class StoredDtype(Stored):
         return np.frombuffer(content, np.dtype(f"{order}{self.name}"))
 
 
-class StoredArray(Stored):
+class StoredArray(PickledState):
     """A numpy array."""
 
     __slots__ = ()
@@ -134,7 +134,7 @@ def _set_of(items: Any = ()) -> set[Any]:
 
 
 def _new_object(kind: Any, *rest: Any) -> Any:
-    if not (isinstance(kind, type) and issubclass(kind, Stored)):
+    if not (isinstance(kind, type) and issubclass(kind, PickledState)):
         raise InputError("an object has an unknown class")
     return kind.__new__(kind)
 

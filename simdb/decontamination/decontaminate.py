@@ -8,17 +8,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.items import Part
-from simdb.decontamination.judge import Rule
+from simdb.decontamination.items import ItemPart
+from simdb.decontamination.judge import LeakRule
 from simdb.decontamination.leaks import Leak, marks, without
 from simdb.decontamination.result import Decontaminated
-from simdb.decontamination.run import ACTIONS, DROP, MARK, MARKS_FIELD, Run, by_document
-from simdb.decontamination.search import Search
-from simdb.deduplication.files import Files, Kept, check_id, paths_of, reading_of, records_of
+from simdb.decontamination.run import (
+    ACTIONS,
+    DROP,
+    MARK,
+    MARKS_FIELD,
+    DecontaminationRun,
+    by_document,
+)
+from simdb.decontamination.search import ItemSearch
+from simdb.deduplication.files import (
+    Files,
+    KeptDocuments,
+    check_id,
+    paths_of,
+    reading_of,
+    records_of,
+)
 from simdb.deduplication.references import ids_in
 from simdb.deduplication.result import InMemory
-from simdb.deduplication.rows import Records, Rows, Values, own_ids, rows_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.rows import DataRows, Records, Values, own_ids, rows_of
+from simdb.deduplication.texts import RowTexts
 from simdb.ground.checks import instance, one_of, share, whole
 from simdb.ground.choices import DROP as DROP_NULLS
 from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName
@@ -31,7 +45,7 @@ from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 from simdb.sources.source_names import expanded
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
@@ -87,7 +101,9 @@ def decontaminate(
     cutting = Simhash() if sketch is None else sketch
     instance("sketch", cutting, TextSketch, "simdb.Simhash()")
     parts = parts_of(against, text, id, fields, errors)
-    search = Search(parts, cutting, rule, ngram=ngram, errors=errors, threads=thread_count(threads))
+    search = ItemSearch(
+        parts, cutting, rule, ngram=ngram, errors=errors, threads=thread_count(threads)
+    )
     report = report_of(progress)
     if (paths := paths_of(data)) is not None:
         check_id(id)
@@ -96,18 +112,18 @@ def decontaminate(
     return _of_rows(rows_of(data), text, id, search, action, on_null, report)
 
 
-def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> Rule:
+def checked_rule(ngram: int, coverage: float, min_hits: int, common: float) -> LeakRule:
     """Return the rule that the arguments mean; OptionError for a wrong one."""
     whole("ngram", ngram, NGRAM_LEAST, NGRAM_MOST)
     share("coverage", coverage)
     whole("min_hits", min_hits, 1, 1 << 20)
     share("common", common)
-    return Rule(coverage, min_hits, common)
+    return LeakRule(coverage, min_hits, common)
 
 
 def parts_of(
     against: Any, text: str, id: str | None, fields: str | Sequence[str] | None, errors: str
-) -> list[Part]:
+) -> list[ItemPart]:
     """Return the items that are looked for, by their fields; InputError if there are none."""
     names = [text] if fields is None else [fields] if isinstance(fields, str) else list(fields)
     if not names or not all(isinstance(name, str) for name in names):
@@ -119,7 +135,7 @@ def parts_of(
 
 def parts_of_files(
     paths: Sequence[str], names: Sequence[str], id: str | None, errors: str
-) -> list[Part]:
+) -> list[ItemPart]:
     """Return the items in files, by the fields `names`; InputError for what cannot be read."""
     try:
         records, id = records_of(paths, names[0], id, errors)
@@ -130,11 +146,11 @@ def parts_of_files(
     return _parts_of_rows(Records(records), names, id)
 
 
-def _parts_of_rows(rows: Rows, names: Sequence[str], id: str | None) -> list[Part]:
+def _parts_of_rows(rows: DataRows, names: Sequence[str], id: str | None) -> list[ItemPart]:
     if not len(rows):
         raise InputError("against has no items")
     ids = ids_in(rows, id)
-    parts: list[Part] = []
+    parts: list[ItemPart] = []
     for name in names:
         values = rows.texts(name) if isinstance(rows, Values) else rows.column(name)
         for item, value in zip(ids, values, strict=True):
@@ -142,10 +158,10 @@ def _parts_of_rows(rows: Rows, names: Sequence[str], id: str | None) -> list[Par
     return parts
 
 
-def _parts(item: Any, field: str, value: Any) -> Iterator[Part]:
+def _parts(item: Any, field: str, value: Any) -> Iterator[ItemPart]:
     """Yield a part for a text, none for a null, and one for each text of a list."""
     if isinstance(value, str | bytes):
-        yield Part(item, field, value)
+        yield ItemPart(item, field, value)
     elif isinstance(value, list | tuple | np.ndarray):
         for each in value:
             yield from _parts(item, field, each)
@@ -157,15 +173,15 @@ def _parts(item: Any, field: str, value: Any) -> Iterator[Part]:
 
 
 def _of_rows(
-    rows: Rows,
+    rows: DataRows,
     text: str,
     id: str | None,
-    search: Search,
+    search: ItemSearch,
     action: str,
     on_null: str,
     report: Report | None,
 ) -> Decontaminated:
-    texts = Texts(rows.texts(text))
+    texts = RowTexts(rows.texts(text))
     is_null = texts.checked_nulls(on_null)
     if action == MARK and isinstance(rows, Values):
         raise OptionError("action='mark' adds a field, and texts have none; give rows with fields")
@@ -186,7 +202,7 @@ def _of_rows(
 
 
 def _changed_rows(
-    rows: Rows, text: str, own: dict[Any, list[Leak]], action: str, kept: Bools
+    rows: DataRows, text: str, own: dict[Any, list[Leak]], action: str, kept: Bools
 ) -> Any:
     """Return what stays of rows, and take what does not out of `kept`."""
     if action == DROP:
@@ -205,8 +221,8 @@ def _changed_rows(
 
 def _of_files(
     sources: Sequence[str],
-    reading: Reading,
-    search: Search,
+    reading: SourceOptions,
+    search: ItemSearch,
     action: str,
     on_null: str,
     report: Report | None,
@@ -216,7 +232,7 @@ def _of_files(
     try:
         origins = held.enter_context(Origins())
         files = Files(sources, replace(reading, origins=origins))
-        run = held.enter_context(Run(search, origins, files.survivors(None).numbers))
+        run = held.enter_context(DecontaminationRun(search, origins, files.survivors(None).numbers))
         for done in run.read(files.batches()):
             if report is not None:
                 report(done)
@@ -224,13 +240,15 @@ def _of_files(
         kept = run.kept(leaks, action, list(sources), reading.text_field)
         if on_null == DROP_NULLS:
             kept &= ~files.nulls
-        return result(Kept(files, run, kept, held), kept, run.named(leaks), search)
+        return result(KeptDocuments(files, run, kept, held), kept, run.named(leaks), search)
     except BaseException:
         held.close()
         raise
 
 
-def result(survivors: Any, kept: Bools, leaks: Sequence[Leak], search: Search) -> Decontaminated:
+def result(
+    survivors: Any, kept: Bools, leaks: Sequence[Leak], search: ItemSearch
+) -> Decontaminated:
     """Return the result of a search, given what stays and the leaks by ids."""
     found = {leak.item for leak in leaks}
     items = search.items

@@ -21,7 +21,7 @@ Text = str | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ItemPart:
     """An item, or one field of it, as it was given."""
 
     item: Any
@@ -38,12 +38,12 @@ class Items:
     `owners`, from word `starts` on.
     """
 
-    def __init__(self, parts: Sequence[Part], order: WordOrder, n: int, errors: str) -> None:
+    def __init__(self, parts: Sequence[ItemPart], order: WordOrder, n: int, errors: str) -> None:
         """Take the words of `parts`; InputError for one that is not valid Unicode."""
         self.n = n
         self.ids = list(dict.fromkeys(part.item for part in parts))
         offsets, words = order.words([part.text for part in parts], errors=errors)
-        self.parts: list[list[Part]] = []
+        self.parts: list[list[ItemPart]] = []
         self.short = 0  # parts with too few words
         known: dict[bytes, int] = {}
         chosen = []

@@ -34,7 +34,7 @@ Hits = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LeakRule:
     """When an item is in a document; see `simdb.decontaminate`."""
 
     coverage: float
@@ -51,7 +51,7 @@ class Passage(NamedTuple):
     item_stop: int
 
 
-class Found(NamedTuple):
+class FoundItem(NamedTuple):
     """An item that is in a document.
 
     `document`: its position; `sequence`: of `Items`; `coverage`: the share of its telling words;
@@ -83,10 +83,10 @@ class _Pairs(NamedTuple):
     starts: I64
 
 
-class Judge:
+class LeakJudge:
     """Decides by what a `Scan` has counted."""
 
-    def __init__(self, items: Items, order: WordOrder, scan: Scan, documents: int, rule: Rule):
+    def __init__(self, items: Items, order: WordOrder, scan: Scan, documents: int, rule: LeakRule):
         """Judge documents of a large side of so many `documents`."""
         self._items, self._order, self._rule = items, order, rule
         self._frequencies = scan.frequencies
@@ -113,7 +113,7 @@ class Judge:
         stops = starts + np.minimum(sizes, items.n)[owners[at]]
         return ~_is_inside(starts, stops, len(items.words))
 
-    def judge(self, texts: Sequence[str | bytes], documents: I64) -> list[Found]:
+    def judge(self, texts: Sequence[str | bytes], documents: I64) -> list[FoundItem]:
         """Return the items that are in some documents, given by their texts and positions."""
         items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
         hits = items.table.find(offsets, words, items.lengths)
@@ -206,11 +206,11 @@ class Judge:
 
     def _found(
         self, pairs: _Pairs, pair: int, documents: I64, coverage: float, hits: int, passages: Hits
-    ) -> Found:
+    ) -> FoundItem:
         seeds = slice(int(pairs.bounds[pair]), int(pairs.bounds[pair + 1]))
         counts = self._frequencies[pairs.entries[seeds]]
         rarest = np.lexsort((pairs.starts[seeds], counts))[0]
-        return Found(
+        return FoundItem(
             document=int(documents[pairs.documents[pair]]),
             sequence=int(pairs.sequences[pair]),
             coverage=coverage,

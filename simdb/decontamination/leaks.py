@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from simdb.columns.arrow import id_array, load_arrow
 from simdb.decontamination.items import Items
-from simdb.decontamination.judge import Found
+from simdb.decontamination.judge import FoundItem
 from simdb.sketch.encoding import decoded
 from simdb.sketch.word_order import WordOrder
 
@@ -90,7 +90,7 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
 
 
 def leaks_of(
-    found: Iterable[Found], text: str | bytes, items: Items, order: WordOrder
+    found: Iterable[FoundItem], text: str | bytes, items: Items, order: WordOrder
 ) -> list[Leak]:
     """Return what was found in one document as leaks, whose `id` is its position still.
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.decontamination.leaks import Leak, marks, without
-from simdb.decontamination.search import Search
+from simdb.decontamination.search import ItemSearch
 from simdb.outputs.rows import Row
-from simdb.outputs.survivors import Survivors
+from simdb.outputs.survivors import SurvivorOutput
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.origins import Origins
@@ -36,12 +36,12 @@ def by_document(leaks: Iterable[Leak]) -> dict[Any, list[Leak]]:
     return dict(found)
 
 
-class Run:
+class DecontaminationRun:
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(
         self,
-        search: Search,
+        search: ItemSearch,
         origins: Origins,
         numbers: Numbers | None,
         folder: str | None = None,
@@ -58,7 +58,7 @@ class Run:
         for each in (self.names, self._texts, self._lines):
             self._held.push(each)
 
-    def __enter__(self) -> "Run":
+    def __enter__(self) -> "DecontaminationRun":
         """Return the object itself."""
         return self
 
@@ -103,7 +103,7 @@ class Run:
             self._lines.change(positions, sources, changed)
         return is_kept
 
-    def write(self, is_kept: Bools, survivors: Survivors) -> None:
+    def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._lines.copy(is_kept, survivors)
         survivors.finish()

@@ -15,7 +15,7 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
-class Seen(NamedTuple):
+class SeenGrams(NamedTuple):
     """What some documents have: bool[n], whether any n-gram; the n-grams and in how many each."""
 
     has_any: Bools
@@ -33,7 +33,7 @@ class Scan:
         self.words = 0
         self._has_any: list[Bools] = []
 
-    def look(self, texts: Sequence[str | bytes], start: int = 0) -> tuple[Seen, int]:
+    def look(self, texts: Sequence[str | bytes], start: int = 0) -> tuple[SeenGrams, int]:
         """Return what some documents have, and their number of words.  Threads may call this."""
         offsets, words = self._order.words(texts, errors=self._errors, start=start)
         hits = self._items.table.find(offsets, words, self._items.lengths)
@@ -41,9 +41,9 @@ class Scan:
         has_any[hits["document"]] = True
         both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
         entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
-        return Seen(has_any, entries, counts), len(words)
+        return SeenGrams(has_any, entries, counts), len(words)
 
-    def add(self, found: tuple[Seen, int]) -> None:
+    def add(self, found: tuple[SeenGrams, int]) -> None:
         """Count what `look` returned, in the order of the documents."""
         seen, words = found
         self.frequencies[seen.entries] += seen.counts

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.items import Items, Part
-from simdb.decontamination.judge import Judge, Rule
+from simdb.decontamination.items import ItemPart, Items
+from simdb.decontamination.judge import LeakJudge, LeakRule
 from simdb.decontamination.leaks import Leak, leaks_of
 from simdb.decontamination.scan import Scan
 from simdb.running.threads import mapped
@@ -26,14 +26,14 @@ I64 = npt.NDArray[np.int64]
 Texts = Sequence[Any]  # str, or UTF-8 in bytes
 
 
-class Search:
+class ItemSearch:
     """The items, and what was found of them in the documents so far."""
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[ItemPart],
         sketch: TextSketch,
-        rule: Rule,
+        rule: LeakRule,
         *,
         ngram: int,
         errors: str,
@@ -71,7 +71,7 @@ class Search:
 
         `texts` returns the texts at some positions.
         """
-        judge = Judge(self.items, self._order, self._scan, self.documents, self._rule)
+        judge = LeakJudge(self.items, self._order, self._scan, self.documents, self._rule)
         positions = np.flatnonzero(self._scan.has_any)
         cuts = range(0, len(positions), JUDGED_DOCUMENTS)
         parts = (positions[at : at + JUDGED_DOCUMENTS] for at in cuts)
@@ -84,7 +84,7 @@ class Search:
             leaks += found
         return leaks
 
-    def _judged(self, judge: Judge, positions: I64, texts: Texts) -> list[Leak]:
+    def _judged(self, judge: LeakJudge, positions: I64, texts: Texts) -> list[Leak]:
         found = judge.judge(texts, positions)
         places = {position: at for at, position in enumerate(positions.tolist())}
         return [

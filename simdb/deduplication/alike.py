@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.decided import I64, Decided, Texts
+from simdb.deduplication.decided import I64, Decided, TextSource
 from simdb.deduplication.measures import ByEstimates, ByTexts, Measure
 from simdb.deduplication.minima import (
     COMPARED_MINIMA,
@@ -23,7 +23,7 @@ from simdb.deduplication.minima import (
     banding_for,
     signer_of,
 )
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.stars import find_connected, find_stars
 from simdb.ground.choices import ErrorsName
 from simdb.index.banding import Background, Banding
@@ -50,7 +50,7 @@ F32 = npt.NDArray[np.float32]
 class Alike:
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
-    def __init__(self, options: Options, question: Question) -> None:
+    def __init__(self, options: Options, question: DedupQuestion) -> None:
         """Take features as `options` says, and decide by `question`."""
         self._options, self._question, self._threads = options, question, question.threads
         self._resources = take_resources(options.sketch)
@@ -127,7 +127,7 @@ class Alike:
         for signed in mapped(lambda part: minima.sign(part, errors=errors), source, self._threads):
             yield self._added(signed)
 
-    def decide(self, order: I64 | None, texts: Texts, *, leading: int = 0) -> Decided:
+    def decide(self, order: I64 | None, texts: TextSource, *, leading: int = 0) -> Decided:
         """Return what becomes of the documents.
 
         `order` int64[k]: their positions, those to be preferred first; None for the order in which
@@ -164,7 +164,7 @@ class Alike:
         self._minima.add(signed)
         return len(self._minima)
 
-    def _measure_of(self, question: Question) -> Measure:
+    def _measure_of(self, question: DedupQuestion) -> Measure:
         """Return how pairs are measured."""
         similarity, recall = question.similarity, question.recall
         if not question.is_exact:

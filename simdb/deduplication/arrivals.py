@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database, engine
-from simdb.deduplication.decided import F32, I64, Texts
+from simdb.deduplication.decided import F32, I64, TextSource
 from simdb.deduplication.measures import apart
 from simdb.deduplication.minima import Blocks
 from simdb.deduplication.newcomers import Sifted
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.within import alone
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
@@ -58,7 +58,7 @@ class Arrivals:
         self,
         held: database.Database,
         transaction: "engine.transaction.WriteTransaction",
-        question: Question,
+        question: DedupQuestion,
         known: Callable[[list[Id]], Sequence[Any]],
     ) -> None:
         """Compare with what the `transaction` of a database sees, and store in it.
@@ -103,7 +103,7 @@ class Arrivals:
             parts, count, lambda texts: self._taken(texts, errors), errors=errors
         )
 
-    def decide(self, order: I64 | None, texts: Texts, names: Names) -> Refused:
+    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> Refused:
         """Return which documents are not stored.
 
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
@@ -126,7 +126,7 @@ class Arrivals:
             decided.verification,
         )
 
-    def store(self, names: Names, texts: Texts) -> Iterator[tuple[I64, Sequence[Id]]]:
+    def store(self, names: Names, texts: TextSource) -> Iterator[tuple[I64, Sequence[Id]]]:
         """Store the documents that are not refused, and yield their positions and ids in portions.
 
         A portion is stored when it is yielded.  `names` and `texts`: see `decide`.

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.decided import I64, Decided, Texts
+from simdb.deduplication.decided import I64, Decided, TextSource
 from simdb.deduplication.measures import EXACT_RECALL
-from simdb.deduplication.minima import Buckets, joined, shared_keys
-from simdb.deduplication.question import Question
+from simdb.deduplication.minima import BandBuckets, joined, shared_keys
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.ground.choices import ErrorsName
 from simdb.results.verification import Verification
@@ -53,7 +53,7 @@ Floats = npt.NDArray[np.floating]
 class ByCosine:
     """The vectors of one run, in the order in which they are added; `with` frees them."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: DedupQuestion) -> None:
         """Begin without vectors; the question has a similarity."""
         assert question.similarity is not None
         self._question, self._least = question, question.similarity
@@ -77,7 +77,7 @@ class ByCosine:
             done += len(part)
             yield done
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
         """Return what becomes of the vectors; `texts` returns those at some positions."""
         assert order is None, "they are added in the order of preference"
         counts = Verification(COSINE, self._least)
@@ -98,14 +98,14 @@ class ByCosine:
         return Decided(removed, leaders, stars.similarities, None, counts)
 
 
-class Bands(NamedTuple):
+class PlaneBands(NamedTuple):
     """So many bands of so many planes each."""
 
     number: int
     planes: int
 
 
-def bands_for(units: F32, similarity: float, recall: float) -> Bands | None:
+def bands_for(units: F32, similarity: float, recall: float) -> PlaneBands | None:
     """Return the bands of least cost that make pairs of this cosine candidates, with this chance.
 
     `units` float32[n, d]: the vectors at length 1.  None if to compare all of them costs less, or
@@ -130,11 +130,11 @@ def bands_for(units: F32, similarity: float, recall: float) -> Bands | None:
             + pairs * by_chance * (CANDIDATE_COST + CANDIDATE_COORDINATE_COST * length)
         )
         if each < least:
-            least, found = each, Bands(number, planes)
+            least, found = each, PlaneBands(number, planes)
     return found
 
 
-def buckets_of(units: F32, bands: Bands, threads: int) -> Buckets:
+def buckets_of(units: F32, bands: PlaneBands, threads: int) -> BandBuckets:
     """Return the vectors that lie on the same side of all planes of a band."""
     count, length = units.shape
     places = np.arange(count, dtype=np.uint32)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database
-from simdb.deduplication.decided import I64, Decided, Texts
-from simdb.deduplication.question import Question
+from simdb.deduplication.decided import I64, Decided, TextSource
+from simdb.deduplication.question import DedupQuestion
 from simdb.engine.clusters.order import Places
-from simdb.engine.search.judge import ByOrdinal, Remembered
+from simdb.engine.search.judge import Remembered, TextsByOrdinal
 from simdb.ground.choices import ErrorsName
 from simdb.index.defaults import settled
 from simdb.results.clusters import Clusters
@@ -29,14 +29,14 @@ COMPARED_DOCUMENTS = 1 << 14
 class ByDatabase:
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
-    def __init__(self, options: Options, question: Question) -> None:
+    def __init__(self, options: Options, question: DedupQuestion) -> None:
         """Begin without documents; OptionError for a question that the database cannot answer."""
         self._question = question
         fitting = settled(options, similarity=question.similarity, recall=question.recall)
         self._database: database.Database[int] = database.open(None, options=fitting)
         try:
             # Of nothing, so that what cannot be asked is refused before anything is read.
-            self._find("first", ByOrdinal(lambda places: []))
+            self._find("first", TextsByOrdinal(lambda places: []))
         except BaseException:
             self._database.close()
             raise
@@ -93,7 +93,7 @@ class ByDatabase:
                         is_more = True
                         break
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
         """Return what becomes of the documents.
 
         `order` int64[n]: their positions, those to be preferred first; None for the order in which
@@ -101,7 +101,7 @@ class ByDatabase:
         """
         documents = None
         if self._question.is_exact:
-            documents = ByOrdinal(
+            documents = TextsByOrdinal(
                 lambda places: texts(places.astype(np.int64)), remembered=Remembered()
             )
         keep: Any = "first"
@@ -118,7 +118,7 @@ class ByDatabase:
             distances[by_position], groups.verification,
         )  # fmt: skip
 
-    def _find(self, keep: Any, documents: ByOrdinal | None) -> Clusters[int]:
+    def _find(self, keep: Any, documents: TextsByOrdinal | None) -> Clusters[int]:
         question = self._question
         return self._database.find_clusters(
             similarity=question.similarity, distance=question.distance, recall=question.recall,
@@ -127,7 +127,7 @@ class ByDatabase:
         )  # fmt: skip
 
     def _compared(
-        self, leaders: I64, others: I64, documents: ByOrdinal | None
+        self, leaders: I64, others: I64, documents: TextsByOrdinal | None
     ) -> tuple[npt.NDArray[np.float32], I64]:
         """Return how similar each document is to the one that stays for it, and how far away."""
         similarities, distances = [np.empty(0, np.float32)], [np.empty(0, np.int64)]

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from simdb import database, engine
 from simdb.deduplication.arrivals import Arrivals
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.repeat import U64, Left, Repeat, hashes_of, name_of
-from simdb.deduplication.result import Found
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.result import RowMatches
+from simdb.deduplication.texts import RowTexts
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
@@ -41,10 +41,10 @@ class Claims:
         self,
         held: database.Database,
         transaction: "engine.transaction.WriteTransaction",
-        texts: Texts,
+        texts: RowTexts,
         ids: Sequence[Id],
         hashes: U64,
-        question: Question,
+        question: DedupQuestion,
         repeat: Repeat,
         *,
         has_own_ids: bool,
@@ -170,12 +170,12 @@ class Claims:
 
 def find_new(
     held: database.Database,
-    texts: Texts,
+    texts: RowTexts,
     order: I64,
     ids: Sequence[Id] | None,
-    question: Question,
+    question: DedupQuestion,
     run: str | None,
-) -> tuple[Sequence[Id], Found]:
+) -> tuple[Sequence[Id], RowMatches]:
     """Store the rows that nothing in the database matches; return all ids, and what was found.
 
     `order`: the rows to compare, those to be preferred first.  `ids`: None makes them of the texts.
@@ -203,7 +203,7 @@ def find_new(
     found = [claims.matched[row] for row in removed.tolist()]
     similarities = np.array([each for _, each in found], np.float32)
     groups = _grouped(names, claims, set(repeats.tolist()))
-    return names, Found(removed, [id for id, _ in found], similarities, groups)
+    return names, RowMatches(removed, [id for id, _ in found], similarities, groups)
 
 
 def _portions(rows: I64) -> Iterator[I64]:

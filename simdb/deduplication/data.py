@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from simdb.deduplication.evidence import I64, Bools, Evidence, least_of, refusal_of
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.reference import Reference, either
-from simdb.deduplication.result import Deduplicated, Found, InMemory
-from simdb.deduplication.rows import Rows, rows_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.result import Deduplicated, InMemory, RowMatches
+from simdb.deduplication.rows import DataRows, rows_of
+from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.vectors import Vectors
 from simdb.ground.choices import DROP
 from simdb.settings.options import Options
@@ -27,17 +27,17 @@ class Data:
     `on_null`; `question`, `options`: what a search was asked, and the options given.
     """
 
-    rows: Rows
-    texts: Texts | Vectors
+    rows: DataRows
+    texts: RowTexts | Vectors
     text: str
     names: Sequence[Any]
     is_null: Bools
     on_null: str
-    question: Question
+    question: DedupQuestion
     options: Options | None
     reference: Reference | None = None
 
-    def result(self, found: Found) -> Deduplicated:
+    def result(self, found: RowMatches) -> Deduplicated:
         """Return what becomes of the rows."""
         kept = np.ones(len(self.is_null), np.bool_)
         kept[found.removed] = False
@@ -71,14 +71,14 @@ class Data:
         other = _unknown if self.reference is None else self.reference.texts
         return either(rows, self.texts.at, other)
 
-    def _least(self, found: Found) -> float | None:
+    def _least(self, found: RowMatches) -> float | None:
         """Return the least similarity of rows that match; see `Evidence`."""
         options = Options() if self.options is None else self.options
         # A database has options of its own.
         usual = None if found.leaders is None else options.similarity
         return least_of(self.question, found.groups.verification, usual)
 
-    def _staying(self, found: Found, kept: Bools) -> I64:
+    def _staying(self, found: RowMatches, kept: Bools) -> I64:
         """Return the row with the id of each representative, -1 if no row that stays has it."""
         row_of = {self.names[row]: row for row in np.flatnonzero(kept).tolist()}
         rows = [row_of.get(id, -1) for id in found.representatives]

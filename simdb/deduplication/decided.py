@@ -15,7 +15,7 @@ F32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
 
-class Texts(Protocol):
+class TextSource(Protocol):
     """Returns the texts of documents; several threads may call it."""
 
     def __call__(self, positions: I64, /) -> Any:

@@ -15,13 +15,13 @@ from simdb.deduplication.data import Data
 from simdb.deduplication.data_type import Given
 from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
 from simdb.deduplication.parts.units import DOCUMENT, checked_unit
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.reference import Named, Reference
 from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
-from simdb.deduplication.result import Deduplicated, Found
-from simdb.deduplication.rows import Rows, own_ids, rows_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.result import Deduplicated, RowMatches
+from simdb.deduplication.rows import DataRows, own_ids, rows_of
+from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.vectors import FIELD, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
@@ -103,7 +103,7 @@ def deduplicate(
     rule = _checked_rule(keep, on_null, run, policy, db, against)
     given, count = _options_of(sketch, options, db), thread_count(threads)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count
-    question = Question(*asked, report_of(progress), memory=memory)
+    question = DedupQuestion(*asked, report_of(progress), memory=memory)
     if unit != DOCUMENT or min_words is not None:
         least = checked_unit(unit, min_words, _of_documents(question, keep, against, db))
         dropping = Dropping(unit, least, on_null, question)
@@ -113,7 +113,7 @@ def deduplicate(
 
 
 def _of_documents(
-    question: Question, keep: keeping.Keep, against: object, db: object
+    question: DedupQuestion, keep: keeping.Keep, against: object, db: object
 ) -> dict[str, bool]:
     """Return whether each argument is given that has a meaning only for whole documents."""
     return {
@@ -147,7 +147,7 @@ def _without_parts(
         if (paths := files.paths_of(data)) is not None:
             return drop_from_files(paths, text, id, dropping, sketch, stored)
         rows = rows_of(data)
-        texts = Texts(_texts_of(rows, text))
+        texts = RowTexts(_texts_of(rows, text))
         texts.checked_nulls(dropping.on_null)
         return drop_from_rows(rows, text, texts, dropping, sketch, stored)
 
@@ -157,11 +157,11 @@ def _whole(
     text: str,
     id: Any,
     keep: keeping.Keep,
-    rule: keeping.Rule,
+    rule: keeping.KeepRule,
     db: "database.Database | str | os.PathLike[str] | None",
     run: str | None,
     given: Options | None,
-    question: Question,
+    question: DedupQuestion,
     on_null: NullName,
     reference: Reference | None,
 ) -> Deduplicated:
@@ -180,7 +180,7 @@ def _whole(
         if reference is not None:
             raise OptionError("against= takes texts; Database.query_many compares vectors")
         return _of_vectors(rows, _ids_of(rows, id), keep, rule, given, question)
-    texts = Texts(_texts_of(rows, text))
+    texts = RowTexts(_texts_of(rows, text))
     is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
     order = _order_of(rule, keep, rows, texts)
     known = order[~is_null[order]]
@@ -196,9 +196,9 @@ def _of_vectors(
     rows: Vectors,
     ids: Sequence[Any] | None,
     keep: keeping.Keep,
-    rule: keeping.Rule,
+    rule: keeping.KeepRule,
     given: Options | None,
-    question: Question,
+    question: DedupQuestion,
 ) -> Deduplicated[Any]:
     """Return what becomes of vectors, which are compared by their cosine."""
     asked = rows.asked(question, given)
@@ -210,15 +210,15 @@ def _of_vectors(
 
 
 def _found(
-    texts: Texts,
+    texts: RowTexts,
     order: I64,
     ids: Sequence[Any] | None,
     db: "database.Database | str | os.PathLike[str] | None",
     run: str | None,
     given: Options | None,
-    question: Question,
+    question: DedupQuestion,
     reference: Reference | None,
-) -> tuple[Sequence[Any], Found]:
+) -> tuple[Sequence[Any], RowMatches]:
     """Return the id of each row, and what a search has found out, by these ids."""
     if db is not None:
         with _opened(db, given) as held:
@@ -235,7 +235,7 @@ def _found(
 
 def _checked_rule(
     keep: keeping.Keep, on_null: str, run: object, policy: str, db: object, against: object
-) -> keeping.Rule:
+) -> keeping.KeepRule:
     """Return what `keep` says; OptionError for a wrong word, or one that does not go with others.
 
     `db`, `against`: None if they are not given.
@@ -259,7 +259,9 @@ def _checked_rule(
     return keeping.parse(keep)
 
 
-def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts | Vectors) -> I64:
+def _order_of(
+    rule: keeping.KeepRule, keep: keeping.Keep, rows: DataRows, texts: RowTexts | Vectors
+) -> I64:
     """Return the positions of all rows, those to be preferred first: int64[n]."""
 
     def values() -> Sequence[Any]:
@@ -272,14 +274,14 @@ def _order_of(rule: keeping.Rule, keep: keeping.Keep, rows: Rows, texts: Texts |
     )
 
 
-def _texts_of(rows: Rows, text: object) -> Any:
+def _texts_of(rows: DataRows, text: object) -> Any:
     """Return the texts of all rows; none have no fields."""
     if not isinstance(text, str):
         raise OptionError(f"text must be the name of the field with the texts, got {text!r}")
     return rows.texts(text)
 
 
-def _ids_of(rows: Rows, id: Any) -> Sequence[Any] | None:
+def _ids_of(rows: DataRows, id: Any) -> Sequence[Any] | None:
     """Return the ids of all rows, by the argument `id`; None if they have none."""
     if id is None:
         return own_ids(rows)

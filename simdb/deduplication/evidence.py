@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import report
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.engine.clusters.find import STAR
 from simdb.ground.errors import OptionError
 from simdb.results.verification import Verification
@@ -80,7 +80,7 @@ def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
 
 
 def least_of(
-    question: Question, verification: Verification | None, usual: float | None
+    question: DedupQuestion, verification: Verification | None, usual: float | None
 ) -> float | None:
     """Return the least similarity of rows that match; None if a distance alone decides.
 

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from simdb.columns.arrow import load_arrow
 from simdb.deduplication.decided import Decided
 from simdb.deduplication.evidence import Evidence, least_of, refusal_of
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.reference import Reference
 from simdb.deduplication.result import Deduplicated, Survivors
-from simdb.deduplication.run import Run
+from simdb.deduplication.run import DedupRun
 from simdb.ground.choices import DROP, KEEP, NullName
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
-from simdb.outputs.survivors import Survivors as Filling
+from simdb.outputs.survivors import SurvivorOutput as Filling
 from simdb.outputs.survivors import keep_format
 from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
@@ -33,7 +33,7 @@ from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.reading import check_sources, columns_of, read_sources
-from simdb.sources.records import Problem, Reading, valid_name
+from simdb.sources.records import InputProblem, SourceOptions, valid_name
 from simdb.sources.source_names import expanded, holds_records
 from simdb.values.arrays import object_array
 
@@ -72,7 +72,7 @@ def deduplicate_files(
     id: Any,
     keep: keeping.Keep,
     given: Options | None,
-    question: Question,
+    question: DedupQuestion,
     on_null: NullName,
     reference: Reference | None = None,
 ) -> Deduplicated:
@@ -96,7 +96,7 @@ def deduplicate_files(
         )  # fmt: skip
         files = Files(sources, reading)
         run = held.enter_context(
-            Run(
+            DedupRun(
                 options,
                 question.silent,
                 rule,
@@ -114,7 +114,7 @@ def deduplicate_files(
     except BaseException:
         held.close()
         raise
-    every = Kept(files, run, np.ones(files.count, np.bool_), held)
+    every = KeptDocuments(files, run, np.ones(files.count, np.bool_), held)
     evidence = partial(
         Evidence, texts=run.texts,
         least=least_of(question, decided.verification, options.similarity),
@@ -140,9 +140,9 @@ def reading_of(
     origins: Origins | None = None,
     threads: int | None = None,
     memory: int | None = None,
-) -> Reading:
+) -> SourceOptions:
     """Return how to read the documents of a call in Python, by its arguments."""
-    return Reading(
+    return SourceOptions(
         id_field=USUAL_ID if id is None else id, text_field=text, errors=errors,
         has_fields=has_fields, has_lines=has_lines, has_absent=True,
         # What is dropped is read as what is kept: it matches nothing, and has its place.
@@ -153,7 +153,7 @@ def reading_of(
 
 def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict[str, Any]], str]:
     """Return the records in files and folders, each with its fields, and the field of the ids."""
-    reading = Reading(
+    reading = SourceOptions(
         id_field=USUAL_ID if id is None else id, text_field=text, errors=errors, on_null=KEEP,
         has_absent=True, has_fields=True, has_lines=False,
     )  # fmt: skip
@@ -172,7 +172,7 @@ def records_of(paths: Paths, text: str, id: Any, errors: str) -> tuple[list[dict
 class Files:
     """The sources of one run."""
 
-    def __init__(self, sources: Paths, reading: Reading) -> None:
+    def __init__(self, sources: Paths, reading: SourceOptions) -> None:
         """Read `sources` as `reading` says."""
         self.sources, self.reading = sources, reading
         self.count = 0
@@ -188,7 +188,7 @@ class Files:
         AMOUNT.begin()
         try:
             for each in read_sources(self.sources, self.reading):
-                if isinstance(each, Problem):
+                if isinstance(each, InputProblem):
                     raise InputError(f"{each.where}: {each.reason}")
                 self.count += len(each)
                 none = np.zeros(len(each), np.bool_)
@@ -210,27 +210,31 @@ def _in_python(message: str) -> str:
     return message
 
 
-class Writing(Protocol):
+class DocumentWriter(Protocol):
     """Whatever writes the documents of files that stay."""
 
     def write(self, is_kept: npt.NDArray[np.bool_], survivors: Filling) -> None:
         """Write them; InputError if a file was changed since."""
 
 
-class Kept:
+class KeptDocuments:
     """The documents of files that stay; what is needed to read them goes with this object."""
 
     def __init__(
-        self, files: Files, run: Writing, kept: npt.NDArray[np.bool_], held: "ExitStack | Kept"
+        self,
+        files: Files,
+        run: DocumentWriter,
+        kept: npt.NDArray[np.bool_],
+        held: "ExitStack | KeptDocuments",
     ) -> None:
         """Take `held`, which frees `run`, or share it with others of the same run."""
         self._files, self._run, self._kept, self._held = files, run, kept, held
         if isinstance(held, ExitStack):
             weakref.finalize(self, held.close)
 
-    def chosen(self, kept: npt.NDArray[np.bool_]) -> "Kept":
+    def chosen(self, kept: npt.NDArray[np.bool_]) -> "KeptDocuments":
         """Return other documents of the same run."""
-        return Kept(self._files, self._run, kept, self)
+        return KeptDocuments(self._files, self._run, kept, self)
 
     def write(self, path: str) -> None:
         """Write them to a file or folder, see `Deduplicated.write`."""
@@ -278,9 +282,9 @@ def _table(survivors: Survivors, threads: int | None) -> Any:
 
 def _result(
     files: Files,
-    run: Run,
+    run: DedupRun,
     decided: Decided,
-    every: Kept,
+    every: KeptDocuments,
     on_null: str,
     evidence: Callable[..., Evidence],
 ) -> Deduplicated:

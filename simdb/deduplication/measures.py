@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.vector_form import unpack_minima
-from simdb.deduplication.decided import Texts
+from simdb.deduplication.decided import TextSource
 from simdb.engine.search.judge import estimate_deviation
 from simdb.ground.bits import bit_counts
 from simdb.ground.checks import share
@@ -56,7 +56,7 @@ class Measure(Protocol):
     recall: float
     counts: Verification | None
 
-    def begin(self, count: int, texts: Texts, threads: int) -> None:
+    def begin(self, count: int, texts: TextSource, threads: int) -> None:
         """Take the texts of all documents, whose number is `count`."""
 
     def similarities(self, left: U32, right: U32) -> F32:
@@ -77,7 +77,7 @@ class ByTexts:
         self.counts: Verification | None = Verification(exact.measure, least)
         self._pairs = ExactPairs(exact, is_read_anywhere=True)
 
-    def begin(self, count: int, texts: Texts, threads: int) -> None:
+    def begin(self, count: int, texts: TextSource, threads: int) -> None:
         """Take the texts of all documents; see `Measure`."""
         self._texts, self._threads = texts, threads
 
@@ -124,7 +124,7 @@ class ByEstimates:
         self.alike = truth if options.is_minhash else truth**2
         self._sketcher = sketcher
 
-    def begin(self, count: int, texts: Texts, threads: int) -> None:
+    def begin(self, count: int, texts: TextSource, threads: int) -> None:
         """Take the texts of all documents; see `Measure`."""
         self._texts, self._threads = texts, threads
         # Memory that is not written takes no room.

@@ -52,7 +52,7 @@ Texts = Sequence[Any] | TextColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class BandBuckets:
     """Documents that share the key of a band: members uint32[e], bucket i from offsets[i] on.
 
     A bucket has at least two documents, in ascending order.  `bands` int64[b + 1]: where the
@@ -165,7 +165,7 @@ class Minima:
         """Return the minima of all documents: uint8[n, COMPARED_MINIMA]."""
         return self._minima.whole()
 
-    def buckets(self, order: I64 | None, threads: int) -> Buckets:
+    def buckets(self, order: I64 | None, threads: int) -> BandBuckets:
         """Return the documents that share keys, by their places in the order of preference.
 
         `order` int64[k]: the documents that take part, in that order; None for all as they came.
@@ -185,12 +185,12 @@ class Minima:
         return joined(list(mapped(shared, range(self.banding.bands), threads)))
 
 
-def joined(found: Sequence[tuple[I64, U32]]) -> Buckets:
+def joined(found: Sequence[tuple[I64, U32]]) -> BandBuckets:
     """Return the buckets of several bands, see `shared_keys`."""
     sizes = [np.diff(offsets) for offsets, _ in found]
     offsets = np.concatenate([[0], *sizes]).cumsum(dtype=np.int64)
     members = np.concatenate([np.empty(0, np.uint32), *(each for _, each in found)])
-    return Buckets(offsets, members, np.cumsum([0, *map(len, sizes)], dtype=np.int64))
+    return BandBuckets(offsets, members, np.cumsum([0, *map(len, sizes)], dtype=np.int64))
 
 
 def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:

@@ -18,9 +18,9 @@ from simdb import database, engine
 from simdb.columns.text_column import TextColumn
 from simdb.deduplication.alike import Alike
 from simdb.deduplication.by_database import ByDatabase
-from simdb.deduplication.decided import I64, Decided, Texts, joined
-from simdb.deduplication.question import Question
-from simdb.deduplication.reference import Listed, Reference, Stored, either
+from simdb.deduplication.decided import I64, Decided, TextSource, joined
+from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
 from simdb.ground.errors import InputError
@@ -33,7 +33,7 @@ from simdb.values.arrays import Sketches
 class Gathered:
     """A temporary database with the texts of a reference, where their positions are ids."""
 
-    def __init__(self, reference: Reference, options: Options, question: Question) -> None:
+    def __init__(self, reference: Reference, options: Options, question: DedupQuestion) -> None:
         """Begin without documents; OptionError for a question that cannot be answered."""
         self._own, self._reference = ByDatabase(options, question), reference
         self.texts = reference.texts
@@ -67,7 +67,10 @@ class Newcomers:
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
     def __init__(
-        self, documents: Alike | ByDatabase, question: Question, holding: Gathered | Stored
+        self,
+        documents: Alike | ByDatabase,
+        question: DedupQuestion,
+        holding: Gathered | DatabaseReference,
     ) -> None:
         """Compare with what is in `holding`, and the rest as `documents`, which are freed, too.
 
@@ -135,7 +138,7 @@ class Newcomers:
 
             yield from self._sifted.add_all(parts, count, find, errors=errors)
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
         """Return what becomes of the documents; see `Alike`."""
         decided = self._sifted.decide(order, texts)
         found = self._sifted.found
@@ -210,7 +213,7 @@ class Sifted:
         for _ in self._documents.add_all(unknown(), count, errors=errors):
             yield totals.popleft()
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
         """Return what becomes of those that match nothing, by positions among all documents.
 
         `order`: all documents, those to be preferred first.  Its verification is that of all.
@@ -264,7 +267,7 @@ class Followers:
 
     needs_texts = True
 
-    def __init__(self, documents: Alike, question: Question, reference: Reference) -> None:
+    def __init__(self, documents: Alike, question: DedupQuestion, reference: Reference) -> None:
         """Add the `reference`, and then what is given, to `documents`."""
         self._documents, self._question, self._reference = documents, question, reference
         self._leading = 0
@@ -310,7 +313,7 @@ class Followers:
                 self._question.refuse(error, self.sketcher, reference.rows, rows, of="against")
             raise
 
-    def decide(self, order: I64 | None, texts: Texts) -> Decided:
+    def decide(self, order: I64 | None, texts: TextSource) -> Decided:
         """Return what becomes of the documents; see `Alike`."""
         leading = self._leading
         if order is not None:

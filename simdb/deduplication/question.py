@@ -33,7 +33,7 @@ class Documents(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DedupQuestion:
     """The arguments of `simdb.deduplicate` and `simdb dedup` that a search takes."""
 
     similarity: float | None
@@ -77,7 +77,7 @@ class Question:
         return self.distance is None and self.search is None
 
     @property
-    def silent(self) -> "Question":
+    def silent(self) -> "DedupQuestion":
         """The same question for a result, which must not hold a bar: it goes when it is freed."""
         return replace(self, progress=None)
 

@@ -14,7 +14,7 @@ import numpy as np
 from simdb import database
 from simdb.columns.text_column import TextColumn, joined
 from simdb.deduplication.decided import I64, Bools
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.texts import RowTexts
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.origins import Origins
@@ -42,7 +42,7 @@ class Reference(Protocol):
 class Listed:
     """A reference in memory: `rows` are its texts, and `ids` the id of each."""
 
-    def __init__(self, rows: Texts, ids: Sequence[Any]) -> None:
+    def __init__(self, rows: RowTexts, ids: Sequence[Any]) -> None:
         """Take the texts and the ids."""
         self.rows, self._ids = rows, ids
 
@@ -64,7 +64,7 @@ class Listed:
         return [self._ids[place] for place in positions.tolist()]
 
 
-class Read:
+class FileReference:
     """A reference in files, whose texts are not in memory; temporary files go with this object."""
 
     def __init__(self, batches: Iterable[Batch], origins: Origins, expected: float) -> None:
@@ -93,7 +93,7 @@ class Read:
         return self._names.of(positions, as_read=True)
 
 
-class Stored:
+class DatabaseReference:
     """The documents of a database as a reference; those that match something have positions."""
 
     expected = 0.0  # they are not read

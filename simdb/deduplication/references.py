@@ -7,10 +7,10 @@ from typing import Any
 
 from simdb import database
 from simdb.deduplication.files import Files, paths_of, reading_of
-from simdb.deduplication.question import Question
-from simdb.deduplication.reference import Listed, Read, Reference, Stored
-from simdb.deduplication.rows import Rows, Values, own_ids, rows_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.reference import DatabaseReference, FileReference, Listed, Reference
+from simdb.deduplication.rows import DataRows, Values, own_ids, rows_of
+from simdb.deduplication.texts import RowTexts
 from simdb.ground.checks import shown
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError, OptionError
@@ -27,7 +27,7 @@ from simdb.values.arrays import class_of
 
 @contextmanager
 def reference_of(
-    against: Any, data: Any, text: str, id: Any, question: Question
+    against: Any, data: Any, text: str, id: Any, question: DedupQuestion
 ) -> Iterator[Reference | None]:
     """Yield what `against` says, None for None; it can be used until `data` are compared.
 
@@ -37,12 +37,12 @@ def reference_of(
     if against is None:
         yield None
     elif isinstance(against, database.Database):
-        yield Stored(against)
+        yield DatabaseReference(against)
     elif (paths := paths_of(against)) is None:
         yield _listed(against, text, id)
     elif len(paths) == 1 and is_database(paths[0]):
         with database.open(paths[0], "r") as held:
-            yield Stored(held)
+            yield DatabaseReference(held)
     else:
         yield _read(paths, paths_of(data), text, id, question)
 
@@ -69,7 +69,7 @@ def options_of(reference: Reference | None, given: Options | None) -> Options | 
 
     Raises OptionError if such a database makes other sketches than those asked for.
     """
-    if not isinstance(reference, Stored):
+    if not isinstance(reference, DatabaseReference):
         return given
     check_sketch(reference.held, given)
     return reference.held.options
@@ -84,7 +84,7 @@ def check_sketch(held: database.Database, given: Options | None) -> None:
         )
 
 
-def ids_in(rows: Rows, id: object) -> Sequence[Any]:
+def ids_in(rows: DataRows, id: object) -> Sequence[Any]:
     """Return the ids of rows: the keys of a dict, what a field `id` has, or else positions."""
     own = own_ids(rows)
     if own is not None:
@@ -109,9 +109,9 @@ def _listed(against: Any, text: str, id: Any) -> Listed:
     return Listed(_texts(rows, text), ids_in(rows, id))
 
 
-def _texts(rows: Rows, text: str) -> Texts:
+def _texts(rows: DataRows, text: str) -> RowTexts:
     try:
-        return Texts(rows.texts(text) if len(rows) else [])
+        return RowTexts(rows.texts(text) if len(rows) else [])
     except OptionError as error:
         raise OptionError(f"against: {error}; {_same(text)}") from error
     except InputError as error:
@@ -119,8 +119,8 @@ def _texts(rows: Rows, text: str) -> Texts:
 
 
 def _read(
-    paths: Sequence[str], data: Sequence[str] | None, text: str, id: Any, question: Question
-) -> Read:
+    paths: Sequence[str], data: Sequence[str] | None, text: str, id: Any, question: DedupQuestion
+) -> FileReference:
     """Return a reference in files; `data`: the paths of the data, None for data in memory."""
     sources = expanded(paths)
     try:
@@ -141,7 +141,7 @@ def _read(
             remedy = f"; {_same(text)}" if "text=" in str(error) else ""
             raise InputError(f"against: {error}{remedy}") from error
 
-    return Read(batches(), origins, expected_documents(sources))
+    return FileReference(batches(), origins, expected_documents(sources))
 
 
 def _same(text: str) -> str:

@@ -250,7 +250,7 @@ class Deduplicated(OfData[Given_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RowMatches:
     """What a search has found out about rows, by positions or the ids of documents.
 
     `removed` int64[k]: the rows that are duplicates; `representatives` object[k] and `similarities`
@@ -265,13 +265,13 @@ class Found:
     leaders: I64 | None = None
     order: I64 | None = None
 
-    def renamed(self, names: Sequence[Any]) -> "Found":
+    def renamed(self, names: Sequence[Any]) -> "RowMatches":
         """Return the same by the names of the rows, where this has their positions."""
         groups = replace(self.groups, ids=object_array([names[row] for row in self.groups.ids]))
         representatives = [names[int(row)] for row in self.representatives]
         return replace(self, representatives=representatives, groups=groups)
 
-    def chosen(self, is_chosen: Bools, names: Sequence[Any]) -> "Found":
+    def chosen(self, is_chosen: Bools, names: Sequence[Any]) -> "RowMatches":
         """Return what would be found if only some of the duplicates were: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
         decided = Decided(
@@ -280,11 +280,11 @@ class Found:
         return found_of(decided.chosen(is_chosen), self.order).renamed(names)
 
 
-def found_of(decided: Decided, order: I64 | None) -> Found:
+def found_of(decided: Decided, order: I64 | None) -> RowMatches:
     """Return what was decided about rows, by their positions; `order`: see `Decided.groups`."""
     offsets, members, _ = decided.groups(order)
     groups: Clusters[int] = Clusters(offsets, members.astype(np.object_), decided.verification)
     representatives: list[Id] = decided.leaders.tolist()
-    return Found(
+    return RowMatches(
         decided.removed, representatives, decided.similarities, groups, decided.leaders, order
     )

@@ -37,7 +37,7 @@ NOT_READ = {
 }
 
 
-class Rows(Protocol):
+class DataRows(Protocol):
     """Some data as rows."""
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class Rows(Protocol):
         """
 
 
-def rows_of(data: Any) -> Rows:
+def rows_of(data: Any) -> DataRows:
     """Return the rows of `data`; InputError if it is of no kind that has rows."""
     for (module, name), remedy in NOT_READ.items():
         if is_of(data, module, name):
@@ -182,7 +182,7 @@ class ById(Values):
         return dict(zip(self.data, values, strict=True))
 
 
-def own_ids(rows: Rows) -> list[Any] | None:
+def own_ids(rows: DataRows) -> list[Any] | None:
     """Return the ids that rows have without a field for them: the keys of a dict; or None."""
     return list(rows.data) if isinstance(rows, ById) else None
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from simdb.columns.text_column import TextColumn
 from simdb.deduplication.decided import I64, Decided
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.within import within
-from simdb.outputs.survivors import Survivors
+from simdb.outputs.survivors import SurvivorOutput
 from simdb.settings import keeping
-from simdb.settings.keeping import Rule
+from simdb.settings.keeping import KeepRule
 from simdb.settings.options import Options
 from simdb.sources.amount import expected_documents
 from simdb.sources.batch import Batch
@@ -30,14 +30,14 @@ from simdb.sources.read_again import LinesAgain, TextsAgain
 Numbers = Callable[[list[str]], I64]
 
 
-class Run:
+class DedupRun:
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(
         self,
         options: Options,
-        question: Question,
-        rule: Rule,
+        question: DedupQuestion,
+        rule: KeepRule,
         origins: Origins,
         *,
         has_texts: bool = False,
@@ -67,7 +67,7 @@ class Run:
             self._held.close()
             raise
 
-    def __enter__(self) -> "Run":
+    def __enter__(self) -> "DedupRun":
         """Return the object itself."""
         return self
 
@@ -118,7 +118,7 @@ class Run:
             return self.names.of(positions)
         return either(positions, self.names.of, self.reference.names)
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._lines.copy(is_kept, survivors)
         survivors.finish()
@@ -138,7 +138,7 @@ class Run:
 class Preference:
     """The documents of a run in the order in which a rule prefers them."""
 
-    def __init__(self, rule: keeping.Rule) -> None:
+    def __init__(self, rule: keeping.KeepRule) -> None:
         """Order by `rule`, which is no function."""
         self._rule = rule
         self._sizes: list[I64] = []

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.minima import Buckets
+from simdb.deduplication.minima import BandBuckets
 from simdb.engine.search import buckets as connecting
 from simdb.running import kernel
 
@@ -58,7 +58,7 @@ class Stars:
 
 
 def find_stars(
-    buckets: Buckets, count: int, least: float, compare: Compare, *, leading: int = 0
+    buckets: BandBuckets, count: int, least: float, compare: Compare, *, leading: int = 0
 ) -> Stars:
     """Decide `count` documents, by the pairs in `buckets` that have the similarity `least`.
 
@@ -82,7 +82,7 @@ def find_stars(
     return Stars(removed, rounds.owners[removed], rounds.similarities[removed])
 
 
-def find_connected(buckets: Buckets, count: int, least: float, compare: Compare) -> Stars:
+def find_connected(buckets: BandBuckets, count: int, least: float, compare: Compare) -> Stars:
     """Decide `count` documents, of which pairs in `buckets` that have `least` make groups.
 
     The first document of each group stays.  The similarity of one that goes is NaN if it was not
@@ -135,7 +135,7 @@ class _Rounds:
     `owners` uint32[n]: what stands for each document, itself if it stays.
     """
 
-    def __init__(self, buckets: Buckets, count: int, least: float, compare: Compare) -> None:
+    def __init__(self, buckets: BandBuckets, count: int, least: float, compare: Compare) -> None:
         self.members = buckets.members
         self.owners = np.arange(count, dtype=np.uint32)
         self.similarities = np.zeros(count, np.float32)

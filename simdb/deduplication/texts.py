@@ -21,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
 
-class Texts:
+class RowTexts:
     """The texts of rows: str or UTF-8 bytes; `is_null` bool[n] says which rows have none."""
 
     def __init__(self, values: TextColumn | Sequence[Any]) -> None:

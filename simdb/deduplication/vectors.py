@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.engine.search.judge import NUMBERS
 from simdb.ground.checks import share, shown
 from simdb.ground.errors import InputError, OptionError
@@ -70,7 +70,7 @@ class Vectors:
         """The values, as a search takes them."""
         return VectorValues(self.values)
 
-    def asked(self, question: Question, options: Options | None) -> Question:
+    def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
         """Return what is asked of vectors; OptionError for what is only asked of texts."""
         if question.verify == NUMBERS:
             raise OptionError("verify='numbers' compares texts, and data are vectors")

@@ -14,10 +14,10 @@ from simdb.deduplication.by_cosine import ByCosine
 from simdb.deduplication.by_database import ByDatabase
 from simdb.deduplication.decided import I64, by_table
 from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
-from simdb.deduplication.question import Documents, Question
-from simdb.deduplication.reference import Reference, Stored
-from simdb.deduplication.result import Found, found_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.question import DedupQuestion, Documents
+from simdb.deduplication.reference import DatabaseReference, Reference
+from simdb.deduplication.result import RowMatches, found_of
+from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.vectors import Vectors
 from simdb.ground.errors import InputError
 from simdb.settings.options import Options, Simhash
@@ -28,14 +28,14 @@ TAKEN_ROWS = 1 << 12
 Within: TypeAlias = Alike | ByDatabase | Followers | Newcomers
 
 
-def within(options: Options, question: Question, reference: Reference | None = None) -> Within:
+def within(options: Options, question: DedupQuestion, reference: Reference | None = None) -> Within:
     """Return what decides the documents of one run; OptionError for what cannot be decided.
 
     `reference`: what they are compared with besides each other.
     """
     if reference is None:
         return alone(options, question)
-    if isinstance(reference, Stored):
+    if isinstance(reference, DatabaseReference):
         # How a database is searched says nothing of documents that are in none.
         own = alone(options, replace(question, search=None))
         return Newcomers(own, question, reference)
@@ -45,7 +45,7 @@ def within(options: Options, question: Question, reference: Reference | None = N
     return Newcomers(own, question, Gathered(reference, options, question))
 
 
-def alone(options: Options, question: Question) -> Alike | ByDatabase:
+def alone(options: Options, question: DedupQuestion) -> Alike | ByDatabase:
     """Return what decides the documents of one run that are compared with each other only."""
     question.check(options.sketch)
     if question.is_plain and _is_measured(options, question):
@@ -55,7 +55,7 @@ def alone(options: Options, question: Question) -> Alike | ByDatabase:
     return ByDatabase(options, question)
 
 
-def _is_measured(options: Options, question: Question) -> bool:
+def _is_measured(options: Options, question: DedupQuestion) -> bool:
     """Return whether candidates can be measured by what is known of them."""
     if question.is_exact:
         return True
@@ -66,12 +66,12 @@ def _is_measured(options: Options, question: Question) -> bool:
 
 
 def find_alike(
-    texts: Texts,
+    texts: RowTexts,
     order: I64,
     options: Options,
-    question: Question,
+    question: DedupQuestion,
     reference: Reference | None = None,
-) -> Found:
+) -> RowMatches:
     """Return which rows are duplicates of others; everything is found by positions of rows.
 
     `order`: the rows to compare, those to be preferred first.  `reference`: see `within`.
@@ -80,8 +80,8 @@ def find_alike(
 
 
 def find_alike_vectors(
-    vectors: Vectors, order: I64, options: Options | None, question: Question
-) -> Found:
+    vectors: Vectors, order: I64, options: Options | None, question: DedupQuestion
+) -> RowMatches:
     """Return which rows are alike, see `find_alike`, of vectors; `question` is one of vectors."""
     if question.is_exact:
         return found_by(ByCosine(question), vectors.documents, order, question)
@@ -90,7 +90,9 @@ def find_alike_vectors(
     return found_by(ByDatabase(fitting, question), vectors.documents, order, question)
 
 
-def found_by(search: Within | ByCosine, texts: Documents, order: I64, question: Question) -> Found:
+def found_by(
+    search: Within | ByCosine, texts: Documents, order: I64, question: DedupQuestion
+) -> RowMatches:
     """Return which rows are alike by a search that has none yet, and close it."""
     with search as documents:
         parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]

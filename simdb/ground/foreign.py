@@ -13,33 +13,33 @@ Result = TypeVar("Result")
 Made = TypeVar("Made")
 
 
-class Own(NamedTuple):
+class OwnWords(NamedTuple):
     """Our words for a foreign one: in Python, and on the command line; empty if there is none."""
 
     python: str
     command: str
 
 
-SIMILARITY = Own("similarity=", "--similarity")
-DISTANCE = Own("distance=", "--distance")
-THREADS = Own("threads=", "the environment variable SIMDB_THREADS")
-TEXT = Own("text=", "--text-field")
-ID = Own("id=", "--id-field")
-SHINGLE = Own("sketch=simdb.Simhash(shingle=...)", "--shingle")
-PERMUTATIONS = Own("sketch=simdb.Minhash(permutations=...)", "--permutations")
-READ_ONLY = Own(
+SIMILARITY = OwnWords("similarity=", "--similarity")
+DISTANCE = OwnWords("distance=", "--distance")
+THREADS = OwnWords("threads=", "the environment variable SIMDB_THREADS")
+TEXT = OwnWords("text=", "--text-field")
+ID = OwnWords("id=", "--id-field")
+SHINGLE = OwnWords("sketch=simdb.Simhash(shingle=...)", "--shingle")
+PERMUTATIONS = OwnWords("sketch=simdb.Minhash(permutations=...)", "--permutations")
+READ_ONLY = OwnWords(
     'mode "r", as in simdb.open(path, "r")',
     "nothing in its place: a command that only shows something opens the database to read",
 )
-HASH = Own("documents that are simdb.Features of your hashes", "")
-RESULT = Own(".write(path) of the result", "> FILE: the result is on standard output")
+HASH = OwnWords("documents that are simdb.Features of your hashes", "")
+RESULT = OwnWords(".write(path) of the result", "> FILE: the result is on standard output")
 
 # By the words in Python; the command line writes - for _.
 OWN_WORDS = {
     "threshold": SIMILARITY, "min_similarity": SIMILARITY, "jaccard": SIMILARITY,
     "jaccard_threshold": SIMILARITY, "sim_threshold": SIMILARITY,
     "hamming": DISTANCE, "bit_diff": DISTANCE, "max_distance": DISTANCE,
-    "threads": Own("", THREADS.command), "workers": THREADS, "n_jobs": THREADS,
+    "threads": OwnWords("", THREADS.command), "workers": THREADS, "n_jobs": THREADS,
     "num_workers": THREADS, "num_proc": THREADS, "processes": THREADS, "jobs": THREADS,
     "column": TEXT, "text_column": TEXT, "text_field": TEXT, "field": TEXT,
     "id_column": ID, "id_field": ID, "index_column": ID,
@@ -48,18 +48,18 @@ OWN_WORDS = {
     "hash": HASH, "hash_func": HASH, "hashfunc": HASH, "hash_function": HASH,
     "readonly": READ_ONLY, "read_only": READ_ONLY,
     "output": RESULT, "o": RESULT, "out": RESULT, "output_path": RESULT,
-    "database": Own("db=", "--db"), "database_path": Own("db=", "--db"),
-    "top_k": Own("limit=", "--limit"), "k": Own("limit=", "--limit"),
-    "keep": Own("", "--new FILE for what has no match, --found FILE for the rest"),
+    "database": OwnWords("db=", "--db"), "database_path": OwnWords("db=", "--db"),
+    "top_k": OwnWords("limit=", "--limit"), "k": OwnWords("limit=", "--limit"),
+    "keep": OwnWords("", "--new FILE for what has no match, --found FILE for the rest"),
     # Words of earlier versions.
-    "keep_by": Own("keep=", "--keep RULE"),
-    "memory_limit": Own(
+    "keep_by": OwnWords("keep=", "--keep RULE"),
+    "memory_limit": OwnWords(
         "search=simdb.Search(memory_limit=...)", "--search memory_limit=SIZE"
     ),
-    "method": Own("search=", "--search METHOD"),
-    "replace": Own('on_conflict="replace"', "--on-conflict replace"),
-    "representative": Own('keep="min:FIELD"', "--keep min:FIELD"),
-    "rotations": Own(
+    "method": OwnWords("search=", "--search METHOD"),
+    "replace": OwnWords('on_conflict="replace"', "--on-conflict replace"),
+    "representative": OwnWords('keep="min:FIELD"', "--keep min:FIELD"),
+    "rotations": OwnWords(
         'search=simdb.Search(method="rotation", rotations=...)',
         "--search rotation,rotations=N",
     ),
@@ -75,7 +75,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
-def own_word(word: str) -> Own | None:
+def own_word(word: str) -> OwnWords | None:
     """Return our words for a foreign argument or option; None if it is not known."""
     return OWN_WORDS.get(word.lstrip("-").replace("-", "_"))
 

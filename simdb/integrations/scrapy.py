@@ -34,7 +34,7 @@ STATISTICS = "simdb"
 WITHOUT_TEXT = "without_text"
 
 
-class _Waiting(NamedTuple):
+class _WaitingPage(NamedTuple):
     """A page, and what is to fire with its verdict."""
 
     page: Page
@@ -72,7 +72,7 @@ class NearDuplicatePipeline:
         self._text_field = settings.get(TEXT_FIELD, "text")
         self._id_field = settings.get(ID_FIELD, "url")
         self._limit = max(1, settings.getint(COMMIT_ITEMS, COMMITTED_ITEMS))
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingPage] = []
         self._is_committing = False
         self._database: Database
         self._crawl: Crawl
@@ -110,7 +110,7 @@ class NearDuplicatePipeline:
             self._count(WITHOUT_TEXT)
             return item
         decided: Any = Deferred()
-        self._waiting.append(_Waiting(page, decided))
+        self._waiting.append(_WaitingPage(page, decided))
         self._commit()
         verdict = await maybe_deferred_to_future(decided)
         self._count(verdict.kind)
@@ -146,7 +146,7 @@ class NearDuplicatePipeline:
             lambda failure: self._settle(group, [failure.value] * len(group)),
         )
 
-    def _settle(self, group: list[_Waiting], verdicts: list[Verdict | Error]) -> None:
+    def _settle(self, group: list[_WaitingPage], verdicts: list[Verdict | Error]) -> None:
         """Let the items of a group go on, now that they are stored, and begin the next commit."""
         self._is_committing = False
         self._commit()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from simdb.columns.arrow import load_arrow
 from simdb.ground.errors import InputError
-from simdb.outputs.pieces import Rows, changed
+from simdb.outputs.pieces import RowRange, changed
 from simdb.outputs.remote import is_remote, open_remote
 from simdb.outputs.rows import Row, encoded
 from simdb.running.threads import read_ahead, streamed, thread_count
@@ -31,7 +31,7 @@ GROUP_BYTES = 1 << 25
 Flags = npt.NDArray[np.bool_]
 
 
-Part = Row | Rows
+Part = Row | RowRange
 Parts = Callable[[], Iterator[Part]]
 
 
@@ -42,7 +42,7 @@ def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) 
     Parquet files `sources`.
     """
     arrow, parquet = load_parquet("writing Parquet")
-    columns = _Columns(arrow)
+    columns = _FileColumns(arrow)
     for path, some in groupby(parts(), _path):
         if path is not None:
             columns.add_schema(_schema(path, parquet))
@@ -92,7 +92,7 @@ def text_of(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=encoded)
 
 
-class _Columns:
+class _FileColumns:
     """The columns of a file: their names in order of appearance, and their types."""
 
     def __init__(self, arrow: Any) -> None:
@@ -172,19 +172,19 @@ class _Columns:
         return self._arrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _batches(parts: Iterator[Part], columns: _Columns) -> Iterator[Any]:
+def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
     """Yield all rows as record batches with the same columns."""
     for path, some in groupby(parts, _path):
         if path is None:
             for rows in _portions(some):
                 yield columns.batch(rows)
         else:
-            for whole in _joined(each for each in some if isinstance(each, Rows)):
+            for whole in _joined(each for each in some if isinstance(each, RowRange)):
                 for batch in chosen_rows(whole):
                     yield columns.fitted(batch)
 
 
-def chosen_rows(rows: Rows) -> Iterator[Any]:
+def chosen_rows(rows: RowRange) -> Iterator[Any]:
     """Yield rows of a Parquet file as record batches; InputError if the file has too few rows."""
     _, parquet = load_parquet("reading Parquet")
     with parquet_source(rows.path) as source, parquet.ParquetFile(source) as file:
@@ -218,13 +218,13 @@ def _chosen(path: str, metadata: Any, number: int, is_chosen: Flags) -> Iterator
             first += len(rows)
 
 
-def _joined(rows: Iterable[Rows]) -> Iterator[Rows]:
+def _joined(rows: Iterable[RowRange]) -> Iterator[RowRange]:
     """Yield the rows of one file as one; nothing if there are none."""
     every = list(rows)
     if every:
         starts = np.concatenate([each.starts for each in every])
         stops = np.concatenate([each.stops for each in every])
-        yield Rows(every[0].path, starts, stops, sum(each.count for each in every))
+        yield RowRange(every[0].path, starts, stops, sum(each.count for each in every))
 
 
 def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
@@ -249,7 +249,7 @@ def _portions(parts: Iterable[Part]) -> Iterator[list[Row]]:
 
 
 def _path(part: Part) -> str | None:
-    return part.path if isinstance(part, Rows) else None
+    return part.path if isinstance(part, RowRange) else None
 
 
 def _is_hollow(kind: Any) -> bool:

@@ -27,7 +27,7 @@ LINE_FEED = b"\n"
 I64 = npt.NDArray[np.int64]
 
 
-class Table(NamedTuple):
+class CsvHead(NamedTuple):
     """The first row of a CSV file, with its line end, and what its cells call the columns.
 
     `start`: where the second row starts in the file.
@@ -54,11 +54,11 @@ class Lines:
     stops: I64
     count: int
     number: int = 0
-    table: Table | None = None
+    table: CsvHead | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowRange:
     """Some rows of a Parquet file: `count` of them, from `starts` to `stops`, counted from 0."""
 
     path: str
@@ -67,7 +67,7 @@ class Rows:
     count: int
 
 
-Piece = Lines | Rows
+Piece = Lines | RowRange
 
 
 def merged(starts: I64, stops: I64) -> tuple[I64, I64]:
@@ -94,7 +94,7 @@ def unreadable(path: str, error: OSError) -> InputError:
     )
 
 
-class Block(NamedTuple):
+class LineBytes(NamedTuple):
     """Bytes of some lines: `size` of them, in ranges of the file; `is_end`: the last of all."""
 
     starts: I64
@@ -103,7 +103,7 @@ class Block(NamedTuple):
     is_end: bool
 
 
-def blocks(lines: Lines, size: int) -> Iterator[Block]:
+def blocks(lines: Lines, size: int) -> Iterator[LineBytes]:
     """Yield the bytes of lines in blocks of `size`; a long line lies in several of them."""
     starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
     ends = np.cumsum(stops - starts)
@@ -115,7 +115,7 @@ def blocks(lines: Lines, size: int) -> Iterator[Block]:
         begins, finishes = starts[some].copy(), stops[some].copy()
         begins[0] = stops[first] - (ends[first] - done)
         finishes[-1] = stops[last] - (ends[last] - until)
-        yield Block(begins, finishes, until - done, until == whole)
+        yield LineBytes(begins, finishes, until - done, until == whole)
 
 
 def contents(lines: Lines) -> Iterator[bytes]:
@@ -132,7 +132,7 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
     Several threads write, each at its own place.
     """
 
-    def write(at: int, block: Block) -> None:
+    def write(at: int, block: LineBytes) -> None:
         left = memoryview(_read(lines, block))
         while left:
             done = os.pwrite(descriptor, left, at)
@@ -151,10 +151,10 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
 def content(lines: Lines) -> bytes:
     """Return the lines with their line feeds at once; InputError like `contents`."""
     starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
-    return _read(lines, Block(starts, stops, int((stops - starts).sum()), is_end=True))
+    return _read(lines, LineBytes(starts, stops, int((stops - starts).sum()), is_end=True))
 
 
-def _read(lines: Lines, block: Block) -> bytes:
+def _read(lines: Lines, block: LineBytes) -> bytes:
     """Return the bytes of a block; the last line of all may lack its line feed."""
     try:
         found: bytes = kernel.read_ranges(lines.descriptor, block.starts, block.stops)

@@ -27,7 +27,7 @@ from simdb.outputs.formats import (
     output_format,
 )
 from simdb.outputs.parquet_file import Part, chosen_rows, write_parquet
-from simdb.outputs.pieces import I64, LINE_FEED, Piece, Rows, contents, copy, split_lines
+from simdb.outputs.pieces import I64, LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.outputs.remote import is_remote
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import copy_rows, loaded, rows_of, shared_table, write_separated
@@ -39,7 +39,7 @@ NUL = b"\0"
 PARQUET_END = ".parquet"
 
 
-class Pieces(Protocol):
+class KeptPlaces(Protocol):
     """Yields where documents lie, in their order; each call begins with the first again."""
 
     def __call__(self, *, source: int | None = None) -> Iterator[Piece]:
@@ -80,7 +80,7 @@ def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
     return form
 
 
-class Survivors:
+class SurvivorOutput:
     """The output of -o in the making, which takes the documents to keep in the order of the input.
 
     A line is a JSON object, or the path of a file.
@@ -115,8 +115,8 @@ class Survivors:
         found = (self._numbers.get(name, -1) for name in names)
         return np.fromiter(found, np.int64, len(names))
 
-    def write(self, pieces: Pieces) -> None:
-        """Write all documents, see `Pieces`."""
+    def write(self, pieces: KeptPlaces) -> None:
+        """Write all documents, see `KeptPlaces`."""
         target = self.target
         if target.form.kind == FOLDER:
             self._fill_folder(pieces())
@@ -134,7 +134,7 @@ class Survivors:
         named = [each for each in self.sources if each.lower().endswith(PARQUET_END)]
         return [each for each in named if os.path.isfile(each) or is_remote(each)]
 
-    def _write_shards(self, pieces: Pieces) -> None:
+    def _write_shards(self, pieces: KeptPlaces) -> None:
         """Write the documents of each source into a file of its name."""
         parquet = self._parquet()
         for number in self._numbers.values():
@@ -179,17 +179,17 @@ def surviving(
     *,
     columns: Callable[[Sequence[str]], Sequence[str]],
     has_links: bool = False,
-) -> Iterator[Survivors | None]:
-    """Yield the survivors that fill `target`; None if there is no target.  See `Survivors`."""
+) -> Iterator[SurvivorOutput | None]:
+    """Yield the survivors that fill `target`; None if there is no target.  See `SurvivorOutput`."""
     if target is None:
         yield None
     else:
-        yield Survivors(target, sources, names, columns=columns, has_links=has_links)
+        yield SurvivorOutput(target, sources, names, columns=columns, has_links=has_links)
 
 
 def _write(
     target: Target,
-    pieces: Pieces,
+    pieces: KeptPlaces,
     columns: Callable[[], Sequence[str]],
     parquet: Sequence[str],
 ) -> None:
@@ -233,7 +233,7 @@ def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
     """Write the lines of pieces into a file, those of JSON lines by several threads."""
     threads = thread_count()
     for piece in pieces:
-        if isinstance(piece, Rows) or piece.table is not None:
+        if isinstance(piece, RowRange) or piece.table is not None:
             stream.writelines(_contents(iter([piece])))
         else:
             stream.flush()
@@ -243,7 +243,7 @@ def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
 def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
     """Yield the lines of pieces, many at a time; a row of a table becomes a JSON line."""
     for piece in pieces:
-        if isinstance(piece, Rows):
+        if isinstance(piece, RowRange):
             for batch in chosen_rows(piece):
                 yield b"".join(as_line(row) + LINE_FEED for row in batch.to_pylist())
         elif piece.table is not None:
@@ -255,7 +255,7 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
 def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:
     """Yield the rows of pieces; those of Parquet files as they are."""
     for piece in pieces:
-        if isinstance(piece, Rows):
+        if isinstance(piece, RowRange):
             yield piece
         else:
             yield from rows_of(piece)
@@ -264,7 +264,7 @@ def _parts(pieces: Iterator[Piece]) -> Iterator[Part]:
 def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
     for piece in pieces:
-        if isinstance(piece, Rows):
+        if isinstance(piece, RowRange):
             yield from map(loaded, split_lines(_contents(iter([piece]))))
         else:
             yield from rows_of(piece)

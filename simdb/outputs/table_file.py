@@ -11,7 +11,7 @@ from typing import IO, Any, TextIO
 
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET
 from simdb.outputs.parquet_file import text_of, write_parquet
-from simdb.outputs.pieces import Lines, Piece, Rows, Table, contents, split_lines
+from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, contents, split_lines
 from simdb.outputs.rows import Row
 from simdb.outputs.target import Target, Unclosed
 
@@ -123,15 +123,15 @@ def loaded(line: bytes) -> Row:
     return row
 
 
-def shared_table(pieces: Iterable[Piece], delimiter: str) -> Table | None:
+def shared_table(pieces: Iterable[Piece], delimiter: str) -> CsvHead | None:
     """Return the CSV file of the first piece of one; None unless all rows fit below its first row.
 
     They do if they have its columns, and it has the `delimiter` of the output.
     """
-    table: Table | None = None
+    table: CsvHead | None = None
     spooled: list[Lines] = []
     for piece in pieces:
-        if isinstance(piece, Rows):
+        if isinstance(piece, RowRange):
             return None
         if piece.table is None:
             spooled.append(piece)
@@ -143,7 +143,7 @@ def shared_table(pieces: Iterable[Piece], delimiter: str) -> Table | None:
     return None
 
 
-def copy_rows(pieces: Iterable[Piece], table: Table, stream: IO[bytes]) -> None:
+def copy_rows(pieces: Iterable[Piece], table: CsvHead, stream: IO[bytes]) -> None:
     """Write all rows below the first row of `table`, whose columns they have."""
     stream.write(table.header)
     for piece in pieces:
@@ -158,6 +158,6 @@ def copy_rows(pieces: Iterable[Piece], table: Table, stream: IO[bytes]) -> None:
             stream.write(line.getvalue().encode("utf-8", "backslashreplace"))
 
 
-def _is_alike(table: Table, columns: tuple[str, ...], delimiter: str) -> bool:
+def _is_alike(table: CsvHead, columns: tuple[str, ...], delimiter: str) -> bool:
     is_clear = len(set(columns)) == len(columns)
     return is_clear and table.columns == columns and table.delimiter == delimiter

@@ -88,7 +88,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class FlipEvidence:
     """The pairs and the costs of flips from which the planner predicts recall for one criterion.
 
     `is_measured`: whether the pairs are from the collection, not synthetic.  `is_like`: whether
@@ -117,7 +117,7 @@ def evidence(
     distance: int | None,
     *,
     is_stored: bool,
-) -> Evidence:
+) -> FlipEvidence:
     """Return the matching pairs of the calibration if there are enough, or synthetic pairs.
 
     `is_stored`: whether the queries are stored documents.  For other queries, pairs of stored
@@ -138,7 +138,7 @@ def _measured(
     distance: int | None,
     is_stored: bool,
     step: int,
-) -> Evidence | None:
+) -> FlipEvidence | None:
     """Return the matching pairs for a criterion made `step` steps wider; None if too few."""
     if similarity is None and distance is not None and distance > calibration.sampled_distance:
         return None
@@ -156,12 +156,14 @@ def _measured(
             if distance is not None:
                 # A pair from a wider criterion counts as if it were just within the real one.
                 distances = np.minimum(distances, distance)
-            return Evidence(pairs, distances, volatility.costs(calibration.model), True, is_like)
+            return FlipEvidence(
+                pairs, distances, volatility.costs(calibration.model), True, is_like
+            )
     return None
 
 
 @lru_cache(64)
-def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) -> Evidence:
+def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) -> FlipEvidence:
     """Return synthetic pairs for a criterion, less favourable ones if only a distance is given."""
     cautious = similarity
     if similarity is None and distance is not None:
@@ -174,11 +176,11 @@ def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) 
     if distance is not None:
         generator = np.random.default_rng(2)
         generator.permuted(pairs.levels[::ACCIDENTS], axis=1, out=pairs.levels[::ACCIDENTS])
-    return Evidence(pairs, recall.distances(pairs), volatility.costs(model), False)
+    return FlipEvidence(pairs, recall.distances(pairs), volatility.costs(model), False)
 
 
 @lru_cache(16)
-def edits(distance: int) -> Evidence:
+def edits(distance: int) -> FlipEvidence:
     """Return synthetic pairs of edits of every strength: 0 to `distance` bits apart on average.
 
     They stand for documents like the queries: equal documents and slight changes count, too.
@@ -193,7 +195,7 @@ def edits(distance: int) -> Evidence:
     ]  # fmt: skip
     pairs = recall.joined(parts)
     costs = volatility.costs(volatility.prior(distance=distance))
-    return Evidence(pairs, recall.distances(pairs), costs, is_measured=False, is_like=True)
+    return FlipEvidence(pairs, recall.distances(pairs), costs, is_measured=False, is_like=True)
 
 
 def delays_of(calibration: Calibration | None) -> Delays:

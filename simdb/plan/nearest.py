@@ -36,7 +36,7 @@ GROWTH = 2.0
 CriterionAt = Callable[[float], Criterion]
 
 
-class Step(NamedTuple):
+class NearestStep(NamedTuple):
     """A step: what to search for, and how."""
 
     criterion: Criterion
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 class Steps(NamedTuple):
     """The steps, the cheapest first, and the seconds of the scan that follows them."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[NearestStep, ...]
     scan_seconds: float
 
 
@@ -80,17 +80,19 @@ def steps_by_distance(
         able = [plan for plan in tables.plans(problem) if plan.recall >= 1.0]
         if not able:
             break
-        found.append(Step(problem.criterion, able[0]))
+        found.append(NearestStep(problem.criterion, able[0]))
     chosen = doubling(found, scan.cost_seconds, step_seconds)
     return Steps(tuple(chosen), scan.cost_seconds)
 
 
-def doubling(possible: Sequence[Step], scan_seconds: float, step_seconds: float) -> list[Step]:
+def doubling(
+    possible: Sequence[NearestStep], scan_seconds: float, step_seconds: float
+) -> list[NearestStep]:
     """Return those of the possible steps, the farthest last, that double the cost.
 
     A step that costs less than `step_seconds` would hardly make the search shorter.
     """
-    chosen: list[Step] = []
+    chosen: list[NearestStep] = []
     limit, at = step_seconds, -1
     while limit * GROWTH <= scan_seconds and at + 1 < len(possible):
         able = [
@@ -132,7 +134,7 @@ def worthwhile(costs: Sequence[float], scan_seconds: float, ended: Sequence[int]
 
 def _of_weights(
     criterion_at: CriterionAt, population: Population, delays: Delays
-) -> tuple[list[Step], float]:
+) -> tuple[list[NearestStep], float]:
     """Return steps by cross-polytope tables; without them, by any tables or a filter."""
     every = replace(criterion_at(1.0), recall=1.0)
     (scan,) = exhaustive.plans(Problem(every, population, None, delays))
@@ -147,13 +149,13 @@ def _of_weights(
             able = [plan for way in ways for plan in way.plans(problem) if plan.recall >= recall]
         if recall >= 1.0 or not able:
             break
-        found.append(Step(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
+        found.append(NearestStep(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
     return found, scan.cost_seconds
 
 
 def _of_bands(
     criterion_at: CriterionAt, population: BandedPopulation, delays: Delays
-) -> tuple[list[Step], float]:
+) -> tuple[list[NearestStep], float]:
     """Return the one step of bands: the lowest similarity at which they reach the recall.
 
     The look-up of all bands costs the same for each similarity.
@@ -169,7 +171,7 @@ def _of_bands(
         return [], scan.cost_seconds
     problem = replace(problem, criterion=reached[-1])
     (plan,) = (plan for plan in bands.plans(problem) if plan.method == BANDING)
-    return [Step(problem.criterion, plan)], scan.cost_seconds
+    return [NearestStep(problem.criterion, plan)], scan.cost_seconds
 
 
 # For each population, the possible steps, and the seconds of a scan.

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.calibration import Calibration, Evidence, edits, evidence
+from simdb.plan.calibration import Calibration, FlipEvidence, edits, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays, distinct_bits
 from simdb.plan.probing_reach import Reach, mean_count, reach, recall_of
@@ -48,7 +48,7 @@ COMPARING_WORTH = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Comparing:
+class ComparedDocuments:
     """Documents that are compared besides: `count`, time, and the share of matches found."""
 
     count: int
@@ -57,7 +57,7 @@ class Comparing:
     words: str
 
 
-NOTHING = Comparing(0, 0.0, 1.0, "")
+NOTHING = ComparedDocuments(0, 0.0, 1.0, "")
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
@@ -170,14 +170,14 @@ def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
 
 def _evidence(
     criterion: Criterion, population: Population, calibration: Calibration | None
-) -> Evidence:
+) -> FlipEvidence:
     """Return the pairs by which to plan: of a calibration, of a glimpse, or synthetic ones."""
     if population.glimpse is not None and criterion.similarity is None:
         return population.glimpse
     return _calibrated(criterion, calibration)
 
 
-def _calibrated(criterion: Criterion, calibration: Calibration | None) -> Evidence:
+def _calibrated(criterion: Criterion, calibration: Calibration | None) -> FlipEvidence:
     return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
@@ -190,7 +190,7 @@ def _is_sure(criterion: Criterion, calibration: Calibration | None) -> bool:
 
 
 @lru_cache(64)
-def _are_enough(known: Evidence, share: float) -> bool:
+def _are_enough(known: FlipEvidence, share: float) -> bool:
     """Return whether the queries of each kind of pairs are enough to be sure of a share."""
     counts = [known.pairs.taken(kind).query_count for kind in known.kinds]
     return share < 1.0 and all(least_reached(share, count) <= count for count in counts)
@@ -198,10 +198,10 @@ def _are_enough(known: Evidence, share: float) -> bool:
 
 def _comparing(
     criterion: Criterion, population: Population, limit: int, delays: Delays
-) -> Comparing:
+) -> ComparedDocuments:
     """Return the cost of comparing a query with all documents beyond the calibration."""
     count = population.unseen
-    return Comparing(
+    return ComparedDocuments(
         count,
         _comparing_seconds(count, limit, delays),
         share_within(criterion.similarity, criterion.distance, limit),
@@ -219,8 +219,8 @@ def _by_evidence(
     criterion: Criterion,
     population: Population,
     limit: int,
-    known: Evidence,
-    comparing: Comparing,
+    known: FlipEvidence,
+    comparing: ComparedDocuments,
     delays: Delays,
 ) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
@@ -245,7 +245,7 @@ def _by_evidence(
     return plans
 
 
-def _caution(criterion: Criterion, population: Population, known: Evidence) -> int:
+def _caution(criterion: Criterion, population: Population, known: FlipEvidence) -> int:
     """Return how many times fewer matches a plan must be predicted to lose than it may.
 
     Synthetic pairs differ from the pairs of the collection.  Within a similarity, the angles say
@@ -295,8 +295,8 @@ def _probing_plan(
     population: Population,
     limit: int,
     found: Reach,
-    known: Evidence,
-    comparing: Comparing,
+    known: FlipEvidence,
+    comparing: ComparedDocuments,
     delays: Delays,
 ) -> Plan:
     probing = found.probing

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from simdb.ground import bits
 from simdb.plan import recall, volatility
-from simdb.plan.calibration import Evidence
+from simdb.plan.calibration import FlipEvidence
 from simdb.results.plans import Probing
 
 # A query that needs more probes than this in one table is better compared with all documents.
@@ -32,7 +32,7 @@ class Reach(NamedTuple):
 
 @lru_cache(256)
 def reach(
-    known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
+    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
 ) -> Reach | None:
     """Return the cheapest probing of these tables that finds the share `wanted`; None if none does.
 
@@ -67,7 +67,7 @@ def reach(
 
 @lru_cache(64)
 def recall_of(
-    known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, attempts: int
+    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, limit: int, attempts: int
 ) -> float:
     """Return the share of pairs found by the `attempts` likeliest headers of each table.
 
@@ -90,7 +90,9 @@ def recall_of(
 
 
 @lru_cache(256)
-def mean_count(known: Evidence, masks: tuple[int, ...], *, header_bits: int, theta: int) -> float:
+def mean_count(
+    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, theta: int
+) -> float:
     """Return how many headers of these tables cost a query of the sample at most `theta`."""
     levels = known.pairs.levels[:COUNTED_QUERIES]
     headers = [bits.header_mask(mask, header_bits) for mask in masks]

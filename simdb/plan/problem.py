@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.calibration import Calibration, Evidence
+from simdb.plan.calibration import Calibration, FlipEvidence
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
 from simdb.plan.polytope_reach import PolytopeRun
@@ -97,7 +97,7 @@ class Population:
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
     paging: Paging = ALL_IN_MEMORY
-    glimpse: Evidence | None = None  # a sample of this collection, if there is no better one
+    glimpse: FlipEvidence | None = None  # a sample of this collection, if there is no better one
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run, all in memory.
@@ -109,7 +109,7 @@ class Population:
             polytope_runs=(PolytopeRun(count, polytope_bits),), paging=ALL_IN_MEMORY,
         )  # fmt: skip
 
-    def with_glimpse(self, glimpse: Evidence | None) -> "Population":
+    def with_glimpse(self, glimpse: FlipEvidence | None) -> "Population":
         """Return the same population with a sample of its pairs."""
         return replace(self, glimpse=glimpse)
 
@@ -207,7 +207,7 @@ class BandedPopulation:
         """Return the same tables with `count` documents in one run; see `Population.grown`."""
         return replace(self, count=count, directory_bits=directory_bits, paging=ALL_IN_MEMORY)
 
-    def with_glimpse(self, glimpse: Evidence | None) -> "BandedPopulation":
+    def with_glimpse(self, glimpse: FlipEvidence | None) -> "BandedPopulation":
         """Return the same population: the recall of bands depends on no sample."""
         return self
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from simdb.report import template
 from simdb.report.excerpts import TEXT_CHARACTERS, beginning, beside, visible
-from simdb.report.facts import Piece
+from simdb.report.facts import TextPiece
 
 DIGITS = 3  # of a number, such as a similarity
 
@@ -31,7 +31,7 @@ class TextPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ShownPair:
     """A pair of texts as a page shows it: excerpts of both, None for a text that is not known.
 
     `note`: what else there is to say, and how much differs, in words.
@@ -39,8 +39,8 @@ class Beside:
 
     left_title: str
     right_title: str
-    left: tuple[Piece, ...] | None
-    right: tuple[Piece, ...] | None
+    left: tuple[TextPiece, ...] | None
+    right: tuple[TextPiece, ...] | None
     number: float
     note: str
     is_differing: bool
@@ -65,7 +65,7 @@ def render_pairs(
     )  # fmt: skip
 
 
-def all_beside(pairs: Iterable[TextPair]) -> list[Beside]:
+def all_beside(pairs: Iterable[TextPair]) -> list[ShownPair]:
     """Return what a page shows of some pairs, in their order."""
     return [_beside(pair) for pair in pairs]
 
@@ -80,7 +80,7 @@ def shown_text(text: object) -> str | None:
     return str(text)[: TEXT_CHARACTERS + 1]
 
 
-def _beside(pair: TextPair) -> Beside:
+def _beside(pair: TextPair) -> ShownPair:
     """Return what a page shows of one pair."""
     left = right = None
     note, is_differing = "", True
@@ -92,4 +92,6 @@ def _beside(pair: TextPair) -> Beside:
     elif pair.right is not None:
         right = beginning(pair.right)
     titles, notes = (pair.left_title, pair.right_title), (visible(pair.note), note)
-    return Beside(*titles, left, right, pair.number, "; ".join(filter(None, notes)), is_differing)
+    return ShownPair(
+        *titles, left, right, pair.number, "; ".join(filter(None, notes)), is_differing
+    )

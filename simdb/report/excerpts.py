@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 
-from simdb.report.facts import Piece
+from simdb.report.facts import TextPiece
 
 # "same": in both texts; "added": only in the second text; "removed": only in the first; "gap": left
 # out of the excerpt.
@@ -33,14 +33,14 @@ LEFT, RIGHT = 0, 1
 Part = tuple[str, str, str]  # a word of the left text, the same of the right one, and the kind
 
 
-def beginning(text: str) -> tuple[Piece, ...]:
+def beginning(text: str) -> tuple[TextPiece, ...]:
     """Return the first words of a text."""
     words = words_of(text)
     parts = [(word, word, SAME) for word in words[: FIRST_WORDS + AROUND_WORDS]]
     return _joined([*parts, ("", "", GAP)] if len(words) > len(parts) else parts, RIGHT)
 
 
-def compared(first: str, second: str) -> tuple[tuple[Piece, ...], str]:
+def compared(first: str, second: str) -> tuple[tuple[TextPiece, ...], str]:
     """Return an excerpt of the second text, with what differs from the first, and a note."""
     found, scope = _marked(first, second)
     if not found.changed:
@@ -50,7 +50,7 @@ def compared(first: str, second: str) -> tuple[tuple[Piece, ...], str]:
     return _joined(found.chosen(), RIGHT), f"{added:,} {noun} added, {removed:,} removed{scope}"
 
 
-def beside(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...], str]:
+def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiece, ...], str]:
     """Return excerpts of two texts at the same places, and a note of how many words differ.
 
     Words that only the left text has are "removed", and words that only the right text has "added".
@@ -168,14 +168,14 @@ def _aligned(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     return parts
 
 
-def _joined(parts: Sequence[Part], side: int) -> tuple[Piece, ...]:
+def _joined(parts: Sequence[Part], side: int) -> tuple[TextPiece, ...]:
     """Return neighbouring words of one kind as one piece; there is no space after the last.
 
     `side`: the text whose words are shown where both have the same; a word that only one text has
     is shown as it is.
     """
     pieces = [
-        Piece("".join(part[side] or part[1 - side] for part in some), kind)
+        TextPiece("".join(part[side] or part[1 - side] for part in some), kind)
         for kind, some in groupby(parts, key=lambda part: part[2])
     ]
     return (*pieces[:-1], *(replace(last, text=last.text.rstrip()) for last in pieces[-1:]))

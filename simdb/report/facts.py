@@ -119,7 +119,7 @@ class SizeBin:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A piece of text beside another: `kind` is one of excerpts.KINDS."""
 
     text: str
@@ -137,7 +137,7 @@ class Member:
     id: Id
     similarity: float | None
     distance: int | None
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     note: str
 
 

@@ -29,7 +29,7 @@ class SharedSpan(NamedTuple):
     document_stop: int
 
 
-class Record:
+class SlottedRecord:
     """What the fields of a dataclass with slots are also for: positions, unpacking, and a dict."""
 
     __slots__: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Match(Record, Generic[IdT_co]):
+class Match(SlottedRecord, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
     `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
@@ -220,7 +220,7 @@ class Matches(Generic[IdT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair(Record, Generic[IdT_co]):
+class Pair(SlottedRecord, Generic[IdT_co]):
     """Two stored documents that match; `left` was inserted before `right`."""
 
     left: IdT_co

@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Work(local):
+class SharedWork(local):
     """The processor seconds of this process that any number of threads could share."""
 
     total_seconds = 0.0
@@ -59,10 +59,10 @@ class Work(local):
         self._depth -= 1
         if not self._depth:
             with self._lock:
-                Work.total_seconds += thread_time() - self._begun
+                SharedWork.total_seconds += thread_time() - self._begun
 
 
-WORK = Work()
+WORK = SharedWork()
 # The number of threads of a verb, for whatever it calls.
 _BOUND: ContextVar[int | None] = ContextVar("threads", default=None)
 

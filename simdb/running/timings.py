@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from time import perf_counter, process_time
 
-from simdb.running.threads import Work
+from simdb.running.threads import SharedWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +57,4 @@ class Timings:
 
 
 def _now() -> tuple[float, float, float]:
-    return perf_counter(), process_time(), Work.total_seconds
+    return perf_counter(), process_time(), SharedWork.total_seconds

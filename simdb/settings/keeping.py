@@ -40,7 +40,7 @@ Keep: TypeAlias = str | Callable[[Any], Any]
 I64 = npt.NDArray[np.int64]
 
 
-class Rule(NamedTuple):
+class KeepRule(NamedTuple):
     """A rule: one of the kinds above, and the name of the field that `MAX` and `MIN` compare."""
 
     kind: str
@@ -51,19 +51,19 @@ class Rule(NamedTuple):
         return f"{self.kind}:{self.field}" if self.field else self.kind
 
 
-def parse(rule: object, name: str = "keep") -> Rule:
+def parse(rule: object, name: str = "keep") -> KeepRule:
     """Return the kind and the field of a rule; OptionError, with the argument `name`, for others.
 
     The field is empty unless the kind is `MAX` or `MIN`.
     """
     if callable(rule):
-        return Rule(FUNCTION)
+        return KeepRule(FUNCTION)
     if isinstance(rule, str):
         if rule in BY_PLACE + BY_SIZE:
-            return Rule(rule)
+            return KeepRule(rule)
         kind, _, field = rule.partition(":")
         if kind in BY_FIELD and field:
-            return Rule(kind, field)
+            return KeepRule(kind, field)
     raise OptionError(
         f"{name} must be 'first', 'last', 'longest', 'shortest', 'max:FIELD', 'min:FIELD' or, in"
         f" Python, a function whose greatest result is kept; got {shown(rule)}"
@@ -76,7 +76,7 @@ def needs_metadata(rule: object) -> bool:
 
 
 def order_of(
-    rule: Rule,
+    rule: KeepRule,
     count: int,
     *,
     sizes: Callable[[], I64],
@@ -99,7 +99,7 @@ def order_of(
     return _sorted(rule, values(), where)
 
 
-def no_value(rule: Rule) -> OptionError:
+def no_value(rule: KeepRule) -> OptionError:
     """Return the error for documents none of which has a value of the field of a rule."""
     return OptionError(
         f"keep={str(rule)!r}: no document has a field {rule.field!r} with a value; name another"
@@ -107,7 +107,7 @@ def no_value(rule: Rule) -> OptionError:
     )
 
 
-def check_value(rule: Rule, value: Any, where: Callable[[], str]) -> None:
+def check_value(rule: KeepRule, value: Any, where: Callable[[], str]) -> None:
     """Raise InputError if a field holds what has no order: a list or an object."""
     if isinstance(value, list | dict | set):
         raise InputError(
@@ -133,7 +133,7 @@ def _is_empty(value: Any) -> bool:
     return isinstance(value, str) and not value
 
 
-def _sorted(rule: Rule, values: Sequence[Any], where: Callable[[int], str]) -> I64:
+def _sorted(rule: KeepRule, values: Sequence[Any], where: Callable[[int], str]) -> I64:
     """Return the positions in the order of the values, equal ones as they came, missing last."""
     known: list[int] = []
     unknown: list[int] = []
@@ -151,7 +151,7 @@ def _sorted(rule: Rule, values: Sequence[Any], where: Callable[[int], str]) -> I
 
 
 def _keys(
-    rule: Rule, values: Sequence[Any], known: list[int], where: Callable[[int], str]
+    rule: KeepRule, values: Sequence[Any], known: list[int], where: Callable[[int], str]
 ) -> Sequence[Any]:
     """Return what is compared in place of the `known` values: the numbers that texts are."""
     texts = [at for at in known if isinstance(values[at], str)]
@@ -185,7 +185,7 @@ def _number(text: str) -> int | float | None:
     return number if isfinite(number) else None
 
 
-def _named(rule: Rule) -> str:
+def _named(rule: KeepRule) -> str:
     """Return the name of the values that a rule compares."""
     if rule.kind == FUNCTION:
         return "keep= is a function whose results"

@@ -18,14 +18,14 @@ from simdb.sharding.shards import Shards
 from simdb.values.arrays import Id, Sketches, object_array
 
 
-class Stored(NamedTuple):
+class StoredQueries(NamedTuple):
     """Stored documents as queries: their sketches, and their numbers in the sharded database."""
 
     sketches: Sketches
     ordinals: npt.NDArray[np.uint64]
 
 
-def of_stored(shards: Shards, ids: list[Id]) -> Stored:
+def of_stored(shards: Shards, ids: list[Id]) -> StoredQueries:
     """Return stored documents as queries; NotFoundError for the first unknown id."""
     places = np.zeros(len(ids), np.uint64)
     order: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
@@ -38,7 +38,7 @@ def of_stored(shards: Shards, ids: list[Id]) -> Stored:
         order.append(chosen)
     sketcher = shards.sample.store.sketcher
     together = states.incoming.joined(sketcher, parts) if parts else sketcher.sketch([])
-    return Stored(together.taken(np.argsort(np.concatenate(order), kind="stable")), places)
+    return StoredQueries(together.taken(np.argsort(np.concatenate(order), kind="stable")), places)
 
 
 def check_known(shards: Shards, ids: list[Id]) -> None:

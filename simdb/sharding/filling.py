@@ -16,12 +16,12 @@ from simdb.ground.choices import ErrorsName, ModeName
 from simdb.ground.errors import InputError, OptionError
 from simdb.running.progress import Progress, report_of
 from simdb.settings.options import Options
-from simdb.sharding.inspection import Content
+from simdb.sharding.inspection import ContentDigest
 from simdb.sharding.routing import numbers_of
 from simdb.storage.environment import registry
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.shards_file import shard_name
-from simdb.storage.records.batch import Batch, concatenate
+from simdb.storage.records.batch import StoredBatch, concatenate
 from simdb.values.arrays import check_many
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.
@@ -31,14 +31,14 @@ BUFFERED_BYTES = 1 << 28
 PARTS = (2, 3)
 
 
-class _Waiting:
+class _WaitingDocuments:
     """The documents of one shard that are not committed yet, and a digest of all of them."""
 
     def __init__(self) -> None:
-        self.batches: list[Batch] = []
+        self.batches: list[StoredBatch] = []
         self.metadata: list[tuple[int, bytes]] = []
         self.count = 0
-        self.content = Content()
+        self.content = ContentDigest()
 
 
 class Filling:
@@ -69,7 +69,7 @@ class Filling:
         self._shards = shards
         self._errors = errors
         self._threads = threads
-        self._waiting = {number: _Waiting() for number in directories}
+        self._waiting = {number: _WaitingDocuments() for number in directories}
         self._held = self._held_bytes = self._done = 0
         for directory in directories.values():
             with _opened(directory, "x", options) as store:
@@ -91,7 +91,7 @@ class Filling:
                 report(self._done)
         self._commit()
 
-    def finish(self) -> dict[int, Content]:
+    def finish(self) -> dict[int, ContentDigest]:
         """Make one run of each database, and return what each holds, by the number of the shard."""
         for directory in self._directories.values():
             with _opened(directory, "w", None) as store:

@@ -32,7 +32,7 @@ from simdb.results.reports import Explanation
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.routing import shard_of
 from simdb.sharding.shards import Shards
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.values.arrays import ORDINALS_MAX, Id
 
 # So many documents are in memory before they are stored.
@@ -41,7 +41,7 @@ COPIED_DOCUMENTS = 1 << 18
 ROOM_FACTOR = 2
 
 Result = TypeVar("Result")
-Documents = tuple[Batch, list[tuple[int, bytes]]]
+Documents = tuple[StoredBatch, list[tuple[int, bytes]]]
 U32 = npt.NDArray[np.uint32]
 
 

@@ -37,7 +37,7 @@ class Inspected:
     options_digest: str
 
 
-class Content:
+class ContentDigest:
     """A digest of ids and sketches that does not depend on the order of documents."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ def inspect(
             finding = next(opened.check(deep), None)
             if finding is not None:
                 raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
-            content = Content()
+            content = ContentDigest()
             for hashes, ids, sketches in _documents(shard.store):
                 numbers = numbers_of(hashes, shards)
                 _check_numbers(numbers, ids, number, shards)

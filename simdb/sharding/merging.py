@@ -18,7 +18,7 @@ ORDINAL_BITS = np.uint64(32)
 I64 = npt.NDArray[np.int64]
 
 
-class Part(NamedTuple):
+class ShardMatches(NamedTuple):
     """The matches of some queries in one shard: its number, positions of queries, and matches."""
 
     shard: int
@@ -41,7 +41,7 @@ def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> npt.NDArra
 
 def merged(
     count: int,
-    parts: Sequence[Part],
+    parts: Sequence[ShardMatches],
     by_similarity: npt.NDArray[np.bool_],
     *,
     limit: int | None,

@@ -19,12 +19,12 @@ from simdb.ground.errors import InputError
 from simdb.results.matches import Match, Matches
 from simdb.sharding.documents import of_stored
 from simdb.sharding.inspection import OpenShard
-from simdb.sharding.merging import Part, best_first, joined, merged
+from simdb.sharding.merging import ShardMatches, best_first, joined, merged
 from simdb.sharding.shards import Shards
 from simdb.values.arrays import EMPTY, WEIGHTED, Id, Sketches
 
 
-class Asked(NamedTuple):
+class ShardQuery(NamedTuple):
     """One document as a query: its sketches, or itself if it needs none; the place of a stored one.
 
     `shard` and `ordinal` are -1 and None for a document that is not stored.
@@ -36,23 +36,25 @@ class Asked(NamedTuple):
     ordinal: int | None = None
 
 
-def asked(shards: Shards, document: Any, id: Id | None, errors: ErrorsName, verb: str) -> Asked:
+def asked(
+    shards: Shards, document: Any, id: Id | None, errors: ErrorsName, verb: str
+) -> ShardQuery:
     """Return the query of `document` or of the stored document `id`; InputError unless just one."""
     if (document is None) == (id is None):
         raise InputError(f"{verb} needs either a document or the id= of a stored document")
     if id is not None:
         stored = of_stored(shards, [id])
         shard, ordinal = divmod(int(stored.ordinals[0]), 1 << 32)
-        return Asked(stored.sketches, None, shard, ordinal)
+        return ShardQuery(stored.sketches, None, shard, ordinal)
     store = shards.sample.store
     if type(document) is int and store.takes_bits:
-        return Asked(one.ANY_BITS, document)
-    return Asked(store.sketcher.sketch([document], errors=errors, is_query=True))
+        return ShardQuery(one.ANY_BITS, document)
+    return ShardQuery(store.sketcher.sketch([document], errors=errors, is_query=True))
 
 
 def find(
     shards: Shards,
-    query: Asked,
+    query: ShardQuery,
     given: one.Given,
     limit: int | None,
     where: Where | None,
@@ -67,7 +69,9 @@ def find(
     return best_first(found, by_similarity=by_similarity, limit=limit)
 
 
-def find_first(shards: Shards, query: Asked, given: one.Given, where: Where | None) -> Match | None:
+def find_first(
+    shards: Shards, query: ShardQuery, given: one.Given, where: Where | None
+) -> Match | None:
     """Return any one match of a document: of the first shard that has one."""
     for _, found in shards.each(partial(_find, query, given, 1, True, where, threads=1)):
         if found:
@@ -121,7 +125,7 @@ def nearest(
     more = wanted if left_out is None else wanted._replace(k=wanted.k + 1)
     answers = shards.all(partial(_nearest, sketches, more, where), threads)
     every = np.arange(len(sketches))
-    parts = [Part(number, every, found) for number, found in answers]
+    parts = [ShardMatches(number, every, found) for number, found in answers]
     has_weights = sketches.states == WEIGHTED
     if not shards.sample.store.width:
         has_weights[:] = False
@@ -135,12 +139,12 @@ def _all_of_each(
     room: Room | None,
     where: Where | None,
     threads: int,
-) -> list[Part]:
+) -> list[ShardMatches]:
     outer = max(min(threads, shards.count), 1)
     share = None if room is None else Room(max(room.limit_bytes // outer, 1))
     answers = shards.all(partial(_find_many, sketches, question, share, False, where), threads)
     every = np.arange(len(sketches))
-    return [Part(number, every, found) for number, found in answers]
+    return [ShardMatches(number, every, found) for number, found in answers]
 
 
 def _first_of_each(
@@ -150,7 +154,7 @@ def _first_of_each(
     room: Room | None,
     where: Where | None,
     threads: int,
-) -> list[Part]:
+) -> list[ShardMatches]:
     """Return one match of each query; a query with a match is not asked of later shards."""
     pending, parts = np.arange(len(sketches)), []
     queries = sketches
@@ -159,7 +163,7 @@ def _first_of_each(
         return _find_many(queries, question, room, True, where, shard, threads)
 
     for number, found in shards.each(ask):
-        parts.append(Part(number, pending, found))
+        parts.append(ShardMatches(number, pending, found))
         pending = pending[np.diff(found.offsets) == 0]
         if not len(pending):
             break
@@ -168,7 +172,7 @@ def _first_of_each(
 
 
 def _find(
-    query: Asked,
+    query: ShardQuery,
     given: one.Given,
     limit: int | None,
     first: bool,

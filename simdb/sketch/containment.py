@@ -33,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 Text = str | bytes
 
 
-class Asked(NamedTuple):
+class ContainmentQuery(NamedTuple):
     """A query as words and n-grams.
 
     `words` in their order; `keys`: the distinct n-grams, ascending; `places`: where n-gram
@@ -56,14 +56,14 @@ class Asked(NamedTuple):
         return min(len(self.words), PASSAGE_WORDS)
 
 
-def asked_of(words: U64) -> Asked:
+def asked_of(words: U64) -> ContainmentQuery:
     """Return a query from the hashes of its words."""
     bounds, grams = grams_of(np.array([0, len(words)]), words)
     keys, places = np.unique(grams, return_inverse=True)
-    return Asked(words, keys, places, np.isin(keys, winnow(bounds, grams).hashes))
+    return ContainmentQuery(words, keys, places, np.isin(keys, winnow(bounds, grams).hashes))
 
 
-def containments(asked: Asked, offsets: I64, words: U64) -> F64:
+def containments(asked: ContainmentQuery, offsets: I64, words: U64) -> F64:
     """Return the containment of a query in each of some documents, given by their words."""
     length = asked.passage_words
     own = kernel.ngrams(np.array([0, len(asked.words)]), asked.words, length)[1]
@@ -106,7 +106,9 @@ def most_covered(rows: I64, positions: I64, gram_count: int, row_count: int) -> 
     return np.bincount(rows, gaps, minlength=row_count).astype(np.int64)
 
 
-def spans_of(asked: Asked, query: Text, document: Text, winnower: Winnower) -> list[SharedSpan]:
+def spans_of(
+    asked: ContainmentQuery, query: Text, document: Text, winnower: Winnower
+) -> list[SharedSpan]:
     """Return the passages that a query and a document share, in the order of the query.
 
     They grow over up to three changed words in a row.
@@ -157,7 +159,7 @@ def _runs(documents: I64, items: I64, length: int) -> I64:
     return runs[np.lexsort((runs[:, 0], runs[:, 1]))]
 
 
-def texts_asked(texts: Sequence[Text], winnower: Winnower, errors: str) -> list[Asked]:
+def texts_asked(texts: Sequence[Text], winnower: Winnower, errors: str) -> list[ContainmentQuery]:
     """Return texts as queries."""
     offsets, words = winnower.words(texts, errors=errors)
     return [

@@ -21,9 +21,9 @@ from simdb.sources.records import (
     ID_BYTES_MAX,
     NO_TEXT,
     InputId,
-    Problem,
-    Reading,
+    InputProblem,
     Record,
+    SourceOptions,
     make_id,
     place,
 )
@@ -46,9 +46,10 @@ INT_MIN, INT_STOP = -(2**63), 2**64
 class Batch:
     """Some documents; each column has one value for each of them, see `Record` for their meaning.
 
-    `lines` and `fields` are None if `Reading` did not ask for them.  `origins`: where the lines of
-    the documents can be read again, see `Origins`; None if none of them can.  A document with an
-    origin needs no line.  A row of a Parquet file has none: its position says which row it is.
+    `lines` and `fields` are None if `SourceOptions` did not ask for them.  `origins`: where the
+    lines of the documents can be read again, see `Origins`; None if none of them can.  A document
+    with an origin needs no line.  A row of a Parquet file has none: its position says which row it
+    is.
     `nulls` bool[n]: which documents have no text; None if all have one.  `lack`: the reason, if no
     document has the field with the text; otherwise empty.
     """
@@ -108,7 +109,7 @@ class Batch:
         )
 
 
-Found = Iterator[Batch | Problem]
+Found = Iterator[Batch | InputProblem]
 
 
 def batch_of(records: Sequence[Record]) -> Batch:
@@ -126,7 +127,7 @@ def batch_of(records: Sequence[Record]) -> Batch:
     )
 
 
-def batched(found: Iterable[Record | Problem]) -> Found:
+def batched(found: Iterable[Record | InputProblem]) -> Found:
     """Yield the records in batches, and each problem where it occurs between them.
 
     If reading raises an exception, the records before it are yielded first.
@@ -152,7 +153,7 @@ def batched(found: Iterable[Record | Problem]) -> Found:
             raise failure
         if each is None:
             return
-        if isinstance(each, Problem):
+        if isinstance(each, InputProblem):
             yield each
 
 
@@ -235,7 +236,7 @@ def _known(column: list[Value | None]) -> list[Value | None] | None:
 
 def with_ids(
     given: list[Any],
-    reading: Reading,
+    reading: SourceOptions,
     *,
     name: str,
     positions: I64,
@@ -267,7 +268,7 @@ def with_ids(
     for at, reason in problems:
         if start < at:
             yield batch.part(start, at)
-        yield Problem(name, place(name, int(positions[at])), reason)
+        yield InputProblem(name, place(name, int(positions[at])), reason)
         start = at + 1
     if not start:
         yield batch
@@ -276,7 +277,7 @@ def with_ids(
 
 
 def plain_ids(
-    given: list[Any], reading: Reading, name: str, positions: I64
+    given: list[Any], reading: SourceOptions, name: str, positions: I64
 ) -> list[InputId] | None:
     """Return what `make_id` returns for each id; None if they must be looked at one by one."""
     kinds = set(map(type, given))
@@ -295,7 +296,7 @@ def plain_ids(
 
 
 def _checked_ids(
-    given: list[Any], reading: Reading, name: str, positions: I64
+    given: list[Any], reading: SourceOptions, name: str, positions: I64
 ) -> tuple[list[InputId], list[tuple[int, str]]]:
     """Return an id for each record, and the place of each bad one with the reason."""
     ids: list[InputId] = []

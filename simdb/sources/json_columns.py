@@ -17,7 +17,7 @@ from simdb.columns.arrow_texts import text_column
 from simdb.columns.text_column import TextColumn
 from simdb.ground.choices import KEEP
 from simdb.running import kernel
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 
 PURPOSE = "reading JSON lines"
 DIGITS = b"0123456789"
@@ -26,7 +26,7 @@ Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
 
-class Columns(NamedTuple):
+class LineColumns(NamedTuple):
     """The lines of a block: what their id fields hold, None for none, their texts and sizes."""
 
     ids: list[Any]
@@ -38,7 +38,7 @@ class Columns(NamedTuple):
 class ColumnParser:
     """Parses blocks of whole lines; several threads may use one."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: SourceOptions) -> None:
         """Read the fields that `reading` names; OptionError if pyarrow is missing."""
         self._arrow = load_arrow(PURPOSE)
         self._json = load_arrow(PURPOSE, "pyarrow.json")
@@ -47,7 +47,7 @@ class ColumnParser:
         # Most files have ids of one type.  What the last block had is tried first.
         self._kinds = [self._arrow.string(), self._arrow.int64()]
 
-    def parse(self, block: bytes) -> Columns | None:
+    def parse(self, block: bytes) -> LineColumns | None:
         """Return the columns of a block; None if it must be read record by record.
 
         Each line ends with a line feed, and has a text or a null that is kept; one has a text.
@@ -67,7 +67,7 @@ class ColumnParser:
             return None
         texts = texts.filled() if has_nulls else texts
         ids = listed(table.column(self._id)) or []
-        return Columns(ids, texts, sizes, nulls if has_nulls else None)
+        return LineColumns(ids, texts, sizes, nulls if has_nulls else None)
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
         """Return the texts of `count` lines with line feeds; None unless each line has one."""

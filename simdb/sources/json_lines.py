@@ -2,7 +2,7 @@
 
 Threads parse blocks (`json_columns.py`).  Lines that are refused there are parsed one by one by the
 standard library, so both ways give the same documents and the same messages.  A bad line becomes a
-`Problem`, and reading goes on.
+`InputProblem`, and reading goes on.
 """
 
 import io
@@ -26,9 +26,9 @@ from simdb.sources.content import (
     is_wide,
     may_wait,
 )
-from simdb.sources.json_columns import ColumnParser, Columns
+from simdb.sources.json_columns import ColumnParser, LineColumns
 from simdb.sources.origins import NOWHERE, Origins
-from simdb.sources.records import Problem, Reading, Record, make_record, place
+from simdb.sources.records import InputProblem, Record, SourceOptions, make_record, place
 from simdb.storage.codec import checksum_of
 
 # Of a pipe.
@@ -45,16 +45,16 @@ LINE_FEED = b"\n"
 SOUGHT_BYTES, SOUGHT_MOST = 1 << 12, 1 << 20
 
 
-class Pieces(Protocol):
+class PieceStream(Protocol):
     """A stream that is read in pieces."""
 
     def read1(self, size: int, /) -> bytes:
         """Return the next bytes, at most `size` of them; none at the end."""
 
 
-def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
+def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a stream of JSON lines."""
-    pieces: Pieces = stream
+    pieces: PieceStream = stream
     encoding, origins = reading.encoding, reading.origins
     if is_wide(encoding):
         pieces = _Narrow(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
@@ -83,7 +83,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
             raise block.failure
 
 
-def reading_sizes(stream: io.BufferedReader, reading: Reading) -> tuple[int, int, int]:
+def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
     """Return the sizes of blocks and of pieces of a stream, and how many threads parse its blocks.
 
     What a program writes is taken as it comes, and not some blocks ahead.
@@ -95,7 +95,7 @@ def reading_sizes(stream: io.BufferedReader, reading: Reading) -> tuple[int, int
 
 
 def blocks(
-    source: Pieces, size_least: int, piece_bytes: int | None = None, *, is_ended: bool = True
+    source: PieceStream, size_least: int, piece_bytes: int | None = None, *, is_ended: bool = True
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
 
@@ -138,7 +138,7 @@ def blocks(
         raise failure
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """A block of whole lines: its start in the source, its checksum, and its parts.
 
     A part has columns, or None if its lines must be read one by one.  `failure`: why the lines
@@ -148,22 +148,22 @@ class Block(NamedTuple):
     start: int
     size: int
     checksum: int
-    parts: list[tuple[bytes, Columns | None]]
+    parts: list[tuple[bytes, LineColumns | None]]
     failure: OSError | None
 
 
 def parsed(
     start: int, block: bytes, failure: OSError | None = None, *, parser: ColumnParser | None
-) -> Block:
+) -> LineBlock:
     """Return a block with its columns; without `parser`, the standard library parses all of it."""
     is_short = len(block) <= DOCUMENT_BYTES_MAX
-    parts: list[tuple[bytes, Columns | None]] = [(block, None)]
+    parts: list[tuple[bytes, LineColumns | None]] = [(block, None)]
     if parser is not None and is_short:
         parts = list(_parts(block, parser))
-    return Block(start, len(block), checksum_of(block), parts, failure)
+    return LineBlock(start, len(block), checksum_of(block), parts, failure)
 
 
-def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, Columns | None]]:
+def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, LineColumns | None]]:
     """Yield the block, or if it is refused its halves, so that a bad line has few neighbours."""
     columns = parser.parse(block)
     half = len(block) // 2
@@ -178,7 +178,9 @@ def _parts(block: bytes, parser: ColumnParser) -> Iterator[tuple[bytes, Columns 
 class _Lines:
     """The lines of one block after the other, and their numbers."""
 
-    def __init__(self, name: str, reading: Reading, encoding: str, origins: Origins | None) -> None:
+    def __init__(
+        self, name: str, reading: SourceOptions, encoding: str, origins: Origins | None
+    ) -> None:
         """`encoding`: that of the lines, which can differ from the encoding of the source.
 
         `origins`: takes the lines that can be read again; None if none can.
@@ -190,7 +192,7 @@ class _Lines:
         self._lines: list[bytes] = []
         self._first = 1  # the number of the first line
 
-    def found(self, block: Block) -> Found:
+    def found(self, block: LineBlock) -> Found:
         """Yield what the next block holds."""
         origin = NOWHERE
         if self._origins is not None:
@@ -205,14 +207,14 @@ class _Lines:
                 self._first += len(self._lines)
             origin += len(content)
 
-    def _records(self) -> Iterator[Record | Problem]:
+    def _records(self) -> Iterator[Record | InputProblem]:
         """Yield what the standard library makes of each line."""
         for at in range(len(self._lines)):
             found = self._record(at)
             if found is not None:
                 yield found
 
-    def _record(self, at: int) -> Record | Problem | None:
+    def _record(self, at: int) -> Record | InputProblem | None:
         """Parse one line with the standard library; return None for an empty line."""
         line, position = self._lines[at], self._first + at
         size = len(line) + 1
@@ -230,7 +232,7 @@ class _Lines:
         except CONTENT_ERRORS as error:
             return self._problem(position, explained(error))
 
-    def _columns(self, columns: Columns, content: bytes, origin: int) -> Found:
+    def _columns(self, columns: LineColumns, content: bytes, origin: int) -> Found:
         """Yield the lines that were parsed; `origin`: that of the first of them."""
         count, is_again = len(columns.sizes), self._origins is not None
         has_lines = self._reading.has_lines and not is_again
@@ -246,8 +248,8 @@ class _Lines:
             origins=origin + np.cumsum(columns.sizes) - columns.sizes if is_again else None,
         )
 
-    def _problem(self, position: int, reason: str) -> Problem:
-        return Problem(self._name, place(self._name, position), reason)
+    def _problem(self, position: int, reason: str) -> InputProblem:
+        return InputProblem(self._name, place(self._name, position), reason)
 
 
 def _loaded(text: str) -> Any:
@@ -278,7 +280,7 @@ class Range(NamedTuple):
     size: int
 
 
-class Content(NamedTuple):
+class WholeLines(NamedTuple):
     """Whole lines, each with a line feed; and the error that kept the lines after them away."""
 
     lines: bytes
@@ -298,7 +300,7 @@ def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
         start = stop
 
 
-def read_range(descriptor: int, wanted: Range) -> Content:
+def read_range(descriptor: int, wanted: Range) -> WholeLines:
     """Return the lines of a range; a line feed is added if the last one has none."""
     failure: OSError | None = None
     try:
@@ -308,7 +310,7 @@ def read_range(descriptor: int, wanted: Range) -> Content:
         found = _before_failure(descriptor, wanted)
     if found and not found.endswith(LINE_FEED):
         found += LINE_FEED
-    return Content(found, failure)
+    return WholeLines(found, failure)
 
 
 def _line_end(descriptor: int, at: int) -> tuple[int, bool]:

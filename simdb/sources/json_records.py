@@ -19,14 +19,14 @@ from simdb.sources.content import (
     settled_encoding,
 )
 from simdb.sources.json_lines import read_lines
-from simdb.sources.records import Problem, Reading, Record, byte_count, make_record
+from simdb.sources.records import InputProblem, Record, SourceOptions, byte_count, make_record
 
 PARSED_CHARACTERS = 1 << 16
 ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character can take four bytes
 JSON_SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def read_json(path: str, name: str, reading: Reading) -> Found:
+def read_json(path: str, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a file that holds JSON lines or one JSON array."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
@@ -36,7 +36,7 @@ def read_json(path: str, name: str, reading: Reading) -> Found:
             yield from read_lines(stream, name, reading)
 
 
-def read_json_lines(path: str, name: str, reading: Reading) -> Found:
+def read_json_lines(path: str, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a file of JSON lines."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
@@ -51,8 +51,8 @@ def _begins_array(stream: io.BufferedReader, encoding: str) -> bool:
 
 
 def read_array(
-    stream: io.BufferedReader, name: str, reading: Reading
-) -> Iterator[Record | Problem]:
+    stream: io.BufferedReader, name: str, reading: SourceOptions
+) -> Iterator[Record | InputProblem]:
     """Yield the record of each element of a stream that holds one JSON array."""
     elements = _elements(io.TextIOWrapper(stream, reading.encoding, reading.stream_errors))
     position = 0
@@ -65,13 +65,15 @@ def read_array(
             return
         except (ValueError, RecursionError, *CONTENT_ERRORS) as error:
             reason = explained(error) if isinstance(error, CONTENT_ERRORS) else f"{error}"
-            yield Problem("", where, f"no valid JSON array from element {position} on: {reason}")
+            yield InputProblem(
+                "", where, f"no valid JSON array from element {position} on: {reason}"
+            )
             return
         try:
             size = byte_count(source_text)
             yield make_record(value, reading, source=name, position=position, size_bytes=size)
         except InputError as error:
-            yield Problem(name, where, str(error))
+            yield InputProblem(name, where, str(error))
 
 
 def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:

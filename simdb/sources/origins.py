@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.text_column import TextColumn, joined
-from simdb.outputs.pieces import Lines, Table, changed, content, merged, unreadable
+from simdb.outputs.pieces import CsvHead, Lines, changed, content, merged, unreadable
 from simdb.storage.codec import checksum_of
 
 # A line without an origin: its source is a pipe, is compressed, or has another encoding.
@@ -54,7 +54,7 @@ class _File:
     parse: Parse
     descriptor: int | None
     is_same: bool | None
-    table: Table | None
+    table: CsvHead | None
 
 
 class Origins:
@@ -81,7 +81,7 @@ class Origins:
                 os.close(file.descriptor)
                 file.descriptor = None
 
-    def begin(self, stream: io.BufferedReader, parse: Parse, table: Table | None = None) -> bool:
+    def begin(self, stream: io.BufferedReader, parse: Parse, table: CsvHead | None = None) -> bool:
         """Take a file that is read next; return False if it cannot be read again.
 
         `parse` makes what `texts` returns.  `table`: see `Lines`.

@@ -1,7 +1,7 @@
 """Parquet records: reads the rows of Parquet files as batches of records.
 
 The texts stay where Arrow has put them.  Rows with a null or an invalid text, and rows whose other
-fields are needed, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
+fields are needed, are read one by one.  A bad row becomes an `InputProblem`, and reading goes on.
 """
 
 import os
@@ -22,9 +22,9 @@ from simdb.sources.batch import Found, batched, with_ids
 from simdb.sources.content import CONTENT_ERRORS, explained
 from simdb.sources.encoding_guess import GUESS, UTF8
 from simdb.sources.records import (
-    Problem,
-    Reading,
+    InputProblem,
     Record,
+    SourceOptions,
     byte_count,
     check_column,
     make_record,
@@ -35,7 +35,7 @@ READ_ROWS = 4096
 READ_BYTES = 1 << 20  # of each column at a time
 
 
-def read_parquet(path: str, name: str, reading: Reading) -> Found:
+def read_parquet(path: str, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a Parquet file; a column of bytes is in UTF-8 unless one is named."""
     if reading.encoding == GUESS:
         reading = replace(reading, encoding=UTF8)
@@ -71,7 +71,9 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                 position += rows.num_rows
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
-        yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")
+        yield InputProblem(
+            "", name, f"not a valid Parquet file ({reason}); create or download it again"
+        )
 
 
 def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
@@ -83,7 +85,7 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
     return added
 
 
-def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
+def _texts(rows: Any, reading: SourceOptions, arrow: Any) -> TextColumn | None:
     """Return the column with the texts and nulls; None if rows must be looked at one by one."""
     if len(set(rows.schema.names)) < rows.num_columns:
         return None
@@ -100,18 +102,20 @@ def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
     return column
 
 
-def _ids(rows: Any, reading: Reading) -> list[Any]:
+def _ids(rows: Any, reading: SourceOptions) -> list[Any]:
     """Return what the id column holds; None for each row without such a column."""
     if reading.id_field not in rows.schema.names:
         return [None] * int(rows.num_rows)
     return listed(rows.column(reading.id_field)) or []
 
 
-def _records(rows: Any, reading: Reading, name: str, first: int) -> Iterator[Record | Problem]:
+def _records(
+    rows: Any, reading: SourceOptions, name: str, first: int
+) -> Iterator[Record | InputProblem]:
     for position, row in enumerate(rows.to_pylist(), first):
         try:
             text = row[reading.text_field]
             size = byte_count(text) if isinstance(text, str) else 0
             yield make_record(row, reading, source=name, position=position, size_bytes=size)
         except CONTENT_ERRORS as error:
-            yield Problem(name, place(name, position), explained(error))
+            yield InputProblem(name, place(name, position), explained(error))

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.text_column import TextColumn
-from simdb.outputs.pieces import I64, Piece, Rows, merged
+from simdb.outputs.pieces import I64, Piece, RowRange, merged
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.spool import LineSpool, Temporary, TextSpool
-from simdb.outputs.survivors import Survivors, all_rows
+from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE, Origins
 
@@ -189,7 +189,7 @@ class LinesAgain(Temporary):
             for position, line in zip(part.tolist(), lines, strict=True):
                 os.pwrite(self._file.fileno(), line.tobytes(), position * LINE.itemsize)
 
-    def copy(self, is_chosen: Iterable[object], survivors: Survivors) -> None:
+    def copy(self, is_chosen: Iterable[object], survivors: SurvivorOutput) -> None:
         """Write the documents with a true value in `is_chosen`, which has one for each document.
 
         Raises InputError if a file was changed since it was read.
@@ -220,7 +220,7 @@ class LinesAgain(Temporary):
             kind = lines["kind"][start]
             starts, sizes = lines["start"][start:stop], lines["size"][start:stop].astype(np.int64)
             if kind == AS_ROW:
-                yield Rows(path, *merged(starts, starts + sizes), stop - start)
+                yield RowRange(path, *merged(starts, starts + sizes), stop - start)
             else:
                 spool = self._changed if kind == CHANGED else self._spool
                 holder = self._origins if kind == IN_FILE else spool

@@ -27,9 +27,9 @@ from simdb.sources.encoding_guess import GUESS
 from simdb.sources.json_records import read_json, read_json_lines
 from simdb.sources.parquet_records import read_parquet
 from simdb.sources.records import (
-    Problem,
-    Reading,
+    InputProblem,
     Record,
+    SourceOptions,
     byte_count,
     check_id,
     valid_name,
@@ -59,7 +59,7 @@ def check_sources(sources: Collection[str], text_field: str | None = None) -> No
 
 
 def read_sources(
-    sources: Collection[str], reading: Reading, *, excluded: Collection[str] = ()
+    sources: Collection[str], reading: SourceOptions, *, excluded: Collection[str] = ()
 ) -> Found:
     """Yield all records of all sources in order, each file once.
 
@@ -70,7 +70,9 @@ def read_sources(
     return checked(_all_sources(sources, reading, excluded))
 
 
-def _all_sources(sources: Collection[str], reading: Reading, excluded: Collection[str]) -> Found:
+def _all_sources(
+    sources: Collection[str], reading: SourceOptions, excluded: Collection[str]
+) -> Found:
     """Yield what `read_sources` does."""
     every = expanded(sources)
     AMOUNT.expect(every)
@@ -93,7 +95,7 @@ def _all_sources(sources: Collection[str], reading: Reading, excluded: Collectio
         passed.add(place)
 
 
-def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) -> Found:
+def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bool) -> Found:
     """Yield the records of sources like `read_sources`, but read standard input as one text.
 
     `by_lines`: each line of a source is a document.
@@ -110,7 +112,7 @@ def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) ->
             yield from read_sources([source], reading)
 
 
-def read_lines(path: str, name: str, reading: Reading) -> Iterator[Record | Problem]:
+def read_lines(path: str, name: str, reading: SourceOptions) -> Iterator[Record | InputProblem]:
     """Yield each line of a file as a document with the id `FILE:LINE`."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
@@ -121,27 +123,30 @@ def read_lines(path: str, name: str, reading: Reading) -> Iterator[Record | Prob
             try:
                 text = valid_text(line.rstrip("\n"), "", reading)
             except InputError as error:
-                yield Problem(name, where, str(error))
+                yield InputProblem(name, where, str(error))
                 continue
             yield Record(id=where, text=text, source=name, position=position, size_bytes=size)
 
 
 def read_folder(
-    folder: str, reading: Reading, passed: Collection[str] = (), *, ending: str = ""
-) -> Iterator[Record | Problem]:
+    folder: str, reading: SourceOptions, passed: Collection[str] = (), *, ending: str = ""
+) -> Iterator[Record | InputProblem]:
     """Yield a document for each file under `folder` with this `ending` that is not in `passed`.
 
     Several threads read some files each, unless encodings are guessed, which counts the guesses.
     """
 
-    def read(found: list[str | Problem]) -> list[Record | Problem]:
+    def read(found: list[str | InputProblem]) -> list[Record | InputProblem]:
         return [
-            each if isinstance(each, Problem) else read_document(each, reading) for each in found
+            each if isinstance(each, InputProblem) else read_document(each, reading)
+            for each in found
         ]
 
     threads = 1 if reading.encoding == GUESS else thread_count(reading.threads)
     wanted = (
-        each for each in walk(folder, passed) if isinstance(each, Problem) or each.endswith(ending)
+        each
+        for each in walk(folder, passed)
+        if isinstance(each, InputProblem) or each.endswith(ending)
     )
     for some in mapped(read, iter(lambda: list(islice(wanted, FOLDER_FILES)), []), threads):
         for each in some:
@@ -149,7 +154,7 @@ def read_folder(
             yield each if is_record else replace(each, source=valid_name(folder))
 
 
-def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
+def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | InputProblem]:
     """Yield the paths of all regular files under `folder`, sorted; do not follow links."""
     passed_names = {os.path.basename(path) for path in passed}
     pending = [(folder, FOLDER)]
@@ -161,15 +166,15 @@ def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
         if kind == FILE:
             yield path
         elif kind == OTHER:
-            yield Problem("", valid_name(path), "not a regular file; leave it out")
+            yield InputProblem("", valid_name(path), "not a regular file; leave it out")
         else:
             try:
                 pending += _entries(path)
             except OSError as error:
-                yield Problem("", valid_name(path), explained(error))
+                yield InputProblem("", valid_name(path), explained(error))
 
 
-def read_document(path: str, reading: Reading) -> Record | Problem:
+def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     """Return a file as one document: its id is the path, its text the content."""
     name = valid_name(path)
     try:
@@ -177,7 +182,7 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
         with opened(path) as stream:
             text, size = read_content(stream, reading.encoding, reading.errors)
     except CONTENT_ERRORS as error:
-        return Problem("", name, explained(error))
+        return InputProblem("", name, explained(error))
     return Record(
         id=name,
         text=text,
@@ -188,7 +193,7 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
     )
 
 
-def _line(path: str, name: str, text: str, reading: Reading) -> bytes:
+def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
     """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
     if reading.has_paths:
         return os.fsencode(path).replace(b"\n", b"\0")
@@ -200,7 +205,7 @@ def is_under(place: str, passed: Collection[str]) -> bool:
     return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
 
 
-def _read_file(path: str, reading: Reading) -> Found:
+def _read_file(path: str, reading: SourceOptions) -> Found:
     """Return the records of a file, read in the format that the end of its name says."""
     name = valid_name(path)
     if name.lower().endswith(PARQUET):
@@ -217,7 +222,7 @@ def _read_file(path: str, reading: Reading) -> Found:
     return batched([read_document(path, reading)])
 
 
-def header_of(path: str, reading: Reading) -> list[str]:
+def header_of(path: str, reading: SourceOptions) -> list[str]:
     """Return the columns of a CSV or TSV file; nothing for any other source."""
     kind = unpacked(path)
     if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
@@ -225,7 +230,7 @@ def header_of(path: str, reading: Reading) -> list[str]:
     return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
 
 
-def columns_of(reading: Reading, sources: Collection[str]) -> list[str]:
+def columns_of(reading: SourceOptions, sources: Collection[str]) -> list[str]:
     """Return the columns of a table of documents of `sources`: those of the tables among them."""
     columns: dict[str, None] = {}
     for source in sources:
@@ -238,7 +243,7 @@ def _guarded(name: str, found: Found) -> Found:
     try:
         yield from found
     except CONTENT_ERRORS as error:
-        yield Problem("", name, explained(error))
+        yield InputProblem("", name, explained(error))
 
 
 def _entries(folder: str) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Records: single documents that were read from the input, and the problems found there.
 
-A reader yields a `Record` or a `Problem` for each piece of input, in order; `batched` of
+A reader yields a `Record` or an `InputProblem` for each piece of input, in order; `batched` of
 `sources/batch.py` makes batches of them.
 """
 
@@ -26,7 +26,7 @@ InputId = str | int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class SourceOptions:
     """The options for reading sources, named after the options of the command line.
 
     `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
@@ -66,10 +66,10 @@ class Record:
     """One document: its id, its text, and its place in the input.
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
-    `line`: its line for -o, see `Reading`: the record as it was read, without a line feed.
-    `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
-    ask for them.  `is_null`: the record has no text, and the empty one is in its place; `lack` then
-    says that the field is not there.
+    `line`: its line for -o, see `SourceOptions`: the record as it was read, without a line feed.
+    `fields`: the other fields of the record; None for a file.  Both are None if `SourceOptions`
+    does not ask for them.  `is_null`: the record has no text, and the empty one is in its place;
+    `lack` then says that the field is not there.
     """
 
     id: InputId
@@ -89,7 +89,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class InputProblem:
     """Input that is not a document: its place `where`, and the reason with what to do.
 
     `source`: the file of records or the folder that contains it; empty for a file that was named.
@@ -102,7 +102,7 @@ class Problem:
 
 def make_record(
     value: Any,
-    reading: Reading,
+    reading: SourceOptions,
     *,
     source: str,
     position: int,
@@ -147,7 +147,7 @@ def place(source: str, position: int) -> str:
     return f"{source}:{position}" if position else source
 
 
-def check_column(header: list[str], reading: Reading) -> None:
+def check_column(header: list[str], reading: SourceOptions) -> None:
     """Raise InputError unless a column of a table is called as the text field."""
     if reading.text_field not in header:
         shown = ", ".join(repr(each[:40]) for each in header[:8])
@@ -179,20 +179,20 @@ def check_id(id: InputId) -> None:
         raise InputError(f"the id {id[:40]!r}... is longer than {ID_BYTES_MAX} bytes; shorten it")
 
 
-def _lack(value: dict[str, Any], reading: Reading) -> str:
+def _lack(value: dict[str, Any], reading: SourceOptions) -> str:
     return (
         f"{NO_FIELD} {reading.text_field!r}; use --text-field to name the field with the text"
         f" (found: {_names(value)})"
     )
 
 
-def _null_error(reading: Reading, lack: str) -> InputError:
+def _null_error(reading: SourceOptions, lack: str) -> InputError:
     """Return the error for a record without a text; `lack`: why there is no field, if so."""
     what = f"{ABSENT}{lack}" if lack else f"{NO_TEXT} in the field {reading.text_field!r}"
     return InputError(f"{what}; --on-null keep keeps such records, --on-null drop leaves them out")
 
 
-def _text(text: Any, reading: Reading) -> str:
+def _text(text: Any, reading: SourceOptions) -> str:
     name = reading.text_field
     if isinstance(text, bytes):
         text = text.decode(reading.encoding, reading.errors)
@@ -203,7 +203,7 @@ def _text(text: Any, reading: Reading) -> str:
     return valid_text(text, f"the field {name!r} holds ", reading)
 
 
-def valid_text(text: str, subject: str, reading: Reading) -> str:
+def valid_text(text: str, subject: str, reading: SourceOptions) -> str:
     """Return `text` with U+FFFD for each undecodable byte; raise InputError unless `replace`.
 
     `subject` is the start of the message, such as "the field 'text' holds ".
@@ -227,7 +227,7 @@ def _undecoded(text: str, encoding: str) -> str:
     return "half of a character (a lone surrogate); use --errors replace"
 
 
-def make_id(id: Any, reading: Reading, default: str) -> InputId:
+def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
     """Return the id that a field holds, or `default` if it is empty; InputError if it is no id."""
     if id is None or id == "":
         if reading.has_int_ids:

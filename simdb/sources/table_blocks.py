@@ -20,7 +20,7 @@ QUOTE, LINE_FEED, RETURN = b'"\n\r'
 I64 = npt.NDArray[np.int64]
 
 
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """Some bytes of a table, where they start, and its quoted texts, see `quoted`.
 
     Without `quotes` the standard library must read the block: a quoted text is not closed.
@@ -31,7 +31,7 @@ class Block(NamedTuple):
     quotes: I64 | None
 
 
-class Rows(NamedTuple):
+class BlockRows(NamedTuple):
     """The rows of a block that are not empty: where they start and stop, and their lines.
 
     `lines`: how many lines of the block are before each row.
@@ -51,7 +51,7 @@ class TableBlocks:
         self._delimiter = delimiter
         self.rest: Iterator[bytes] = iter(())
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[TableBlock]:
         """Yield the blocks; if no row ends for very long, stop, and leave all else to `rest`."""
         held, start = b"", 0
         for first, piece in self._source:
@@ -63,13 +63,13 @@ class TableBlocks:
             if stop:
                 is_ended = held or content.endswith(b"\n")
                 whole = content[:stop] if held else content if is_ended else content + b"\n"
-                yield Block(start, whole, quotes[: bisect_left(quotes, stop)])
+                yield TableBlock(start, whole, quotes[: bisect_left(quotes, stop)])
                 start += stop
             if len(held) > DOCUMENT_BYTES_MAX:
                 self.rest = chain([held], (piece for _, piece in self._source))
                 return
         if held:
-            yield Block(start, held, None)
+            yield TableBlock(start, held, None)
 
 
 def quoted(content: bytes, delimiter: str) -> I64:
@@ -94,7 +94,7 @@ def quoted(content: bytes, delimiter: str) -> I64:
     return _one_by_one(quotes, opens, is_double.tolist())
 
 
-def rows_of(content: bytes, quotes: I64) -> Rows:
+def rows_of(content: bytes, quotes: I64) -> BlockRows:
     """Return the rows of a block; each ends with a line feed outside quoted texts."""
     codes = np.frombuffer(content, np.uint8)
     feeds = np.flatnonzero(codes == LINE_FEED)
@@ -107,7 +107,7 @@ def rows_of(content: bytes, quotes: I64) -> Rows:
     starts, lines = np.append(0, stops[:-1]), np.append(0, numbers[:-1] + 1)
     sizes = stops - starts
     is_row = (sizes > len("\r\n")) | ((sizes == len("\r\n")) & (codes[starts] != RETURN))
-    return Rows(starts[is_row], stops[is_row], lines[is_row])
+    return BlockRows(starts[is_row], stops[is_row], lines[is_row])
 
 
 def first_row(content: bytes, delimiter: str) -> bytes:

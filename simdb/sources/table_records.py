@@ -4,7 +4,7 @@ pyarrow parses blocks of rows, in any thread and without the interpreter lock.  
 might treat otherwise than the standard library does, is left to that: the block is then halved
 until few rows are left, which are read one by one.  So are tables in another encoding than UTF-8 or
 with fields that are needed; both ways give the same documents and the same messages.  A bad row
-becomes a `Problem`, and reading goes on.
+becomes an `InputProblem`, and reading goes on.
 """
 
 import csv
@@ -17,7 +17,7 @@ from simdb.columns.arrow import listed, load_arrow
 from simdb.columns.arrow_texts import text_column
 from simdb.columns.text_column import TextColumn
 from simdb.ground.errors import InputError
-from simdb.outputs.pieces import Table
+from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.sources.batch import Found, batched, with_ids
@@ -31,15 +31,15 @@ from simdb.sources.content import (
 from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (
-    Problem,
-    Reading,
+    InputProblem,
     Record,
+    SourceOptions,
     byte_count,
     check_column,
     make_record,
     place,
 )
-from simdb.sources.table_blocks import Block, Rows, TableBlocks, first_row, rows_of
+from simdb.sources.table_blocks import BlockRows, TableBlock, TableBlocks, first_row, rows_of
 from simdb.storage.codec import checksum_of
 
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
@@ -50,7 +50,7 @@ REFUSED_BYTES = 1 << 14
 BYTE_ORDER_MARK = MARK.encode()
 
 
-def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Found:
+def read_table(path: str, name: str, reading: SourceOptions, *, delimiter: str) -> Found:
     """Yield the records of a CSV file; its first row names the fields."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
@@ -73,7 +73,7 @@ def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Fou
         yield from batched(rows.records(header, reading, name))
 
 
-def read_header(path: str, reading: Reading, *, delimiter: str) -> list[str]:
+def read_header(path: str, reading: SourceOptions, *, delimiter: str) -> list[str]:
     """Return the first row of a CSV file, which names its fields; nothing if it is unreadable."""
     try:
         with opened(path) as stream:
@@ -84,7 +84,7 @@ def read_header(path: str, reading: Reading, *, delimiter: str) -> list[str]:
         return []
 
 
-def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> Table | None:
+def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> CsvHead | None:
     """Return the first row of a stream; None if it is not UTF-8 or not near.  Consume nothing."""
     if encoding not in ("utf-8", "utf-8-sig"):
         return None
@@ -100,22 +100,22 @@ def _table(stream: io.BufferedReader, encoding: str, delimiter: str) -> Table | 
         return None
     columns = tuple(next(rows, ()))
     start = len(peeked) - len(content) + len(header)
-    return Table(header, columns, delimiter, start) if columns else None
+    return CsvHead(header, columns, delimiter, start) if columns else None
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """What the rows of a part hold: their id cells, None without an id column, and their texts."""
 
     ids: list[Any]
     texts: TextColumn
-    rows: Rows
+    rows: BlockRows
 
 
-class Part(NamedTuple):
+class BlockPart(NamedTuple):
     """Some bytes of a block, and their columns; None if the rows must be read one by one."""
 
     content: bytes
-    columns: Columns | None
+    columns: TableColumns | None
 
 
 class Parsed(NamedTuple):
@@ -124,13 +124,13 @@ class Parsed(NamedTuple):
     start: int
     size: int
     checksum: int
-    parts: list[Part]
+    parts: list[BlockPart]
 
 
 class TableParser:
     """Parses blocks of whole rows; several threads may use one."""
 
-    def __init__(self, header: Sequence[str], reading: Reading, delimiter: str) -> None:
+    def __init__(self, header: Sequence[str], reading: SourceOptions, delimiter: str) -> None:
         """Read the columns that `reading` names; there is one with the texts."""
         self._arrow = load_arrow(PURPOSE)
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
@@ -140,10 +140,10 @@ class TableParser:
         self._id, self._text = numbers.get(reading.id_field), numbers[reading.text_field]
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
-    def parsed(self, block: Block) -> Parsed:
+    def parsed(self, block: TableBlock) -> Parsed:
         """Return a block with its columns."""
         content = block.content
-        parts = [Part(content, None)]
+        parts = [BlockPart(content, None)]
         if block.quotes is not None and len(content) <= DOCUMENT_BYTES_MAX:
             parts = list(self._parts(content, rows_of(content, block.quotes)))
         return Parsed(block.start, len(content), checksum_of(content), parts)
@@ -154,20 +154,20 @@ class TableParser:
         found = None if table is None else text_column(table.column(self._text))
         return None if found is None or len(found) != count else found
 
-    def _parts(self, content: bytes, rows: Rows) -> Iterator[Part]:
+    def _parts(self, content: bytes, rows: BlockRows) -> Iterator[BlockPart]:
         """Yield the block, or if it is refused its halves, so that a bad row has few neighbours."""
         columns = self._columns(content, rows)
         half = len(rows.starts) // 2
         if columns is not None or len(content) <= REFUSED_BYTES or not half:
-            yield Part(content, columns)
+            yield BlockPart(content, columns)
             return
         middle, line = int(rows.starts[half]), int(rows.lines[half])
-        yield from self._parts(content[:middle], Rows(*(each[:half] for each in rows)))
+        yield from self._parts(content[:middle], BlockRows(*(each[:half] for each in rows)))
         starts, stops, lines = (each[half:] for each in rows)
-        later = Rows(starts - middle, stops - middle, lines - line)
+        later = BlockRows(starts - middle, stops - middle, lines - line)
         yield from self._parts(content[middle:], later)
 
-    def _columns(self, content: bytes, rows: Rows) -> Columns | None:
+    def _columns(self, content: bytes, rows: BlockRows) -> TableColumns | None:
         """Return the columns of a part; None if it must be read row by row."""
         if not len(rows.starts) or b"\0" in content or not kernel.is_utf8(content):
             return None
@@ -180,7 +180,7 @@ class TableParser:
         texts = text_column(table.column(self._text))
         assert texts is not None, "the type of the column says so"
         ids = [None] * len(texts) if self._id is None else listed(table.column(self._id)) or []
-        return Columns(ids, texts, rows)
+        return TableColumns(ids, texts, rows)
 
     def _table(self, content: bytes, names: Sequence[str]) -> Any:
         """Return some columns of rows; None if pyarrow refuses the rows."""
@@ -210,7 +210,9 @@ class TableParser:
 class _Table:
     """The blocks of one table, one after the other, and the numbers of their lines."""
 
-    def __init__(self, name: str, reading: Reading, table: Table, origins: Origins | None) -> None:
+    def __init__(
+        self, name: str, reading: SourceOptions, table: CsvHead, origins: Origins | None
+    ) -> None:
         """`origins`: takes the rows that can be read again; None if none can."""
         self._name = name
         self._reading = reading
@@ -247,7 +249,7 @@ class _Table:
         yield from batched(rows.records(self._table.columns, self._reading, self._name))
         self._first = rows.line
 
-    def _columns(self, columns: Columns, origin: int) -> Found:
+    def _columns(self, columns: TableColumns, origin: int) -> Found:
         """Yield the rows that were parsed; `origin`: that of the first byte of their part."""
         rows = columns.rows
         return with_ids(
@@ -280,8 +282,8 @@ class _Rows:
         return self._next()
 
     def records(
-        self, header: Sequence[str], reading: Reading, name: str
-    ) -> Iterator[Record | Problem]:
+        self, header: Sequence[str], reading: SourceOptions, name: str
+    ) -> Iterator[Record | InputProblem]:
         """Yield a record for each other row that is not empty."""
         while True:
             line, self._size = self.line, 0
@@ -292,7 +294,7 @@ class _Rows:
                 if row:
                     yield self._record(row, header, reading, name, line)
             except InputError as error:
-                yield Problem(name, place(name, line), str(error))
+                yield InputProblem(name, place(name, line), str(error))
 
     def _next(self) -> list[str] | None:
         try:
@@ -302,7 +304,7 @@ class _Rows:
         return row
 
     def _record(
-        self, row: list[str], header: Sequence[str], reading: Reading, name: str, line: int
+        self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str, line: int
     ) -> Record:
         """Return a row as a record."""
         if self._size > DOCUMENT_BYTES_MAX:

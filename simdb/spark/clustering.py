@@ -1,6 +1,6 @@
 """Clustering: groups of matching documents, and one of each group that represents it.
 
-`Preference` is a rule of `keep=` as an order of the members of a cluster, which SQL can follow.
+`MemberOrder` is a rule of `keep=` as an order of the members of a cluster, which SQL can follow.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,8 @@ from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.settings import keeping
 from simdb.spark import components, finding, frames, packing, pairing
-from simdb.spark.finding import Job, Settings
-from simdb.spark.frames import Held
+from simdb.spark.finding import SearchJob, Settings
+from simdb.spark.frames import HeldFrames
 
 # The column with the values by which a rule chooses.
 VALUE = "simdb_value"
@@ -24,7 +24,7 @@ DESCENDING = (keeping.LAST, *keeping.GREATEST)
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class MemberOrder:
     """An order of the members of a cluster: by a value of each, of equal ones by their ids.
 
     `value`: the value, computed of other columns.  `sizes`: id and value of documents, if no other
@@ -56,7 +56,7 @@ class Preference:
         return [value.desc_nulls_last() if self.is_descending else value.asc_nulls_last(), id]
 
 
-def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) -> Preference:
+def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) -> MemberOrder:
     """Return the preference that a rule is; OptionError for a rule that SQL cannot follow.
 
     `df`: has the field of the rule.  `text`: its column with the texts; None if it has none.
@@ -70,15 +70,15 @@ def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) ->
         )
     is_descending = rule.kind in DESCENDING
     if rule.kind in keeping.BY_FIELD:
-        return Preference(is_descending, _known(df, rule.field))
+        return MemberOrder(is_descending, _known(df, rule.field))
     if rule.kind in keeping.BY_PLACE:
-        return Preference(is_descending)
+        return MemberOrder(is_descending)
     if text is not None:
-        return Preference(is_descending, _size(text))
+        return MemberOrder(is_descending, _size(text))
     if texts is None:
         raise OptionError(f"keep={keep!r} needs texts=: the DataFrame or the column with the texts")
     sizes = texts.groupBy("id").agg(frames.functions().max(_size("text")).alias(VALUE))
-    return Preference(is_descending, None, sizes)
+    return MemberOrder(is_descending, None, sizes)
 
 
 def _size(text: str) -> Any:
@@ -153,10 +153,10 @@ def clusters(
 
 
 def members(
-    sketches: Any, settings: Settings, texts: Any, policy: str, preference: Preference
+    sketches: Any, settings: Settings, texts: Any, policy: str, preference: MemberOrder
 ) -> Any:
     """Return the members of clusters: id, representative; `texts` decide if they are not None."""
-    with Held() as held:
+    with HeldFrames() as held:
         job = finding.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)
         found = None
@@ -175,7 +175,7 @@ def members(
         )
 
 
-def _collapsed(job: Job) -> _Collapsed:
+def _collapsed(job: SearchJob) -> _Collapsed:
     rows, width = finding.rows_of(job)
     every = job.held.keep(packing.collapsed(rows, width, job.partitions))
     has_row = frames.functions().col("row").isNotNull()
@@ -189,14 +189,16 @@ def _links_of_copies(every: Any) -> Any:
     )
 
 
-def _led_by_first(named: Any, preference: Preference) -> Any:
+def _led_by_first(named: Any, preference: MemberOrder) -> Any:
     """Return the members of components with the preferred one of each."""
     window = frames.window().partitionBy("root").orderBy(*preference.order())
     first = frames.functions().first("id").over(window)
     return named.select("id", first.alias("representative"))
 
 
-def _stars(named: Any, preference: Preference, collapsed: _Collapsed, found: Any, job: Job) -> Any:
+def _stars(
+    named: Any, preference: MemberOrder, collapsed: _Collapsed, found: Any, job: SearchJob
+) -> Any:
     """Return the members of stars of the pairs `found`; each star lies within a component."""
     functions = frames.functions()
     column = functions.col
@@ -230,7 +232,7 @@ def _ranked_rows(every: Any, ranked: Any) -> Any:
     )
 
 
-def _owners(found: Any, ranked_rows: Any, job: Job) -> Any:
+def _owners(found: Any, ranked_rows: Any, job: SearchJob) -> Any:
     """Return the row that owns each row which is in a pair: first_key, owner_key."""
     column = frames.functions().col
     left = ranked_rows.select(

@@ -17,21 +17,21 @@ import numpy as np
 from simdb.distributed import LinkForest, chunks_of, components
 from simdb.ground.errors import OptionError
 from simdb.spark import frames, packing
-from simdb.spark.finding import LINKS, Job
-from simdb.spark.frames import I64, Held
+from simdb.spark.finding import LINKS, SearchJob
+from simdb.spark.frames import I64, HeldFrames
 
 # A task joins so many forests of others to one.
 FORESTS = 32
 ROUNDS_MAX = 60
 
 
-def joined(links: Any, job: Job, name: str = "components") -> Any:
+def joined(links: Any, job: SearchJob, name: str = "components") -> Any:
     """Return the components of links: (key, root), the least key of each; keys without links not.
 
     `links`: a DataFrame of left_key and right_key, which is computed once.  `name`: of the files in
     the checkpoint, if they are needed.
     """
-    with Held() as held:
+    with HeldFrames() as held:
         forests = held.keep(links.mapInArrow(_join_some, LINKS))
         count = forests.count()
         documents = job.keyed.document_count
@@ -53,7 +53,7 @@ def joined(links: Any, job: Job, name: str = "components") -> Any:
     )
 
 
-def _in_one(forests: Any, partitions: int, held: Held) -> tuple[Any, int]:
+def _in_one(forests: Any, partitions: int, held: HeldFrames) -> tuple[Any, int]:
     """Return one forest in place of those of all tasks, and how many links it has.
 
     Links are read from where they are held, so this is no shuffle: 16 bytes of each link travel, in

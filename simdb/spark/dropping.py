@@ -17,9 +17,9 @@ from simdb.ground.errors import OptionError
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
 from simdb.spark import clustering, finding, frames, pairing, sketching
-from simdb.spark.clustering import VALUE, Preference, preference_of
+from simdb.spark.clustering import VALUE, MemberOrder, preference_of
 from simdb.spark.finding import Settings
-from simdb.spark.frames import Held, stored
+from simdb.spark.frames import HeldFrames, stored
 from simdb.values.arrays import Fingerprints
 from simdb.values.signatures import Signatures
 
@@ -88,7 +88,7 @@ def drop_duplicates(
     texts = finding.deciding(finding.texts_of(df, df, id, text), verify, settings)
     preference = preference_of(keep, df, text=text)
     documents = _Documents(_selected(df, id, text, preference), given, texts)
-    with Held() as held:
+    with HeldFrames() as held:
         sketches = _sketches(documents, on_null, checkpoint, held)
         found = clustering.members(sketches, settings, texts, policy, preference)
         removed = stored(_compared(held.take(found), sketches, documents), checkpoint, "removed")
@@ -105,7 +105,7 @@ def _default_similarity(sketch: Simhash | Minhash, verify: str | None) -> float:
     return pairing.default_least(sketch)
 
 
-def _selected(df: Any, id: str, text: str, preference: Preference) -> Any:
+def _selected(df: Any, id: str, text: str, preference: MemberOrder) -> Any:
     """Return id, text and the value by which is preferred, if there is one."""
     column = frames.functions().col
     kind = frames.id_type(df, id)
@@ -114,7 +114,7 @@ def _selected(df: Any, id: str, text: str, preference: Preference) -> Any:
     return valued.select(*named, *(name for name in valued.columns if name == VALUE))
 
 
-def _sketches(documents: _Documents, on_null: str, checkpoint: str | None, held: Held) -> Any:
+def _sketches(documents: _Documents, on_null: str, checkpoint: str | None, held: HeldFrames) -> Any:
     """Return the sketches, which are made once."""
     df, sketch = documents.df, documents.sketch
     on_null = ERROR if on_null == ERROR else DROP

@@ -1,6 +1,6 @@
 """Finding: pairs and links of sketches, by tasks that each search some parts of a plan.
 
-A `Job` is what every search has first: what is asked, checked, and documents with their keys.
+A `SearchJob` is what every search has first: what is asked, checked, and documents with their keys.
 `Tasks` says which parts of the plan, or cells of large parts, each task of Spark searches.
 """
 
@@ -22,7 +22,7 @@ from simdb.ground.errors import OptionError
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
 from simdb.spark import frames, narrowing, packing, sketching
-from simdb.spark.frames import I64, Held
+from simdb.spark.frames import I64, HeldFrames
 from simdb.spark.packing import Keyed
 
 # So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.
@@ -75,7 +75,7 @@ class Settings:
             whole("block_limit", self.block_limit, 1, 1 << 31)
 
 
-class Job(NamedTuple):
+class SearchJob(NamedTuple):
     """The documents of a search, how it is cut up, and what it holds until its result is made.
 
     `texts`: key and text of the documents, if they decide what matches; otherwise None.
@@ -87,10 +87,10 @@ class Job(NamedTuple):
     sketch: Simhash | Minhash
     partitions: int
     texts: Any
-    held: Held
+    held: HeldFrames
 
 
-def job_of(sketches: Any, settings: Settings, texts: Any, held: Held) -> Job:
+def job_of(sketches: Any, settings: Settings, texts: Any, held: HeldFrames) -> SearchJob:
     """Return the job of a search; `texts`: id and text if they decide, as `texts_of` returns."""
     settings.check()
     sketch = sketching.sketch_of(sketches)
@@ -99,7 +99,7 @@ def job_of(sketches: Any, settings: Settings, texts: Any, held: Held) -> Job:
     if texts is not None:
         named = packing.with_key(texts, "id", keyed.is_hashed, keyed.salt)
         texts = named.where(named["text"].isNotNull()).select("key", "text")
-    return Job(keyed, settings, sketch, shares, texts, held)
+    return SearchJob(keyed, settings, sketch, shares, texts, held)
 
 
 def partitions_of(df: Any, partitions: int | None) -> int:
@@ -243,19 +243,19 @@ def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterat
             )  # fmt: skip
 
 
-def pairs_of_rows(rows: Any, job: Job) -> Any:
+def pairs_of_rows(rows: Any, job: SearchJob) -> Any:
     """Return the matching pairs of (key, row), by their keys."""
     sent, made, shared = _sent(rows, job)
     return sent.mapInArrow(partial(_find_pairs, made, shared), PAIRS)
 
 
-def links_of_rows(rows: Any, job: Job) -> Any:
+def links_of_rows(rows: Any, job: SearchJob) -> Any:
     """Return links, by keys, that connect what all matching pairs connect."""
     sent, made, shared = _sent(rows, job)
     return sent.mapInArrow(partial(_find_links, made, shared), LINKS)
 
 
-def rows_of(job: Job) -> tuple[Any, int]:
+def rows_of(job: SearchJob) -> tuple[Any, int]:
     """Return (key, row) of the documents that have features, and the length of a row."""
     made = plan_of(job)
     name = "vector"
@@ -268,7 +268,7 @@ def rows_of(job: Job) -> tuple[Any, int]:
     return full.select("key", column(name).alias("row")), made.row_bytes
 
 
-def plan_of(job: Job) -> PairsPlan:
+def plan_of(job: SearchJob) -> PairsPlan:
     """Return the plan of a job."""
     asked = job.settings
     return plan_pairs(
@@ -278,7 +278,7 @@ def plan_of(job: Job) -> PairsPlan:
     )  # fmt: skip
 
 
-def _sent(rows: Any, job: Job) -> tuple[Any, PairsPlan, Tasks]:
+def _sent(rows: Any, job: SearchJob) -> tuple[Any, PairsPlan, Tasks]:
     made = plan_of(job)
     if narrowing.can_narrow(made):
         # It is read twice: the parts are counted before it is known where they go.

@@ -1,8 +1,8 @@
 """Frames: the door to PySpark, its sessions, and arrays in the columns of its batches.
 
 A Python task of Spark gets and returns batches of Arrow.  Rows of bytes of one length, and numbers,
-travel as binary columns without a Python object for each.  `Held` releases what a job has cached
-when its result was made.
+travel as binary columns without a Python object for each.  `HeldFrames` releases what a job has
+cached when its result was made.
 """
 
 import os
@@ -131,14 +131,14 @@ def blobs_of(column: Any) -> Iterator[Any]:
     return (each.as_buffer() for each in column)
 
 
-class Held:
+class HeldFrames:
     """The frames that a job reads several times; `with` releases them, also after an error."""
 
     def __init__(self) -> None:
         """Hold nothing."""
         self._frames: list[Any] = []
 
-    def __enter__(self) -> "Held":
+    def __enter__(self) -> "HeldFrames":
         """Begin a job."""
         return self
 

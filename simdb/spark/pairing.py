@@ -17,8 +17,8 @@ from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.spark import components, finding, frames, packing
-from simdb.spark.finding import Job, Settings
-from simdb.spark.frames import Held
+from simdb.spark.finding import SearchJob, Settings
+from simdb.spark.frames import HeldFrames
 
 JUDGED = "place int, root bigint, left_key bigint, right_key bigint, distance int, text string"
 
@@ -64,7 +64,7 @@ def pairs(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     )
     given = finding.deciding(finding.texts_of(sketches, texts, id, text), verify, settings)
-    with Held() as held:
+    with HeldFrames() as held:
         job = finding.job_of(sketches, settings, given, held)
         rows, _ = finding.rows_of(job)
         found = matching_rows(rows, job)
@@ -85,7 +85,7 @@ def _in_order(named: Any) -> Any:
     )
 
 
-def matching_rows(rows: Any, job: Job) -> Any:
+def matching_rows(rows: Any, job: SearchJob) -> Any:
     """Return the matching pairs of (key, row), by their keys; texts decide if the job has them."""
     found = finding.pairs_of_rows(rows, job)
     if job.texts is None:
@@ -96,7 +96,7 @@ def matching_rows(rows: Any, job: Job) -> Any:
     return spread.mapInArrow(partial(_judge, job.sketch, least_of(job)), finding.PAIRS)
 
 
-def _spread(candidates: Any, roots: Any, job: Job) -> Any:
+def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
     """Return texts and candidates in the partition of their component, by component."""
     functions = frames.functions()
     column, literal = functions.col, functions.lit
@@ -120,7 +120,7 @@ def default_least(sketch: Simhash | Minhash) -> float:
     return exact_threshold(sketch, Options(sketch=sketch).similarity)
 
 
-def least_of(job: Job) -> float:
+def least_of(job: SearchJob) -> float:
     """Return the least exact similarity of a match."""
     asked = job.settings.similarity
     return default_least(job.sketch) if asked is None else asked

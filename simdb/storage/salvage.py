@@ -44,7 +44,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReadablePart:
     """Consecutive documents start .. stop that can be read completely, or only their ids."""
 
     start: int
@@ -63,8 +63,8 @@ class Salvage:
 
     manifest: Manifest
     next_ordinal: int = 0
-    parts: list[Part] = field(default_factory=list)
-    named: list[Part] = field(default_factory=list)
+    parts: list[ReadablePart] = field(default_factory=list)
+    named: list[ReadablePart] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     passages: list[PassageInfo] = field(default_factory=list)
@@ -139,13 +139,13 @@ def _look_at_run(found: Salvage, run: Run, source: Source) -> None:
         try:
             named = _only_ids(run, number, source)
             ids_of(named)
-            found.named.append(Part(start, stop, named))
+            found.named.append(ReadablePart(start, stop, named))
         except (CorruptError, FormatError) as error:
             if len(found.losses) == before:
                 message = f"the ids of segment {number} of run {run.info.number}: {error}"
                 found.losses.append(Loss(message, start, stop))
         if len(found.losses) == before:
-            found.parts.append(Part(start, stop, run.segment(number, source)))
+            found.parts.append(ReadablePart(start, stop, run.segment(number, source)))
 
 
 def _only_ids(run: Run, number: int, source: Source) -> Segment:
@@ -171,7 +171,7 @@ def _look_at_delta(found: Salvage, source: Source) -> None:
             found.losses.append(Loss(str(error), start, start))
             continue
         _close_gap(found, at, start)
-        part = Part(start, start + len(batch), segment)
+        part = ReadablePart(start, start + len(batch), segment)
         found.parts.append(part)
         found.named.append(part)
         at = part.stop

@@ -25,7 +25,7 @@ NOISE_LEAST = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class WritingSystem:
     """How some texts are written.
 
     `formed`, `pointed`, `turkic`: the shares of texts with such characters.  `noise`: the share of
@@ -55,13 +55,13 @@ class Writing:
         return self.noise >= NOISE_LEAST
 
 
-def writing_of(texts: Sequence[str]) -> Writing:
+def writing_of(texts: Sequence[str]) -> WritingSystem:
     """Return how some texts are written."""
     formed, pointed, turkic = (
         sum(bool(kind.search(text)) for text in texts) / len(texts)
         for kind in (FORMS, POINTS, TURKIC)
     )
-    return Writing(formed, pointed, turkic, _noise(texts))
+    return WritingSystem(formed, pointed, turkic, _noise(texts))
 
 
 def _noise(texts: Sequence[str]) -> float:

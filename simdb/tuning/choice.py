@@ -22,13 +22,13 @@ from simdb.tuning.lengths import changed_words
 from simdb.tuning.measuring import chance_level, directions, similarities, unrelated
 from simdb.tuning.pairs import (
     CHARACTERS,
-    Pairs,
+    JudgedPairs,
     is_short,
     plain_sketches,
     visible,
     weighted_sketches,
 )
-from simdb.tuning.sample import SPACELESS, Sample
+from simdb.tuning.sample import SPACELESS, TextSample
 
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
@@ -95,7 +95,7 @@ def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total:
     )
 
 
-def preferred(outlooks: Sequence[Outlook], sample: Sample) -> Outlook:
+def preferred(outlooks: Sequence[Outlook], sample: TextSample) -> Outlook:
     """Return the best outlook; the first one, the default, if the texts are not short."""
     if not is_short(sample):
         return outlooks[0]
@@ -104,7 +104,7 @@ def preferred(outlooks: Sequence[Outlook], sample: Sample) -> Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PairVerdict:
     """What judged pairs say.
 
     `rating`: the rating of the choice; `usual`: that of `liked`, which the sample alone would have
@@ -131,11 +131,11 @@ class Choice:
     from a blocking step, how many unrelated documents of the collection match one at `threshold`.
     """
 
-    sample: Sample
+    sample: TextSample
     outlook: Outlook
     threshold: float
     changed: float
-    verdict: Verdict | None
+    verdict: PairVerdict | None
     chance_matches: float | None = None
 
     @property
@@ -152,7 +152,12 @@ class Choice:
 
 
 def choose(
-    sample: Sample, pairs: Pairs | None, fitted: Sequence[str], seed: int, *, is_blocked: bool
+    sample: TextSample,
+    pairs: JudgedPairs | None,
+    fitted: Sequence[str],
+    seed: int,
+    *,
+    is_blocked: bool,
 ) -> Choice:
     """Choose a sketch and a threshold; `fitted`: the texts for IDF tables.
 
@@ -181,11 +186,11 @@ def choose(
 
 
 def _judged_choice(
-    sample: Sample,
+    sample: TextSample,
     outlooks: Sequence[Outlook],
     liked: Outlook,
     changed: float,
-    pairs: Pairs,
+    pairs: JudgedPairs,
     seed: int,
     *,
     is_blocked: bool,
@@ -219,7 +224,7 @@ def _judged_choice(
             usual=None if is_blocked else usual, seed=seed,
         )  # fmt: skip
     order = order_of(measured[at], pairs.labels)
-    verdict = Verdict(
+    verdict = PairVerdict(
         ratings[at], others, measured[at] >= ratings[at].threshold, ratings[usual], liked, order,
         pairs.labels,
     )  # fmt: skip

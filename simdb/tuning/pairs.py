@@ -15,7 +15,7 @@ from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.tuning.judged import Flags
 from simdb.tuning.lengths import SHORT_WORDS
-from simdb.tuning.sample import TAG, Sample, as_text
+from simdb.tuning.sample import TAG, TextSample, as_text
 from simdb.values.arrays import check_many, describe
 
 Shapes = tuple[tuple[UnitName, int], ...]
@@ -36,7 +36,7 @@ COMMON = 0.5  # the share of texts from which on a property is one of the collec
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class JudgedPairs:
     """Judged pairs: the texts on both sides, and whether each pair is a duplicate."""
 
     left: list[str]
@@ -50,7 +50,7 @@ def checked_pairs(
     texts: Sequence[Any],
     places: dict[Any, int] | None,
     generator: np.random.Generator,
-) -> Pairs:
+) -> JudgedPairs:
     """Return judged pairs, at most `JUDGED_MAX` drawn at random, with their texts.
 
     `places`: the position of each id; None if texts have no ids.  Raises InputError for what is no
@@ -74,7 +74,7 @@ def checked_pairs(
         [_text(pair[side], texts, places, at) for at, pair in zip(chosen, sides, strict=True)]
         for side in (0, 1)
     )
-    return Pairs(left, right, flags[chosen])
+    return JudgedPairs(left, right, flags[chosen])
 
 
 def _listed(name: str, values: Any) -> Sequence[Any]:
@@ -117,22 +117,22 @@ def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: in
     return as_text(texts[place], f"text {place}")
 
 
-def is_marked(sample: Sample) -> bool:
+def is_marked(sample: TextSample) -> bool:
     """Return whether most texts have mark-up."""
     return sample.marked >= COMMON
 
 
-def is_short(sample: Sample) -> bool:
+def is_short(sample: TextSample) -> bool:
     """Return whether the texts are too short for 3-shingles of words."""
     return sample.words < SHORT_WORDS
 
 
-def visible(texts: Sequence[str], sample: Sample) -> list[str]:
+def visible(texts: Sequence[str], sample: TextSample) -> list[str]:
     """Return texts without their tags if most of the sample has mark-up."""
     return [TAG.sub(" ", text) for text in texts] if is_marked(sample) else list(texts)
 
 
-def plain_sketches(sample: Sample) -> list[Simhash]:
+def plain_sketches(sample: TextSample) -> list[Simhash]:
     """Return the sketches in which each feature counts once, those of larger shingles first."""
     shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
     return [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]

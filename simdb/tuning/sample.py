@@ -9,7 +9,7 @@ import numpy as np
 
 from simdb.columns.arrow_texts import text_column
 from simdb.ground.errors import InputError
-from simdb.tuning.characters import Writing, writing_of
+from simdb.tuning.characters import WritingSystem, writing_of
 from simdb.tuning.lengths import count_words
 from simdb.values.arrays import check_many, describe
 
@@ -31,7 +31,7 @@ SCRIPT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TextSample:
     """Some texts of a collection of `total` documents.
 
     `words`: their median number of words, without tags.  `spaceless`: the share of texts mostly in
@@ -44,7 +44,7 @@ class Sample:
     words: float
     spaceless: float
     marked: float
-    writing: Writing
+    writing: WritingSystem
 
 
 def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:
@@ -68,7 +68,7 @@ def as_text(text: Any, name: str) -> str:
     return text[:TEXT_CHARACTERS].encode("utf-8", "replace").decode()
 
 
-def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> Sample:
+def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> TextSample:
     """Return a sample of texts that stand for `total` documents."""
     count = min(len(texts), SAMPLED_TEXTS)
     places = np.sort(generator.choice(len(texts), count, replace=False)).tolist()
@@ -78,7 +78,7 @@ def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> S
     if not is_known.any():
         raise InputError(f"none of {len(chosen)} texts has a word; tune needs some texts")
     kept = [text for text, known in zip(chosen, is_known, strict=True) if known]
-    return Sample(
+    return TextSample(
         kept,
         total,
         float(np.median(words[is_known])),

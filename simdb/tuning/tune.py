@@ -10,12 +10,12 @@ from simdb.ground.checks import flag, whole
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Options, Simhash
 from simdb.tuning.advice import SketchAdvice, flags_of
-from simdb.tuning.characters import Writing
+from simdb.tuning.characters import WritingSystem
 from simdb.tuning.choice import FEW_PAIRS, Choice, choose
 from simdb.tuning.judged import precision_of, recall_of
 from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.measuring import CHANCE_MATCHES
-from simdb.tuning.pairs import COMMON, Pairs, checked_pairs, is_marked, is_short
+from simdb.tuning.pairs import COMMON, JudgedPairs, checked_pairs, is_marked, is_short
 from simdb.tuning.sample import as_text, as_texts, drawn
 from simdb.values.arrays import ORDINALS_MAX
 
@@ -73,7 +73,7 @@ def tune(
     return _advice(choose(sample, judged, fitted, seed, is_blocked=blocking), judged)
 
 
-def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
+def _advice(choice: Choice, judged: JudgedPairs | None) -> SketchAdvice:
     """Return a choice as advice."""
     sketch = choice.outlook.sketch
     added = choice.sample.writing.options
@@ -147,7 +147,7 @@ def _on_texts(choice: Choice) -> Iterator[str]:
     yield from _on_writing(sample.writing)
 
 
-def _on_writing(writing: Writing) -> Iterator[str]:
+def _on_writing(writing: WritingSystem) -> Iterator[str]:
     added = writing.options
     if "normalisation" in added:
         yield (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from simdb.deduplication.run import Run
+from simdb.deduplication.run import DedupRun
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank today"
 SKY = "a completely different sentence about clouds, weather and the blue sky"
@@ -82,14 +82,14 @@ def rows_in(name):
 def test_a_table_that_was_changed_is_refused(simdb_run, tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + b"".join(ROWS))
-    original = Run.decide
+    original = DedupRun.decide
 
     def change(run):
         found = original(run)
         path.write_bytes((HEADER + b"".join(ROWS)).replace(b"sky", b"sea"))
         return found
 
-    monkeypatch.setattr(Run, "decide", change)
+    monkeypatch.setattr(DedupRun, "decide", change)
 
     ran = simdb_run("dedup", "a.csv", "-o", "k.csv")
 

@@ -176,13 +176,13 @@ def test_an_interruption_while_writing_leaves_no_file(
 def test_a_file_that_is_cut_before_it_is_written_is_an_error(
     simdb_run, sources, monkeypatch, options
 ):
-    write_all = survivors.Survivors.write
+    write_all = survivors.SurvivorOutput.write
 
     def cut(self, given):
         os.truncate("a.jsonl", os.path.getsize("a.jsonl") - 1)
         write_all(self, given)
 
-    monkeypatch.setattr(survivors.Survivors, "write", cut)
+    monkeypatch.setattr(survivors.SurvivorOutput, "write", cut)
 
     ran = simdb_run("dedup", "a.jsonl", "-o", "k.jsonl", *options)
 

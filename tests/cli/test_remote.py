@@ -9,7 +9,7 @@ import pytest
 from simdb.sources import content
 from simdb.sources.batch import Batch
 from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 
 fsspec = pytest.importorskip("fsspec")
 FOX = " ".join(f"w{number}" for number in range(40))
@@ -41,7 +41,7 @@ def remote():
 
 
 def read(*names):
-    found = read_sources(names, Reading())
+    found = read_sources(names, SourceOptions())
     return [id for each in found if isinstance(each, Batch) for id in each.ids]
 
 

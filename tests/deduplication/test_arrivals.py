@@ -8,7 +8,7 @@ import pytest
 import simdb
 from simdb.deduplication import arrivals
 from simdb.deduplication.arrivals import Arrivals
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.engine.state import staged
 from simdb.running import memory
 
@@ -34,7 +34,7 @@ GIVEN = [text_of(0, 1), text_of(2), text_of(2, 2), "", text_of(1), " ", text_of(
 
 def question_of(verify="exact", **given):
     asked = {"similarity": None, "distance": None, "recall": None, "search": None, **given}
-    return Question(
+    return DedupQuestion(
         **asked, verify=verify, policy="star", max_share=None, errors="strict", threads=2,
         progress=None,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simdb.deduplication import stars
-from simdb.deduplication.minima import Buckets
+from simdb.deduplication.minima import BandBuckets
 from simdb.deduplication.stars import find_connected, find_stars
 
 COUNT = 24
@@ -26,7 +26,7 @@ def buckets_of(bands):
                 members += inside
                 offsets.append(len(members))
         firsts.append(len(offsets) - 1)
-    return Buckets(np.array(offsets), np.array(members, np.uint32), np.array(firsts))
+    return BandBuckets(np.array(offsets), np.array(members, np.uint32), np.array(firsts))
 
 
 def similar(one, other, seed):

@@ -11,14 +11,14 @@ import pytest
 import simdb
 from simdb.outputs import parquet_file
 from simdb.outputs.parquet_file import chosen_rows, write_parquet
-from simdb.outputs.pieces import Rows, merged
+from simdb.outputs.pieces import RowRange, merged
 
 TABLE = pyarrow.table({"id": range(100), "text": [f"text {at}" * (at % 4) for at in range(100)]})
 
 
 def rows_at(path, chosen):
     places = np.array(chosen, np.int64)
-    return Rows(str(path), *merged(places, places + 1), len(chosen))
+    return RowRange(str(path), *merged(places, places + 1), len(chosen))
 
 
 @pytest.mark.parametrize("group_rows", [1, 7, 100])

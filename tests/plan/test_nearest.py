@@ -9,7 +9,7 @@ from simdb.index.banding import Banding
 from simdb.index.bands import Bands
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.nearest import (
-    Step,
+    NearestStep,
     doubling,
     steps_by_distance,
     steps_by_similarity,
@@ -44,7 +44,7 @@ def by_distance(distance):
 def possible(costs):
     criterion = by_distance(3)
     plan = Plan("bphs", 4, 0, 4, 3, None, 1.0, 0.0, "")
-    return [Step(criterion, replace(plan, cost_seconds=cost)) for cost in costs]
+    return [NearestStep(criterion, replace(plan, cost_seconds=cost)) for cost in costs]
 
 
 def costs_of(steps):

@@ -15,7 +15,7 @@ from simdb.report.excerpts import (
     compared,
     visible,
 )
-from simdb.report.facts import Piece
+from simdb.report.facts import TextPiece
 
 
 def text_of(pieces, *kinds):
@@ -26,10 +26,10 @@ def test_a_changed_word_is_marked_on_both_sides():
     pieces, note = compared("the quick brown fox", "the quick red fox")
 
     assert pieces == (
-        Piece("the quick ", SAME),
-        Piece("brown ", REMOVED),
-        Piece("red ", ADDED),
-        Piece("fox", SAME),
+        TextPiece("the quick ", SAME),
+        TextPiece("brown ", REMOVED),
+        TextPiece("red ", ADDED),
+        TextPiece("fox", SAME),
     )
     assert note == "1 word added, 1 removed"
 
@@ -37,7 +37,7 @@ def test_a_changed_word_is_marked_on_both_sides():
 def test_equal_texts_have_no_marks():
     pieces, note = compared("one  two\nthree", "one two three")
 
-    assert pieces == (Piece("one two three", SAME),)
+    assert pieces == (TextPiece("one two three", SAME),)
     assert note == "no word differs"
 
 
@@ -96,8 +96,8 @@ def test_the_excerpt_of_a_text_that_differs_everywhere_is_bounded():
 
 
 def test_the_beginning_of_a_long_text_ends_with_a_gap():
-    assert beginning("a b c") == (Piece("a b c", SAME),)
-    assert beginning("a " * 100)[-1] == Piece("", GAP)
+    assert beginning("a b c") == (TextPiece("a b c", SAME),)
+    assert beginning("a " * 100)[-1] == TextPiece("", GAP)
     assert beginning("") == ()
 
 
@@ -132,8 +132,16 @@ def test_words_that_occur_often_do_not_take_long(monkeypatch):
 def test_texts_beside_each_other_have_each_its_own_words_marked():
     left, right, note = excerpts.beside("the quick brown old fox", "the quick red fox")
 
-    assert left == (Piece("the quick ", SAME), Piece("brown old ", REMOVED), Piece("fox", SAME))
-    assert right == (Piece("the quick ", SAME), Piece("red ", ADDED), Piece("fox", SAME))
+    assert left == (
+        TextPiece("the quick ", SAME),
+        TextPiece("brown old ", REMOVED),
+        TextPiece("fox", SAME),
+    )
+    assert right == (
+        TextPiece("the quick ", SAME),
+        TextPiece("red ", ADDED),
+        TextPiece("fox", SAME),
+    )
     assert note == "2 words only on the left, 1 only on the right"
 
 
@@ -152,7 +160,7 @@ def test_excerpts_beside_each_other_show_the_same_places():
 def test_equal_texts_beside_each_other_have_no_marks():
     left, right, note = excerpts.beside("one  two\nthree", "one two three")
 
-    assert left == right == (Piece("one two three", SAME),)
+    assert left == right == (TextPiece("one two three", SAME),)
     assert note == "no word differs"
 
 

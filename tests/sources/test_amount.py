@@ -14,7 +14,7 @@ from simdb.running import memory
 from simdb.settings.options import Simhash
 from simdb.sources.amount import AMOUNT, open_counted
 from simdb.sources.reading import read_sources, read_texts
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 
 COUNT = 3 * BATCH_DOCUMENTS
 ROWS = [{"id": str(at), "text": f"text {at} " * 20} for at in range(COUNT)]
@@ -42,7 +42,7 @@ def shares(*sources):
     found = []
     progress = Progress("reading")
     progress.show = lambda state, share=None: found.append(share)
-    for _ in Intake(read_sources(sources, Reading()), progress).batches(Simhash()):
+    for _ in Intake(read_sources(sources, SourceOptions()), progress).batches(Simhash()):
         pass
     return [*found, AMOUNT.share()]
 
@@ -67,9 +67,9 @@ def test_several_files_share_one_total():
     write("large.jsonl")
     sizes = [os.path.getsize(name) for name in ("small.jsonl", "large.jsonl")]
 
-    list(read_sources(["small.jsonl"], Reading()))
+    list(read_sources(["small.jsonl"], SourceOptions()))
     AMOUNT.begin()
-    found = read_sources(["small.jsonl", "large.jsonl", "small.jsonl"], Reading())
+    found = read_sources(["small.jsonl", "large.jsonl", "small.jsonl"], SourceOptions())
     next(found)
 
     assert AMOUNT.share() == pytest.approx(sizes[0] / sum(sizes), abs=0.05)
@@ -82,7 +82,7 @@ def test_texts_are_counted_together():
             file.write("some words " * 1000)
     AMOUNT.begin()
 
-    found = read_texts(["a.txt", "b.txt", "c.txt"], Reading(), by_lines=False)
+    found = read_texts(["a.txt", "b.txt", "c.txt"], SourceOptions(), by_lines=False)
 
     assert [round(AMOUNT.share(), 2) for _ in found] == [0.33, 0.67, 1.0]
 
@@ -103,9 +103,9 @@ def test_more_than_was_expected_is_no_share():
     write("a.jsonl", ROWS[:10])
     AMOUNT.begin()
 
-    list(read_sources(["a.jsonl"], Reading()))
+    list(read_sources(["a.jsonl"], SourceOptions()))
     assert AMOUNT.share() == 1.0
-    list(read_sources(["a.jsonl"], Reading()))
+    list(read_sources(["a.jsonl"], SourceOptions()))
 
     assert AMOUNT.share() is None
 

@@ -13,9 +13,9 @@ from simdb.running import memory
 from simdb.sources import json_lines
 from simdb.sources.batch import Batch
 from simdb.sources.json_columns import ColumnParser, has_number
-from simdb.sources.records import Problem, Reading
+from simdb.sources.records import InputProblem, SourceOptions
 
-SOME = Reading(has_lines=True, has_fields=False)
+SOME = SourceOptions(has_lines=True, has_fields=False)
 LONG_ID = b'{"id": "' + b"x" * 1024 + b'", "text": "x"}'
 WIDE_ID = '{"id": "' + "\u660e" * 400 + '", "text": "x"}'
 HUGE = b'{"text": "a", "n": ' + b"9" * 5000 + b"}"
@@ -135,9 +135,11 @@ def test_one_bad_line_changes_nothing_for_the_others(count):
 
     found = read(b"\n".join(lines))
 
-    assert [each.where for each in found if isinstance(each, Problem)] == [f"a.jsonl:{count + 1}"]
-    assert [each.id for each in found if not isinstance(each, Problem)] == list("012345")
-    assert [each.size_bytes for each in found if not isinstance(each, Problem)] == [23] * 6
+    assert [each.where for each in found if isinstance(each, InputProblem)] == [
+        f"a.jsonl:{count + 1}"
+    ]
+    assert [each.id for each in found if not isinstance(each, InputProblem)] == list("012345")
+    assert [each.size_bytes for each in found if not isinstance(each, InputProblem)] == [23] * 6
 
 
 def test_a_line_is_kept_byte_for_byte_without_its_line_feed():
@@ -174,8 +176,11 @@ def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
     found = read(content)
 
     assert max(map(len, parts)) < 300
-    assert [each.where for each in found if isinstance(each, Problem)] == ["a.jsonl:2", "a.jsonl:4"]
-    assert [each.text for each in found if not isinstance(each, Problem)] == ["a", "b"]
+    assert [each.where for each in found if isinstance(each, InputProblem)] == [
+        "a.jsonl:2",
+        "a.jsonl:4",
+    ]
+    assert [each.text for each in found if not isinstance(each, InputProblem)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

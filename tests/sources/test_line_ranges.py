@@ -12,7 +12,7 @@ from simdb.running import memory
 from simdb.sources import json_lines
 from simdb.sources.amount import AMOUNT, open_counted
 from simdb.sources.json_lines import blocks, read_lines, read_range
-from simdb.sources.records import Problem, Reading
+from simdb.sources.records import InputProblem, SourceOptions
 
 LINES = st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line), max_size=30)
 
@@ -49,7 +49,7 @@ def test_a_file_is_read_like_a_stream(lines, is_ended, size, longest):
     with pytest.MonkeyPatch.context() as patch, written(content) as file:
         patch.setattr(memory, "BLOCK_BYTES", size)
         patch.setattr(json_lines, "DOCUMENT_BYTES_MAX", longest)
-        reading = Reading(text_field="text", threads=2)
+        reading = SourceOptions(text_field="text", threads=2)
         stream = io.BufferedReader(io.BytesIO(content))
 
         from_file = list(read_lines(io.BufferedReader(file), "a.jsonl", reading))
@@ -62,7 +62,7 @@ def documents(found):
     """Return each problem, and the place, the id and the text of each document."""
     every = []
     for each in found:
-        if isinstance(each, Problem):
+        if isinstance(each, InputProblem):
             every.append((each.where, each.reason))
         else:
             every += zip(each.positions.tolist(), each.ids, each.texts, strict=True)
@@ -105,7 +105,7 @@ def test_every_byte_is_counted_once(tmp_path):
     with open_counted(str(path)) as stream:
         stream.peek(10)
 
-        for _ in read_lines(stream, "a.jsonl", Reading(text_field="text")):
+        for _ in read_lines(stream, "a.jsonl", SourceOptions(text_field="text")):
             pass
 
     assert AMOUNT.share() == 1.0

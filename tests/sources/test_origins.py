@@ -18,7 +18,7 @@ from simdb.sources.amount import open_counted
 from simdb.sources.batch import Batch, joined
 from simdb.sources.content import opened
 from simdb.sources.origins import NOWHERE, Origins
-from simdb.sources.records import Problem, Reading
+from simdb.sources.records import InputProblem, SourceOptions
 
 LINES = [b'{"id": "%d", "text": "%s"}' % (at, b"word " * (at % 7)) for at in range(60)]
 
@@ -29,7 +29,7 @@ def batches_of(path, reading):
     for each in (reading, replace(reading, origins=None)):
         with opened(str(path)) as stream:
             read = json_lines.read_lines(stream, str(path), each)
-            found.append([batch for batch in read if not isinstance(batch, Problem)])
+            found.append([batch for batch in read if not isinstance(batch, InputProblem)])
     return [replace(one, lines=other.lines) for one, other in zip(*found, strict=True)]
 
 
@@ -88,7 +88,9 @@ def test_lines_and_texts_are_read_again(tmp_path, small, monkeypatch, open_files
     with Origins() as row:
         for name, lines in (("a", LINES), ("b", odd + LINES), ("c", LINES[:1]), ("d", [])):
             (tmp_path / name).write_bytes(b"\n".join(lines) + end)
-            found += places(batches_of(tmp_path / name, Reading(origins=row, has_fields=False)))
+            found += places(
+                batches_of(tmp_path / name, SourceOptions(origins=row, has_fields=False))
+            )
         read = [place for place in found if place[2] != NOWHERE]
         # The line with a byte order mark is read by the standard library.
         assert len(read) == len(found) - 1 == 2 * len(LINES) + 2
@@ -104,7 +106,7 @@ def test_what_is_no_plain_file_of_utf8_has_no_origin(tmp_path, monkeypatch):
     (tmp_path / "a.gz").write_bytes(gzip.compress(content, mtime=0))
     (tmp_path / "a").write_bytes(content)
     with Origins() as row:
-        reading = Reading(origins=row, has_fields=False)
+        reading = SourceOptions(origins=row, has_fields=False)
         assert {place[2] for place in places(batches_of(tmp_path / "a.gz", reading))} == {NOWHERE}
         stream = io.BufferedReader(io.BytesIO(content))
         piped = [*json_lines.read_lines(stream, "-", reading)]
@@ -115,12 +117,12 @@ def test_what_is_no_plain_file_of_utf8_has_no_origin(tmp_path, monkeypatch):
             assert not row.begin(stream, lambda block, count: None)
         os.close(both)
         (tmp_path / "wide").write_bytes(content.decode().encode("utf-16-le"))
-        reading = Reading(origins=row, has_fields=False, encoding="utf-16-le")
+        reading = SourceOptions(origins=row, has_fields=False, encoding="utf-16-le")
         wide = places(batches_of(tmp_path / "wide", reading))
         assert [place[1] for place in wide] == LINES
         assert {place[2] for place in wide} == {NOWHERE}
         for other in ({"encoding": "latin-1"}, {"has_fields": True}):
-            reading = Reading(**{"origins": row, "has_fields": False, **other})
+            reading = SourceOptions(**{"origins": row, "has_fields": False, **other})
             assert {place[2] for place in places(batches_of(tmp_path / "a", reading))} == {NOWHERE}
 
 
@@ -130,7 +132,7 @@ def test_after_a_line_that_is_too_long_origins_are_right(tmp_path, small, monkey
     content = b"\n".join([*LINES[:20], b"x" * 2000, *LINES[20:40], b"y" * 777, *LINES[40:]])
     (tmp_path / "a").write_bytes(content)
     with Origins() as row:
-        found = places(batches_of(tmp_path / "a", Reading(origins=row, has_fields=False)))
+        found = places(batches_of(tmp_path / "a", SourceOptions(origins=row, has_fields=False)))
         read = [place for place in found if place[2] != NOWHERE]
         texts, lines, starts, sizes = map(list, zip(*read, strict=True))
 
@@ -166,7 +168,7 @@ def test_a_file_may_change_only_where_no_line_is_read(tmp_path, small, monkeypat
     path = tmp_path / "a"
     path.write_bytes(b"\n".join(LINES) + b"\n")
     with Origins() as row:
-        found = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        found = places(batches_of(path, SourceOptions(origins=row, has_fields=False)))
         texts, lines, starts, sizes = map(list, zip(*found[:30], strict=True))
         changed_later(path, change)
 
@@ -193,7 +195,9 @@ def test_a_change_whose_time_was_put_back_is_noticed(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(LINES[2] + b"\n")
     with Origins() as row:
-        ((_, _, start, size),) = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        ((_, _, start, size),) = places(
+            batches_of(path, SourceOptions(origins=row, has_fields=False))
+        )
         time.sleep(0.05)  # longer than a tick of the clock, by which times of files are set
         overwritten(path)
 
@@ -208,7 +212,9 @@ def test_a_change_within_a_tick_of_the_clock_is_noticed(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(LINES[2] + b"\n")
     with Origins() as row:
-        ((_, _, start, size),) = places(batches_of(path, Reading(origins=row, has_fields=False)))
+        ((_, _, start, size),) = places(
+            batches_of(path, SourceOptions(origins=row, has_fields=False))
+        )
         overwritten(path)
 
         with pytest.raises(simdb.InputError, match="was changed while it was read; run the"):
@@ -221,7 +227,7 @@ def test_a_file_that_was_replaced_or_removed_is_read_while_it_is_open(tmp_path, 
         path = tmp_path / "a"
         path.write_bytes(b"\n".join(LINES))
         with Origins() as row:
-            found = places(batches_of(path, Reading(origins=row, has_fields=False)))
+            found = places(batches_of(path, SourceOptions(origins=row, has_fields=False)))
             texts, _, starts, sizes = map(list, zip(*found, strict=True))
             path.unlink()
 
@@ -237,7 +243,7 @@ def test_descriptors_are_closed(tmp_path):
     before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
     for _ in range(3):
         with Origins() as row:
-            batches_of(tmp_path / "a", Reading(origins=row, has_fields=False))
+            batches_of(tmp_path / "a", SourceOptions(origins=row, has_fields=False))
     after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
 
     assert len(after) == len(before)
@@ -260,7 +266,7 @@ def test_a_document_with_an_origin_has_no_line(tmp_path, small):
     path = tmp_path / "a"
     path.write_bytes(b"\n".join([LINES[0], b"no JSON", LINES[1]]))
     with Origins() as row, opened(str(path)) as stream:
-        reading = Reading(origins=row, has_fields=False)
+        reading = SourceOptions(origins=row, has_fields=False)
         found = [*json_lines.read_lines(stream, str(path), reading)]
 
     assert [each.lines for each in found if isinstance(each, Batch)] == [None, None]

@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 
 from simdb.columns.arrow_texts import text_column
-from simdb.outputs.pieces import Lines, Rows, contents, merged, split_lines
+from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
 from simdb.sources import read_again
 from simdb.sources.batch import Batch
 from simdb.sources.origins import NOWHERE
@@ -40,7 +40,7 @@ class Target:
 
 def numbers(piece):
     """Return the numbers of the documents of a piece."""
-    if isinstance(piece, Rows) or piece.descriptor == "origin":
+    if isinstance(piece, RowRange) or piece.descriptor == "origin":
         ranges = zip(piece.starts.tolist(), piece.stops.tolist(), strict=True)
         return [at for start, stop in ranges for at in range(start, stop)]
     return [json.loads(line)["text"] for line in split_lines(contents(piece))]

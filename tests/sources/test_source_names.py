@@ -12,7 +12,7 @@ from batches import records_of
 from simdb.ground.errors import InputError
 from simdb.sources.batch import Batch
 from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import Problem, Reading
+from simdb.sources.records import InputProblem, SourceOptions
 
 LINES = b'{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n'
 
@@ -24,10 +24,10 @@ def _in_folder(tmp_path, monkeypatch):
 
 def read(*names, **settings):
     """Returns the ids of the records, and the problems of sources."""
-    found = list(read_sources(names, replace(Reading(), **settings)))
+    found = list(read_sources(names, replace(SourceOptions(), **settings)))
     batches = [each for each in found if isinstance(each, Batch)]
     ids = [record.id for batch in batches for record in records_of(batch)]
-    return ids, [each.reason for each in found if isinstance(each, Problem)]
+    return ids, [each.reason for each in found if isinstance(each, InputProblem)]
 
 
 def zst(content):

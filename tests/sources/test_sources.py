@@ -17,7 +17,7 @@ from simdb.sources.batch import Batch
 from simdb.sources.content import known_encoding
 from simdb.sources.encoding_guess import hint
 from simdb.sources.reading import check_sources, read_sources
-from simdb.sources.records import Problem, Reading
+from simdb.sources.records import InputProblem, SourceOptions
 
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -30,11 +30,11 @@ def _in_folder(tmp_path, monkeypatch):
 
 def read(*names, **settings):
     """Returns the records and the problems of sources."""
-    reading = replace(Reading(), **settings)
+    reading = replace(SourceOptions(), **settings)
     found = list(read_sources(names, reading))
     batches = [each for each in found if isinstance(each, Batch)]
     records = [record for batch in batches for record in records_of(batch)]
-    problems = [each for each in found if isinstance(each, Problem)]
+    problems = [each for each in found if isinstance(each, InputProblem)]
     return records, problems
 
 

@@ -13,11 +13,11 @@ from simdb.running import memory
 from simdb.sources import table_records
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 from simdb.sources.table_blocks import TableBlocks, quoted, rows_of
 from simdb.sources.table_records import TableParser
 
-SOME = Reading(has_lines=False, has_fields=False)
+SOME = SourceOptions(has_lines=False, has_fields=False)
 ROWS = b'a,"x\n""y""\r\n"\r\n,two\n\nb"c,5" wide\n"d"e"f,"g"\n"h","open'
 
 cells = st.text(st.sampled_from('ab",\n\r\t \u00e9\ufeff\u660e'), max_size=6)

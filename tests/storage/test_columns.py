@@ -12,7 +12,7 @@ import simdb
 from simdb.index.permutation import Permutations
 from simdb.running import kernel
 from simdb.storage import codec, layout
-from simdb.storage.records.batch import Batch, decode_batch, encode_batch
+from simdb.storage.records.batch import StoredBatch, decode_batch, encode_batch
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import (
     Manifest,
@@ -37,7 +37,7 @@ def make_batch(bits, chosen_ids, width, seed=0):
     count = len(bits)
     generator = np.random.default_rng(seed)
     offsets, content, hashes = kernel.encode_ids(chosen_ids)
-    return Batch(
+    return StoredBatch(
         np.array(bits, np.uint64),
         generator.integers(0, 3, count, dtype=np.uint8),
         generator.integers(0, 256, (count, width), dtype=np.uint8),

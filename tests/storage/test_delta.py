@@ -5,7 +5,7 @@ import pytest
 
 from simdb.index.permutation import Permutations
 from simdb.running import kernel
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.delta import Delta
 from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 
@@ -13,7 +13,7 @@ from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 def batch_of(ids, state=WEIGHTED):
     offsets, content, hashes = kernel.encode_ids(ids)
     count = len(ids)
-    return Batch(
+    return StoredBatch(
         np.arange(count, dtype=np.uint64),
         np.full(count, state, np.uint8),
         np.zeros((count, 3), np.uint8),

@@ -9,7 +9,7 @@ import simdb
 from simdb.ground.errors import FullError
 from simdb.index.permutation import Permutations
 from simdb.storage import layout
-from simdb.storage.records.batch import Batch, encode_batch
+from simdb.storage.records.batch import StoredBatch, encode_batch
 from simdb.storage.records.delta import delta_view
 from simdb.storage.runs.merge import joined
 from simdb.storage.runs.run import as_segment
@@ -23,7 +23,7 @@ IN_MEMORY = SimpleNamespace(pages_of=lambda array: None)
 @pytest.fixture
 def many_gigabytes():
     """Ten documents, each with an id of a GiB, that take no memory."""
-    return Batch(
+    return StoredBatch(
         np.arange(10, dtype=np.uint64),
         np.ones(10, np.uint8),
         np.zeros((10, 0), np.uint8),

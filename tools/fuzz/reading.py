@@ -16,7 +16,7 @@ from simdb.compat.programs import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
 from simdb.sources.content import known_encoding
 from simdb.sources.reading import read_sources, read_texts
-from simdb.sources.records import Problem, Reading
+from simdb.sources.records import InputProblem, SourceOptions
 from taking import Taking
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis", "gb18030", "utf-7")
@@ -60,13 +60,13 @@ def read_as(data, ending, *, by_lines=False):
     steering, content = data[:1] or b"\0", data[1:]
     errors, has_int_ids = ERRORS[steering[0] & 1], bool(steering[0] & 2)
     encoding = known_encoding(ENCODINGS[(steering[0] >> 2) % len(ENCODINGS)])
-    reading = Reading(encoding=encoding, errors=errors, has_int_ids=has_int_ids)
+    reading = SourceOptions(encoding=encoding, errors=errors, has_int_ids=has_int_ids)
     path = os.path.join(folder().name, "given" + ending)
     with open(path, "wb") as file:
         file.write(content)
     read = partial(read_texts, by_lines=True) if by_lines else read_sources
     for each in read([path], reading):
-        if isinstance(each, Problem):
+        if isinstance(each, InputProblem):
             assert each.source is not None
         else:
             sketcher(0).sketch(each.texts)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import simdb
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake
-from simdb.deduplication.reference import Read, Reference, Stored
+from simdb.deduplication.reference import DatabaseReference, FileReference, Reference
 from simdb.deduplication.references import check_apart
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
@@ -18,7 +18,7 @@ from simdb.sources.batch import Batch
 from simdb.sources.encoding_guess import GUESSED
 from simdb.sources.origins import Origins
 from simdb.sources.reading import read_sources
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 from simdb.storage.files.location import is_database
 
 
@@ -49,7 +49,7 @@ def check_against(
 @contextmanager
 def opened_against(
     against: Sequence[str],
-    reading: Reading,
+    reading: SourceOptions,
     excluded: Collection[str],
     progress: Progress,
     allow: Collection[str],
@@ -62,7 +62,7 @@ def opened_against(
         yield Against()
     elif is_database(against[0]):
         with simdb.open(against[0], "r", allow=allow) as held:
-            yield Against(Stored(held))
+            yield Against(DatabaseReference(held))
     else:
         origins = Origins()
         own = replace(
@@ -70,7 +70,7 @@ def opened_against(
             origins=origins,
         )  # fmt: skip
         intake = Intake(read_sources(against, own, excluded=excluded), progress)
-        read = Read(_batches(intake), origins, expected_documents(against))
+        read = FileReference(_batches(intake), origins, expected_documents(against))
         yield Against(read, intake)
 
 

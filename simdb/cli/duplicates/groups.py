@@ -8,14 +8,14 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.texts import text_beginning
-from simdb.cli.duplicates.work import LARGEST_SHOWN, Outcome, Work
+from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupWork, Outcome
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.render import rounded
 from simdb.cli.reading.short_hint import is_default
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import texts_at
-from simdb.deduplication.reference import Reference, Stored
-from simdb.deduplication.run import Run
+from simdb.deduplication.reference import DatabaseReference, Reference
+from simdb.deduplication.run import DedupRun
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
@@ -26,14 +26,14 @@ from simdb.settings.text_sketch import TextSketch
 NAMED_DOCUMENTS = 1 << 14
 
 
-def find_groups(work: Work, given: Given) -> Outcome:
+def find_groups(work: DedupWork, given: Given) -> Outcome:
     """Put the groups of documents into the rows, and write all other documents to the survivors.
 
     The representative of each group survives, too.  `given` are the sketch options.
     """
     options = _options(work.reference, given)
     question, outcome, survivors = work.question(options.sketch), Outcome(), work.survivors
-    with Run(
+    with DedupRun(
         options, question, keeping.parse(work.keep, "--keep"), work.origins,
         has_texts=work.show is not None or work.has_page,
         numbers=None if survivors is None else survivors.numbers, folder=work.folder,
@@ -67,13 +67,13 @@ def find_groups(work: Work, given: Given) -> Outcome:
 
 def _options(reference: Reference | None, given: Given) -> simdb.Options:
     """Return the options of the database of --against, or those `given`."""
-    if not isinstance(reference, Stored):
+    if not isinstance(reference, DatabaseReference):
         return simdb.Options(sketch=make_sketch(given))
     check_given(given, reference.held.options.sketch, reference.held.path)
     return reference.held.options
 
 
-def _count_groups(outcome: Outcome, decided: Decided, run: Run) -> None:
+def _count_groups(outcome: Outcome, decided: Decided, run: DedupRun) -> None:
     """Count the groups, and name the largest."""
     if run.reference is not None:
         outcome.led = int(np.count_nonzero(decided.leaders < 0))
@@ -84,7 +84,7 @@ def _count_groups(outcome: Outcome, decided: Decided, run: Run) -> None:
     outcome.largest = [(size + 1, str(name)) for size, name in named]
 
 
-def _pairs(decided: Decided, run: Run, sketch: TextSketch) -> list[TextPair]:
+def _pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> list[TextPair]:
     """Return the duplicates beside what stays for them, with their texts, for a page."""
     removed, leaders = decided.removed, decided.leaders
     return nearest_pairs(
@@ -95,7 +95,7 @@ def _pairs(decided: Decided, run: Run, sketch: TextSketch) -> list[TextPair]:
     )
 
 
-def group_rows(decided: Decided, run: Run, show: int | None) -> Iterator[Row]:
+def group_rows(decided: Decided, run: DedupRun, show: int | None) -> Iterator[Row]:
     """Yield a row for each group: its representative, its size and its other documents.
 
     With a reference, the row also says whether the representative is of that.  `show`: how many

@@ -12,7 +12,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.texts import Beginnings, TextsById
-from simdb.cli.duplicates.work import Outcome, Work
+from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.output.render import match_row
@@ -46,7 +46,7 @@ def open_against(
     path: str,
     given: Given,
     allow: Sequence[str] | None,
-    work: Work,
+    work: DedupWork,
     *,
     must_exist: bool,
     has_features: bool,
@@ -81,7 +81,7 @@ def open_against(
     )  # fmt: skip
 
 
-def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> Outcome:
+def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None) -> Outcome:
     """Store new documents and write them to the survivors; put the match of each other in a row.
 
     All new documents are stored, or, after an error, none.  `older`: texts of documents that are
@@ -128,7 +128,7 @@ class _Increment:
 
     def __init__(
         self,
-        work: Work,
+        work: DedupWork,
         database: simdb.Database,
         transaction: simdb.WriteTransaction,
         before: simdb.Snapshot,
@@ -137,7 +137,7 @@ class _Increment:
         self._work, self._transaction, self._options = work, transaction, database.options
         question, matching = work.question(database.options.sketch), work.matching
         search = None if matching.search is None else str(matching.search)
-        self.repeat = Repeat(work.run, [*question.rule[:3], search, question.verify], before)
+        self.repeat = CountedRepeat(work.run, [*question.rule[:3], search, question.verify], before)
         self.ids = UniqueIds(work.progress, database.sketcher, before, self.repeat)
         self.left: dict[int, Row] = {}  # what an earlier occasion left out, by place
         self._preference = Preference(keeping.parse(work.keep, "--keep"))
@@ -287,7 +287,7 @@ def run_name(given: str | None, sources: Collection[str]) -> str | None:
     return blake2b(b"\0".join(places), digest_size=16).hexdigest()
 
 
-class Repeat:
+class CountedRepeat:
     """What a run did before, and what it does now; counts the documents it keeps `again`."""
 
     def __init__(self, name: str | None, rule: Sequence[Any], before: simdb.Snapshot) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.work import Outcome, Work
+from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.output.render import quantity
-from simdb.deduplication.parts.run import Run
-from simdb.deduplication.parts.seen import NAMELESS, Stored
+from simdb.deduplication.parts.run import PartsRun
+from simdb.deduplication.parts.seen import NAMELESS, UnitKeys
 from simdb.deduplication.parts.sieve import Dropped, Sieve
 from simdb.deduplication.parts.units import DOCUMENT, UNITS
 from simdb.deduplication.result import Parts
@@ -23,7 +23,7 @@ from simdb.settings.text_sketch import UNITS as TOKEN_UNITS
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
-from simdb.sources.records import Reading
+from simdb.sources.records import SourceOptions
 
 # The rows of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14
@@ -42,7 +42,7 @@ def taken_unit(sketch: Given) -> str:
 class PartsJob:
     """What `--unit` asks of a run of `simdb dedup`."""
 
-    def __init__(self, work: Work, unit: str, min_words: int, reading: Reading) -> None:
+    def __init__(self, work: DedupWork, unit: str, min_words: int, reading: SourceOptions) -> None:
         """Take the options; OptionError for one that has no meaning here."""
         self._work, self._unit, self._min_words, self._reading = work, unit, min_words, reading
         if work.show is not None:
@@ -77,7 +77,7 @@ class PartsJob:
             begin_write(database, work.progress) as transaction,
         ):  # fmt: skip
             sieve = self._sieve(database.options.sketch, is_stored=True)
-            return self._dropped(sieve, Stored(transaction, self._unit))
+            return self._dropped(sieve, UnitKeys(transaction, self._unit))
 
     def _sieve(self, sketch: TextSketch, *, is_stored: bool) -> Sieve:
         self._sketch = sketch
@@ -87,10 +87,10 @@ class PartsJob:
             alike=None if self._work.matching.similarity is None else self._work.question(sketch),
         )  # fmt: skip
 
-    def _dropped(self, sieve: Sieve, stored: Stored | None) -> Outcome:
+    def _dropped(self, sieve: Sieve, stored: UnitKeys | None) -> Outcome:
         work, survivors, outcome = self._work, self._work.survivors, Outcome()
         numbers = None if survivors is None else survivors.numbers
-        with Names() as names, Run(sieve, work.origins, numbers, work.folder) as run:
+        with Names() as names, PartsRun(sieve, work.origins, numbers, work.folder) as run:
             for _ in run.read(_named(work.intake.batches(self._sketch), names)):
                 pass
             work.progress.begin("finding parts that occurred before")

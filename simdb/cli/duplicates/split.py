@@ -16,13 +16,13 @@ import numpy.typing as npt
 from simdb.cli.options.declare import Option
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
-from simdb.outputs.survivors import Survivors, keep_format
+from simdb.outputs.survivors import SurvivorOutput, keep_format
 from simdb.outputs.target import Target, side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
 from simdb.sources.reading import columns_of
-from simdb.sources.records import Reading, valid_name
+from simdb.sources.records import SourceOptions, valid_name
 from simdb.sources.source_names import holds_records
 
 KINDS = "a .jsonl, .csv, .tsv or .parquet file, also with .gz or .zst, or FOLDER/, as dedup -o does"
@@ -93,10 +93,10 @@ class _Output(NamedTuple):
 
     is_found: bool
     target: Target
-    survivors: Survivors
+    survivors: SurvivorOutput
 
 
-class Split:
+class LookupSplit:
     """The documents that are looked up, on their way to the outputs."""
 
     def __init__(self, outputs: Sequence[_Output], lines: LinesAgain) -> None:
@@ -126,8 +126,8 @@ class Split:
 
 @contextmanager
 def split_into(
-    given: LookupOutputs, sources: Sequence[str], reading: Reading
-) -> Iterator[tuple[Split, Reading]]:
+    given: LookupOutputs, sources: Sequence[str], reading: SourceOptions
+) -> Iterator[tuple[LookupSplit, SourceOptions]]:
     """Yield what splits the documents of `sources`, and how to read these for it.
 
     Raises OptionError for an output that the sources do not fit.
@@ -146,13 +146,13 @@ def split_into(
             target = held.enter_context(written(path, forms.get(path or "")))
             if target is not None:
                 columns = partial(columns_of, reading)
-                survivors = Survivors(target, sources, names, columns=columns)
+                survivors = SurvivorOutput(target, sources, names, columns=columns)
                 outputs.append(_Output(is_found, target, survivors))
         origins = held.enter_context(Origins())
         lines = LinesAgain(origins, outputs[0].target.folder if outputs else None)
         held.push(lines)
         own = replace(reading, origins=origins, has_lines=bool(outputs), has_paths=kinds == {True})
-        yield Split(outputs, lines), own
+        yield LookupSplit(outputs, lines), own
 
 
 def _format(path: str, sources: Sequence[str]) -> Format:

@@ -10,14 +10,14 @@ from simdb.cli.options.option_groups import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import most_removed, one_of
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.outputs.pieces import I64
 from simdb.outputs.spool import Spool
-from simdb.outputs.survivors import Survivors
+from simdb.outputs.survivors import SurvivorOutput
 from simdb.running.threads import thread_count
 from simdb.settings import keeping
 from simdb.sources.batch import Batch
@@ -116,7 +116,7 @@ def verification_note(counts: simdb.Verification | None) -> str | None:
     return "; ".join(notes)
 
 
-class Work(NamedTuple):
+class DedupWork(NamedTuple):
     """The input of a run, how documents match, and where the results go.
 
     `rows` takes what is found, None if nobody will see it.  `survivors`: the output of -o.
@@ -132,7 +132,7 @@ class Work(NamedTuple):
     matching: MatchOptions
     progress: Progress
     rows: Spool | None
-    survivors: Survivors | None
+    survivors: SurvivorOutput | None
     verify: VerifyName | None
     max_share: float | None
     origins: Origins
@@ -146,10 +146,10 @@ class Work(NamedTuple):
     sources: Sequence[str] = ()
     reference: "Reference | None" = None
 
-    def question(self, sketch: simdb.TextSketch) -> Question:
+    def question(self, sketch: simdb.TextSketch) -> DedupQuestion:
         """Return when documents of the input are alike, and how they are compared."""
         matching = self.matching
-        return Question(
+        return DedupQuestion(
             matching.similarity, matching.distance, matching.recall,
             self.decided_by(sketch), self.policy, None, "strict",
             thread_count(), None, matching.search, self.memory,

@@ -29,7 +29,7 @@ else:
 
 if TYPE_CHECKING:
     from simdb.sources.batch import Batch
-    from simdb.sources.records import InputId, Reading
+    from simdb.sources.records import InputId, SourceOptions
 
 SOURCES_HELP = (
     "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz or .zst; .parquet), any"
@@ -283,12 +283,12 @@ def make_reading(
     has_fields: bool = False,
     on_null: str = "",
     has_absent: bool = False,
-) -> "Reading":
+) -> "SourceOptions":
     """Return how to read sources; OptionError for an unknown encoding, `errors` or `on_null`."""
     check_errors(errors)
     if on_null:
         one_of("--on-null", on_null, ON_NULL)
-    return sources.records.Reading(
+    return sources.records.SourceOptions(
         encoding=known_encoding(encoding),
         errors=errors,
         id_field=id_field,

@@ -15,7 +15,7 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch, Found, joined
 from simdb.sources.encoding_guess import GUESSED, guessed_note
-from simdb.sources.records import NO_FIELD, NO_TEXT, Problem
+from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
@@ -120,7 +120,7 @@ class Intake:
     def _found_some(self) -> Iterator[Batch]:
         """Yield what is no problem, and report the problems."""
         for each in self._found:
-            if isinstance(each, Problem):
+            if isinstance(each, InputProblem):
                 self._report(each)
             else:
                 yield each
@@ -157,7 +157,7 @@ class Intake:
         if at is not None:
             self._markup_hint = markup_hint(batch.texts[at], batch.where(at), sketch)
 
-    def _report(self, problem: Problem) -> None:
+    def _report(self, problem: InputProblem) -> None:
         if self._on_null and problem.reason.startswith(NO_TEXT):
             if self._on_null == ERROR:
                 raise InputError(f"{problem.where}: {problem.reason}")

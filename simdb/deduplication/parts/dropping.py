@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.evidence import Evidence
-from simdb.deduplication.files import Files, Kept, check_id, reading_of
-from simdb.deduplication.parts.run import Run
-from simdb.deduplication.parts.seen import Noted, Stored
+from simdb.deduplication.files import Files, KeptDocuments, check_id, reading_of
+from simdb.deduplication.parts.run import PartsRun
+from simdb.deduplication.parts.seen import Noted, UnitKeys
 from simdb.deduplication.parts.sieve import Dropped, Sieve
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
-from simdb.deduplication.rows import Rows, rows_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.rows import DataRows, rows_of
+from simdb.deduplication.texts import RowTexts
 from simdb.ground.choices import DROP
 from simdb.results.clusters import Clusters
 from simdb.settings.options import Simhash
@@ -35,7 +35,7 @@ class Dropping(NamedTuple):
     unit: str
     min_words: int
     on_null: str
-    question: Question
+    question: DedupQuestion
 
     def sieve(self, sketch: TextSketch, *, is_stored: bool) -> Sieve:
         """Return what finds the parts."""
@@ -47,9 +47,9 @@ class Dropping(NamedTuple):
 
 
 def drop_from_rows(
-    rows: Rows,
+    rows: DataRows,
     text: str,
-    texts: Texts,
+    texts: RowTexts,
     dropping: Dropping,
     sketch: TextSketch | None,
     stored: tuple[Noted, str | None] | None,
@@ -93,7 +93,7 @@ def drop_from_files(
             threads=dropping.question.threads, memory=dropping.question.memory,
         )  # fmt: skip
         files = Files(sources, reading)
-        run = held.enter_context(Run(sieve, origins, files.survivors(None).numbers))
+        run = held.enter_context(PartsRun(sieve, origins, files.survivors(None).numbers))
         for done in run.read(files.batches()):
             dropping.question.report(done)
         dropped = _settled(sieve, dropping, stored)
@@ -102,7 +102,7 @@ def drop_from_files(
     except BaseException:
         held.close()
         raise
-    survivors = Kept(files, run, kept, held)
+    survivors = KeptDocuments(files, run, kept, held)
     return _result(survivors, kept, files.nulls, sieve, dropped, dropping)
 
 
@@ -110,7 +110,7 @@ def _settled(sieve: Sieve, dropping: Dropping, stored: tuple[Noted, str | None] 
     """Return what is dropped, also by what a database has."""
     if stored is not None:
         transaction, run = stored
-        sieve.settle(Stored(transaction, dropping.unit), run)
+        sieve.settle(UnitKeys(transaction, dropping.unit), run)
     sieve.settle_alike()
     return sieve.dropped()
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb.deduplication.parts.sieve import Dropped, Sieve
 from simdb.outputs.rows import Row
-from simdb.outputs.survivors import Survivors
+from simdb.outputs.survivors import SurvivorOutput
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
@@ -19,7 +19,7 @@ from simdb.sources.read_again import LinesAgain
 Numbers = Callable[[list[str]], npt.NDArray[np.int64]]
 
 
-class Run:
+class PartsRun:
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Run:
         # It is used with `with`, so __exit__ removes its files.
         self._lines = LinesAgain(origins, folder)
 
-    def __enter__(self) -> "Run":
+    def __enter__(self) -> "PartsRun":
         """Return the object itself."""
         return self
 
@@ -58,7 +58,7 @@ class Run:
 
         self._lines.change(dropped.changed, sources, changed)
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Survivors) -> None:
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._lines.copy(is_kept, survivors)
         survivors.finish()

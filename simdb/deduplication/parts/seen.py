@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 U64 = npt.NDArray[np.uint64]
 
 
-class Seen:
+class SeenKeys:
     """The distinct keys so far.
 
     They are in a few ascending arrays without a common key.  Each is more than twice as large as
@@ -85,7 +85,7 @@ class Noted(Protocol):
         """Store the content of a note."""
 
 
-class Stored:
+class UnitKeys:
     """The keys of one unit in a database."""
 
     def __init__(self, transaction: Noted, unit: str) -> None:

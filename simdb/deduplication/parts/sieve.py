@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.decided import joined
-from simdb.deduplication.parts.seen import Seen, Stored, is_among
-from simdb.deduplication.question import Question
+from simdb.deduplication.parts.seen import SeenKeys, UnitKeys, is_among
+from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.repeat import name_of
-from simdb.deduplication.texts import Texts
+from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.within import find_alike
 from simdb.ground.errors import InputError
 from simdb.running import kernel
@@ -78,7 +78,7 @@ class Sieve:
         errors: str,
         threads: int,
         is_stored: bool,
-        alike: Question | None = None,
+        alike: DedupQuestion | None = None,
     ) -> None:
         """Cut texts into parts of one `unit`, and these into words as `sketch` says.
 
@@ -92,7 +92,7 @@ class Sieve:
         self._sketch, self._alike = sketch, alike
         if alike is not None:
             alike.check(sketch)
-        self._seen = Seen()
+        self._seen = SeenKeys()
         self._counts: list[I64] = []  # of parts
         self._spoken: list[I64] = []  # of parts with words
         self._states: list[npt.NDArray[np.uint8]] = []
@@ -110,7 +110,7 @@ class Sieve:
                 self._keep_texts(texts, found.counts, states == FIRST)
             yield self.documents
 
-    def settle(self, stored: Stored, run: str | None) -> None:
+    def settle(self, stored: UnitKeys, run: str | None) -> None:
         """Drop what other runs have stored, too, and store what is new.
 
         `run`: the name of this one; None for a name that follows from all parts, in any order.
@@ -125,7 +125,8 @@ class Sieve:
         """Drop what is alike an earlier part that stays, too, if the sieve was made for that."""
         if self._alike is None:
             return
-        texts, options = Texts(self._texts), Options(sketch=self._sketch)  # type: ignore[arg-type]
+        texts = RowTexts(self._texts)
+        options = Options(sketch=self._sketch)  # type: ignore[arg-type]
         found = find_alike(texts, np.arange(len(texts)), options, self._alike)
         is_removed = np.zeros(len(texts), np.bool_)
         is_removed[found.removed] = True

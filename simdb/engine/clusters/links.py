@@ -23,7 +23,7 @@ from simdb.running import kernel
 from simdb.settings.options import AUTO
 from simdb.storage import layout
 from simdb.storage.membership import groups_of
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.delta import Delta, delta_view
 from simdb.storage.records.tombstones import with_deleted
 from simdb.storage.runs.seal import seal
@@ -122,7 +122,7 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
     if count < 2:
         return
     nothing = np.zeros(count + 1, np.int64)
-    batch = Batch(
+    batch = StoredBatch(
         sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
         np.empty(0, np.uint8),
     )  # fmt: skip

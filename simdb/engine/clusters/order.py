@@ -66,7 +66,7 @@ def places_by(state: State, keep: "keeping.Keep | Places", judge: Judge | None) 
     return places
 
 
-def _values(state: State, rule: keeping.Rule, keep: keeping.Keep) -> Sequence[Any]:
+def _values(state: State, rule: keeping.KeepRule, keep: keeping.Keep) -> Sequence[Any]:
     """Return what a rule compares, by ordinal; None for deleted documents."""
     get = partial(_field, rule.field) if isinstance(keep, str) else keep
     values: list[Any] = [None] * state.next_ordinal

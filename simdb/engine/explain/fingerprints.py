@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.search.measure import levels_of
-from simdb.engine.search.method import Asked
+from simdb.engine.search.method import PairMember
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
@@ -33,7 +33,7 @@ F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class FingerprintSide:
     """One of the two documents.
 
     `weights`: as exact as they are known; `measured`: the weights that similarity is estimated
@@ -105,8 +105,8 @@ def explain_given(
 
 
 def explain(
-    left: Side,
-    right: Side,
+    left: FingerprintSide,
+    right: FingerprintSide,
     *,
     options: Options,
     criterion: Criterion,
@@ -152,7 +152,7 @@ def explain(
     )
 
 
-def stored_side(state: State, id: Id) -> Side:
+def stored_side(state: State, id: Id) -> FingerprintSide:
     """Return a stored document; NotFoundError if the id is unknown."""
     ordinals = known_ordinals(state, [id])
     sketches = stored_sketches(state, ordinals)
@@ -160,12 +160,12 @@ def stored_side(state: State, id: Id) -> Side:
     weights = stored.weights
     levels = None if weights is None else levels_of(sketches)[0]
     vector = None if weights is None else sketches.vectors[0]
-    return Side(
+    return FingerprintSide(
         id, stored.bits, stored.is_empty, weights, weights, None, levels, vector, int(ordinals[0])
     )
 
 
-def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
+def given_side(sketcher: Sketcher, document: Any, errors: str) -> FingerprintSide:
     """Return a given document, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors, is_query=True)
     sketched = fingerprint_of(sketches, 0)
@@ -175,7 +175,7 @@ def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
         weights = sketcher.weights([document], errors=errors)[0]
     levels = None if weights is None or sketches.levels is None else sketches.levels[0]
     vector = None if sketched.weights is None else sketches.vectors[0]
-    return Side(
+    return FingerprintSide(
         None, sketched.bits, sketched.is_empty, weights, sketched.weights, features, levels, vector
     )
 
@@ -214,13 +214,13 @@ def differences(
 
 
 def _reached(
-    state: State, criterion: Criterion, plan: Plan, asking: Side, stored: Side
+    state: State, criterion: Criterion, plan: Plan, asking: FingerprintSide, stored: FingerprintSide
 ) -> tuple[Probe | None, bool]:
     """Return the probe of the plan that finds the stored document, and whether it is found."""
     method = method_of(state, plan)
     assert stored.ordinal is not None
     query, other = (
-        Asked(side.bits, side.levels, side.vector, side.ordinal) for side in (asking, stored)
+        PairMember(side.bits, side.levels, side.vector, side.ordinal) for side in (asking, stored)
     )
     probe = None
     if method.find_probe is not None:
@@ -241,7 +241,11 @@ def _similarity(left: F32 | None, right: F32 | None) -> float | None:
 
 
 def _faults(
-    left: Side, right: Side, criterion: Criterion, distance: int, similarity: float | None
+    left: FingerprintSide,
+    right: FingerprintSide,
+    criterion: Criterion,
+    distance: int,
+    similarity: float | None,
 ) -> list[str]:
     """Return why the two documents do not match, in words; nothing if they match."""
     faults = [
@@ -315,7 +319,10 @@ def _or_zeros(weights: F64 | None, hashes: Any) -> F64:
 
 
 def _differing_bits(
-    left: Side, right: Side, similarity: float, features: tuple[FeatureDifference, ...] | None
+    left: FingerprintSide,
+    right: FingerprintSide,
+    similarity: float,
+    features: tuple[FeatureDifference, ...] | None,
 ) -> tuple[tuple[DifferingBit, ...], float | None]:
     """Return the bits that differ, and p(u, S) of their set."""
     positions = list(set_bits(left.bits ^ right.bits))

@@ -24,7 +24,7 @@ from simdb.values.signatures import differing, estimates
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SignatureSide:
     """One of the two documents: its packed signature uint8[width], and its features if known."""
 
     id: Id | None
@@ -70,20 +70,20 @@ def explain_given(
     return explain(left, right, bands_of(store.options), criterion)
 
 
-def stored_signature(state: State, id: Id) -> Side:
+def stored_signature(state: State, id: Id) -> SignatureSide:
     """Return a stored document; NotFoundError if the id is unknown."""
     return _side(id, stored_sketches(state, known_ordinals(state, [id])), None)
 
 
-def given_signature(sketcher: MinHashSketcher, document: Any, errors: str) -> Side:
+def given_signature(sketcher: MinHashSketcher, document: Any, errors: str) -> SignatureSide:
     """Return a given document, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors)
     return _side(None, sketches, sketcher.features(document, errors=errors))
 
 
 def explain(
-    left: Side,
-    right: Side,
+    left: SignatureSide,
+    right: SignatureSide,
     bands: Bands,
     criterion: Criterion,
     *,
@@ -128,13 +128,13 @@ def explain(
     )
 
 
-def _side(id: Id | None, sketches: Sketches, features: NamedFeatures | None) -> Side:
-    return Side(id, sketches.vectors[0], bool(sketches.states[0] == EMPTY), features)
+def _side(id: Id | None, sketches: Sketches, features: NamedFeatures | None) -> SignatureSide:
+    return SignatureSide(id, sketches.vectors[0], bool(sketches.states[0] == EMPTY), features)
 
 
 def _reason(
-    left: Side,
-    right: Side,
+    left: SignatureSide,
+    right: SignatureSide,
     agreeing: int,
     similarity: float,
     tables: tuple[int, ...],

@@ -52,7 +52,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredPairs:
     """Pairs of a query and a stored document: the query's position and the document's ordinal."""
 
     places: npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PairSample:
     """Pairs with their similarities, and the weights of both documents as they are stored."""
 
     pairs: SampledPairs
@@ -198,7 +198,7 @@ def _learn(
     )
 
 
-def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Found:
+def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> StoredPairs:
     """Return the stored documents similar to each query, without the query itself.
 
     Without stored weights, these are the near documents, with similarity NaN.
@@ -225,21 +225,23 @@ def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Fou
         places.append(at[near] + start)
         ordinals.append(found[near])
         similarities.append(measured[near])
-    return Found(
+    return StoredPairs(
         np.concatenate([np.empty(0, np.int64), *places]),
         np.concatenate([np.empty(0, np.uint32), *ordinals]),
         np.concatenate([np.empty(0, np.float32), *similarities]),
     )
 
 
-def _pairs(state: State, found: Found, queries: Sketches, generator: np.random.Generator) -> Sample:
+def _pairs(
+    state: State, found: StoredPairs, queries: Sketches, generator: np.random.Generator
+) -> PairSample:
     """Return at most PAIRS_MAX pairs, drawn at random, with the weights of both documents."""
     taken = np.arange(len(found.places))
     if len(taken) > PAIRS_MAX:
         taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
     drawn = queries.taken(found.places[taken])
     others = stored_sketches(state, found.ordinals[taken])
-    return Sample(
+    return PairSample(
         SampledPairs(drawn.bits, levels_of(drawn), others.bits),
         found.similarities[taken],
         _weights(drawn.vectors),
@@ -247,7 +249,7 @@ def _pairs(state: State, found: Found, queries: Sketches, generator: np.random.G
     )
 
 
-def _model(store: Store, samples: list[Sample], document_count: int) -> VolatilityModel:
+def _model(store: Store, samples: list[PairSample], document_count: int) -> VolatilityModel:
     """Return the model of the documents that match by default, or of all near ones if few do.
 
     Both documents of a pair are taken as they are stored, so that their rounding is the same.

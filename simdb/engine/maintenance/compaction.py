@@ -60,7 +60,7 @@ from simdb.storage.runs.sums import (
     table_differences,
 )
 from simdb.storage.runs.table import Put
-from simdb.storage.salvage import Part
+from simdb.storage.salvage import ReadablePart
 from simdb.storage.translation import MapFull
 
 UNFINISHED = ".copying"
@@ -324,7 +324,7 @@ def _make_tables(
     if len(base.delta.batch):
         segments.append(as_segment(base.delta.start, base.delta.batch))
     info, _ = write_one_run(
-        [Part(each.start, each.start + len(each), each) for each in segments],
+        [ReadablePart(each.start, each.start + len(each), each) for each in segments],
         _kept(base),
         number,
         writer.put,

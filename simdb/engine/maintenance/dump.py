@@ -26,7 +26,7 @@ from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import note_keys, note_name, read_note
-from simdb.storage.passages.by_ordinal import ByOrdinal
+from simdb.storage.passages.by_ordinal import GrainsByOrdinal
 from simdb.storage.passages.passages import stored_passages
 from simdb.storage.records.features import pack, read_features
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
@@ -120,7 +120,7 @@ def _write_documents(
     passages = None
     if store.options.passages:
         stored = stored_passages(contents.manifest.passages)
-        passages = ByOrdinal(stored, contents.manifest.next_ordinal, source)
+        passages = GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
     metadata = read_all(source.transaction, handle)
     pending: list[tuple[int, bytes]] = []  # metadata that was read, of a later group
     count = 0

@@ -55,7 +55,7 @@ from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
-from simdb.storage.records.batch import Batch, concatenate
+from simdb.storage.records.batch import StoredBatch, concatenate
 from simdb.storage.records.features import unpack
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.runs.source import Source
@@ -137,7 +137,7 @@ def _check_loaded(store: Store, count: int) -> None:
 
 
 @dataclass(slots=True)
-class _Head:
+class _DumpHead:
     """The part of a dump before the documents, and the first frame after it."""
 
     options: Options
@@ -150,7 +150,7 @@ class _Head:
 
 def _read_head(
     frames: Iterator[tuple[bytes, bytearray]], reader: FrameReader, directory: str
-) -> _Head:
+) -> _DumpHead:
     kind, payload = next(frames)
     if kind != HEAD:
         raise CorruptError(
@@ -182,7 +182,7 @@ def _append(path: str, payload: bytearray) -> None:
         file.write(payload)
 
 
-def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameReader) -> _Head:
+def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameReader) -> _DumpHead:
     table, found = (None, None) if idf is None else idf
     with expecting(f"the head of {reader.place}"):
         options = a_map(a_map(stored)["options"])
@@ -195,7 +195,7 @@ def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameRea
         for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
             a_text(word)
         count = a_whole(stored["documents"], ORDINALS_MAX + 1)
-        return _Head(decode_dumped(options, table), resources, count)
+        return _DumpHead(decode_dumped(options, table), resources, count)
 
 
 def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _checked_note(payload: bytearray, reader: FrameReader) -> tuple[bytes, bytes
         return note_key(a_text(name)), packed
 
 
-def _create(lease: Lease, head: _Head) -> Store:
+def _create(lease: Lease, head: _DumpHead) -> Store:
     environment = lease.environment
     environment.write(
         lambda writer: contents.create(environment, writer, head.options, head.resources)
@@ -235,7 +235,7 @@ def _create(lease: Lease, head: _Head) -> Store:
 def _store_all(
     store: Store,
     frames: Iterator[tuple[bytes, bytearray]],
-    head: _Head,
+    head: _DumpHead,
     reader: FrameReader,
     progress: Report | None,
 ) -> int:
@@ -270,7 +270,7 @@ def _store_all(
     return filling.count
 
 
-def _check_count(payload: bytearray, found: int, head: _Head, reader: FrameReader) -> None:
+def _check_count(payload: bytearray, found: int, head: _DumpHead, reader: FrameReader) -> None:
     stored = codec.unpack(bytes(payload), reader.place)
     if stored != {"documents": found} or head.document_count != found:
         raise CorruptError(
@@ -285,7 +285,7 @@ class _Filling:
     def __init__(self, store: Store, reader: FrameReader) -> None:
         self._store = store
         self._reader = reader
-        self._batches: list[Batch] = []
+        self._batches: list[StoredBatch] = []
         self._metadata: list[tuple[int, bytes]] = []
         self._clusters: list[npt.NDArray[np.uint32]] = []
         self._times: list[npt.NDArray[np.uint32]] = []
@@ -413,7 +413,7 @@ class _Filling:
         if options.features and any(each.features is None for each in self._batches):
             raise CorruptError(f"{self._reader.place}: documents before it lack their features")
 
-    def _check_ids(self, batch: Batch, state: State) -> None:
+    def _check_ids(self, batch: StoredBatch, state: State) -> None:
         """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""
         known = state.find(batch.offsets, batch.content, batch.hashes) >= 0
         _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)

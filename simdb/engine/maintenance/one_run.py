@@ -27,7 +27,7 @@ from simdb.storage.runs.table import (
     put_table,
     run_info,
 )
-from simdb.storage.salvage import Part, ids_of
+from simdb.storage.salvage import ReadablePart, ids_of
 from simdb.storage.transfer.documents import parts_of
 from simdb.values.arrays import EMPTY, WEIGHTED
 
@@ -40,7 +40,7 @@ Keyed = tuple[bytes, U64, U32]
 
 
 def write_one_run(
-    parts: Sequence[Part],
+    parts: Sequence[ReadablePart],
     kept: U32,
     number: int,
     put: Put,
@@ -53,7 +53,7 @@ def write_one_run(
     `parts` hold at least the documents `kept`, which are ordinals in ascending order.
     """
     weighted_count = _weighted_count(parts, kept)
-    columns = _Columns(keying)
+    columns = _TableSources(keying)
     for at, segment in enumerate(_segments(parts, kept)):
         put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
         columns.add(segment)
@@ -78,7 +78,7 @@ def store_polytopes(writer: Writer, manifest: Manifest, options: Options) -> Man
     return replace(manifest, options_version=manifest.options_version + 1)
 
 
-class _Columns:
+class _TableSources:
     """What the tables of documents are made from, segment by segment."""
 
     def __init__(self, keying: Keying) -> None:
@@ -114,7 +114,7 @@ class _Columns:
         yield layout.IDS, codec.allocated(np.concatenate(self._hashes)), codec.allocated(every)
 
 
-def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
+def _segments(parts: Sequence[ReadablePart], kept: U32) -> Iterator[Segment]:
     """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
@@ -126,7 +126,7 @@ def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
         yield joined(found, first)
 
 
-def _weighted_count(parts: Sequence[Part], kept: U32) -> int:
+def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:
     count = 0
     for part in parts:
         low, high = np.searchsorted(kept, [part.start, part.stop])

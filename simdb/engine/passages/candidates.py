@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow_texts import text_column
-from simdb.engine.passages.question import Question
+from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.state.state import State
 from simdb.ground.errors import InputError
-from simdb.sketch.containment import Asked, containments, most_covered
+from simdb.sketch.containment import ContainmentQuery, containments, most_covered
 from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 
@@ -30,42 +30,42 @@ I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-class Found(NamedTuple):
+class ContainedDocuments(NamedTuple):
     """Documents with their containments, best first, and the texts that were read of them."""
 
     ordinals: U32
     containments: F64
     texts: dict[int, Any]
 
-    def best(self) -> "Found":
+    def best(self) -> "ContainedDocuments":
         """Return the same documents, best first; of equal ones, the one inserted first."""
         order = np.lexsort((self.ordinals, -self.containments))
-        return Found(self.ordinals[order], self.containments[order], self.texts)
+        return ContainedDocuments(self.ordinals[order], self.containments[order], self.texts)
 
-    def chosen(self, which: Any) -> "Found":
+    def chosen(self, which: Any) -> "ContainedDocuments":
         """Return the documents at some positions, or for which `which` is true."""
-        return Found(self.ordinals[which], self.containments[which], self.texts)
+        return ContainedDocuments(self.ordinals[which], self.containments[which], self.texts)
 
 
-def estimated(state: State, grains: U64, least: float) -> Found:
+def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
     """Return the documents that have a share of at least `least` of some grains, and one at least.
 
     `grains` ascend strictly.
     """
     _, ordinals = state.passages().find(grains, state.source)
     distinct, counts = np.unique(_living(state, ordinals), return_counts=True)
-    found = Found(distinct, counts / max(len(grains), 1), {})
+    found = ContainedDocuments(distinct, counts / max(len(grains), 1), {})
     return found.chosen(found.containments >= least).best()
 
 
 def measured(
     state: State,
-    asked: Asked,
-    question: Question,
+    asked: ContainmentQuery,
+    question: ContainedQuestion,
     winnower: Winnower,
     left_out: int | None,
     dead: Bitmap | None = None,
-) -> Found:
+) -> ContainedDocuments:
     """Return the documents that contain enough of a query, measured by their texts.
 
     Of a document whose text is not known, the estimate decides.  No text is read of a document that
@@ -94,11 +94,11 @@ def measured(
             values[part] = _estimates_of(state, asked, distinct[part])
         values[known] = containments(asked, *winnower.words(kept, errors="replace"))
         texts.update(zip(distinct[known].tolist(), kept, strict=True))
-    found = Found(distinct, values, texts)
+    found = ContainedDocuments(distinct, values, texts)
     return found.chosen((values >= question.least) & (values > 0)).best()
 
 
-def _possible(state: State, asked: Asked, least: float) -> tuple[U32, F64]:
+def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32, F64]:
     """Return the documents, deleted or not, that can contain enough, and how much at most.
 
     N-grams of the query that most documents have are left out, as many as are not enough together.
@@ -119,7 +119,7 @@ def _possible(state: State, asked: Asked, least: float) -> tuple[U32, F64]:
     return distinct[is_possible], most[is_possible]
 
 
-def _most(asked: Asked, keys: I64, rows: I64, count: int) -> I64:
+def _most(asked: ContainmentQuery, keys: I64, rows: I64, count: int) -> I64:
     """Return how many n-grams of the query each document can have, by those of its grains."""
     order = np.argsort(asked.places, kind="stable")
     firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
@@ -132,7 +132,7 @@ def _most(asked: Asked, keys: I64, rows: I64, count: int) -> I64:
     return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)
 
 
-def _common(asked: Asked, counts: I64, least: float) -> Bools:
+def _common(asked: ContainmentQuery, counts: I64, least: float) -> Bools:
     """Return which of the query's n-grams are left out: those that most documents have.
 
     A document that has no others has less than `least` of the query.
@@ -150,7 +150,7 @@ def _common(asked: Asked, counts: I64, least: float) -> Bools:
     return is_common
 
 
-def _estimates_of(state: State, asked: Asked, ordinals: U32) -> F64:
+def _estimates_of(state: State, asked: ContainmentQuery, ordinals: U32) -> F64:
     """Return the estimated containments of a query in some documents, whose ordinals ascend."""
     found = estimated(state, asked.keys[asked.is_grain], 0.0)
     values = dict(zip(found.ordinals.tolist(), found.containments.tolist(), strict=True))

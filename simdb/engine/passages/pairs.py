@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.passages.candidates import measured, texts_of
-from simdb.engine.passages.question import Question
+from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.search.couples import as_pairs, compared
 from simdb.engine.search.where import only_where
 from simdb.engine.state.state import State
@@ -28,7 +28,7 @@ from simdb.results.plans import Plan
 from simdb.running import kernel
 from simdb.sketch.containment import asked_of
 from simdb.sketch.winnowing import Winnower
-from simdb.storage.passages.by_ordinal import ByOrdinal
+from simdb.storage.passages.by_ordinal import GrainsByOrdinal
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Grains, is_first, offsets_of
 
@@ -68,7 +68,7 @@ PLAN = Plan(
 )  # fmt: skip
 
 
-def find_pairs(store: Store, state: State, question: Question) -> Iterator[PairArrays]:
+def find_pairs(store: Store, state: State, question: ContainedQuestion) -> Iterator[PairArrays]:
     """Return the pairs of which the left document is contained in the right one, in chunks."""
     chosen = state if question.where is None else only_where(state, question.where)
     if question.texts is None:
@@ -96,7 +96,7 @@ def needed(counts: I64, least: float) -> I64:
 
 
 def _measured(
-    state: State, passages: State, question: Question, winnower: Winnower
+    state: State, passages: State, question: ContainedQuestion, winnower: Winnower
 ) -> Iterator[tuple[U32, U32, F64]]:
     """Yield the pairs by the texts of both: a query of each document by its text.
 
@@ -126,7 +126,7 @@ def _measured(
 def _estimated(state: State, passages: State, least: float) -> Iterator[tuple[U32, U32, F64]]:
     """Yield the pairs by their grains; `passages`: as for `_measured`."""
     stored, stop = passages.passages(), state.next_ordinal
-    lefts, rights = (ByOrdinal(stored, stop, state.source) for _ in range(2))
+    lefts, rights = (GrainsByOrdinal(stored, stop, state.source) for _ in range(2))
     size = lefts.block_documents
     for start in range(0, stop, size):
         left = _block(state, lefts, start, min(start + size, stop))
@@ -145,7 +145,7 @@ def _estimated(state: State, passages: State, least: float) -> Iterator[tuple[U3
                     yield *both, values[is_match]
 
 
-def _block(state: State, grains: ByOrdinal, start: int, stop: int) -> _Block:
+def _block(state: State, grains: GrainsByOrdinal, start: int, stop: int) -> _Block:
     every = np.arange(start, stop, dtype=np.uint32)
     live = np.flatnonzero(~is_deleted(state.dead, every))
     own = grains.grains(start, stop).taken(live)

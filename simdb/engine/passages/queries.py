@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow_texts import text_column
-from simdb.engine.passages.candidates import Found, estimated, measured, read_texts
-from simdb.engine.passages.question import Question
+from simdb.engine.passages.candidates import ContainedDocuments, estimated, measured, read_texts
+from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.search.lookup import as_matches
 from simdb.engine.search.measure import estimates
 from simdb.engine.search.rows import Rows
@@ -20,7 +20,7 @@ from simdb.engine.state.view import FINGERPRINTS
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.ground.errors import InputError
 from simdb.results.matches import Matches, SharedSpan
-from simdb.sketch.containment import Asked, asked_of, spans_of
+from simdb.sketch.containment import ContainmentQuery, asked_of, spans_of
 from simdb.sketch.winnowing import Winnower
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
@@ -34,7 +34,7 @@ def find(
     state: State,
     documents: Any,
     ids: Iterable[Any] | None,
-    question: Question,
+    question: ContainedQuestion,
     errors: str,
 ) -> Matches[Any]:
     """Return the documents that contain each of some texts, or of the stored documents `ids`.
@@ -47,8 +47,8 @@ def find(
         documents, ids = (None, [ids]) if documents is None else ([documents], None)
     winnower = store.winnower
     assert winnower is not None, "the question has asked for it"
-    every: list[tuple[Found, list[Spans]]] = []
-    queries: Iterator[tuple[Found, Asked | None, Any]]
+    every: list[tuple[ContainedDocuments, list[Spans]]] = []
+    queries: Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]
     if ids is None:
         texts = _as_texts(documents)
         sketches = store.sketcher.sketch(texts, errors=errors)
@@ -65,8 +65,8 @@ def find(
 
 
 def _of_texts(
-    state: State, texts: Sequence[Any], question: Question, winnower: Winnower, errors: str
-) -> Iterator[tuple[Found, Asked, Any]]:
+    state: State, texts: Sequence[Any], question: ContainedQuestion, winnower: Winnower, errors: str
+) -> Iterator[tuple[ContainedDocuments, ContainmentQuery, Any]]:
     """Yield for each text the documents that contain it, and the text as a query."""
     offsets, words = winnower.words(texts, errors=errors)
     for at, text in enumerate(texts):
@@ -81,9 +81,9 @@ def _of_stored(
     state: State,
     ids: list[Any],
     ordinals: npt.NDArray[np.uint32],
-    question: Question,
+    question: ContainedQuestion,
     winnower: Winnower,
-) -> Iterator[tuple[Found, Asked | None, Any]]:
+) -> Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]:
     """Yield the same for stored documents, which are not in their own answers."""
     if question.texts is None:
         distinct, places = np.unique(ordinals, return_inverse=True)
@@ -110,7 +110,9 @@ def _as_texts(documents: Any) -> Sequence[Any]:
     return as_list(documents, "documents") if column is None else column
 
 
-def _kept(state: State, found: Found, question: Question, query: int) -> Found:
+def _kept(
+    state: State, found: ContainedDocuments, question: ContainedQuestion, query: int
+) -> ContainedDocuments:
     """Return the first documents, up to the limit, that the caller's functions let pass.
 
     A number that `accept` returns is the exact containment.
@@ -137,7 +139,11 @@ def _kept(state: State, found: Found, question: Question, query: int) -> Found:
             if not verdict:
                 continue
         chosen.append(at)
-    kept = Found(found.ordinals, values, found.texts).chosen(np.array(chosen, np.int64)).best()
+    kept = (
+        ContainedDocuments(found.ordinals, values, found.texts)
+        .chosen(np.array(chosen, np.int64))
+        .best()
+    )
     return kept.chosen(slice(question.limit))
 
 
@@ -151,7 +157,9 @@ def _as_containment(verdict: Any, id: Any) -> float:
     return float(verdict)
 
 
-def _spans(found: Found, asked: Asked | None, text: Any, winnower: Winnower) -> list[Spans]:
+def _spans(
+    found: ContainedDocuments, asked: ContainmentQuery | None, text: Any, winnower: Winnower
+) -> list[Spans]:
     """Return the shared passages of each document whose text was read; None of any other."""
     if asked is None:
         return [None] * len(found.ordinals)
@@ -162,7 +170,7 @@ def _spans(found: Found, asked: Asked | None, text: Any, winnower: Winnower) -> 
 
 
 def _matches(
-    state: State, sketches: Sketches, every: list[tuple[Found, list[Spans]]]
+    state: State, sketches: Sketches, every: list[tuple[ContainedDocuments, list[Spans]]]
 ) -> Matches[Any]:
     """Return what was found as the user gets it, with what the sketches say of it."""
     none = np.empty(0, np.uint32), np.empty(0)

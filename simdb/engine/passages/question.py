@@ -20,7 +20,7 @@ OTHERS = ("similarity", "distance", "recall", "search")
 Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
 
 
-class Question(NamedTuple):
+class ContainedQuestion(NamedTuple):
     """The arguments of a query by containment.
 
     `least`: the least containment of a match.  `texts`: what gives the texts of documents by their
@@ -55,7 +55,7 @@ def question_of(
     accept: Any,
     *,
     is_of_many: bool,
-) -> Question:
+) -> ContainedQuestion:
     """Return the question; OptionError if arguments contradict it, or without passages.
 
     `others`: `similarity`, `distance`, `recall` and `search`, which have no meaning beside
@@ -85,4 +85,4 @@ def question_of(
     check_optional(where)
     check_accept(accept)
     read = None if texts is None else by_ids("texts", texts)
-    return Question(float(contained), read, limit, where, accept, is_of_many)
+    return ContainedQuestion(float(contained), read, limit, where, accept, is_of_many)

@@ -87,7 +87,7 @@ def _keys(left: U32, right: U32) -> U64:
 
 
 @dataclass(frozen=True, slots=True)
-class ByOrdinal:
+class TextsByOrdinal:
     """The texts of documents from the ordinal `first` on, for a caller that stored them in order.
 
     `texts` returns them for ascending positions uint32[n], counted from `first`.  Reader of earlier
@@ -112,7 +112,7 @@ class ByOrdinal:
         return [*self.earlier(list(state.identifiers(before).decode(before))), *own]
 
 
-Texts: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | ByOrdinal
+Texts: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | TextsByOrdinal
 
 
 class Judge:
@@ -129,8 +129,8 @@ class Judge:
     ) -> None:
         """Count a pair as a match from the exact similarity `least` on.
 
-        `remembered`: see `ByOrdinal`.  `has_features`: the database stores what decides in place of
-        texts that are not known.
+        `remembered`: see `TextsByOrdinal`.  `has_features`: the database stores what decides in
+        place of texts that are not known.
         """
         self.least = least
         self.counts = Verification(exact.measure, least)
@@ -204,7 +204,7 @@ def check_verification(verify: object, texts: object, options: Options | None = 
     decides = (None, ESTIMATE, EXACT) if has_features else (None, ESTIMATE)
     if texts is None and verify in decides:
         return has_features and verify != ESTIMATE
-    if not isinstance(texts, Mapping | ByOrdinal) and not callable(texts):
+    if not isinstance(texts, Mapping | TextsByOrdinal) and not callable(texts):
         others = "" if has_features else ", or a database with Options(features=True)"
         raise OptionError(
             "texts must be a mapping from id to text, or a function that takes a list of ids and"
@@ -226,7 +226,7 @@ def judge_of(
     `texts`: None if none is known.
     """
     least = exact.least(options.similarity) if similarity is None else similarity
-    remembered = texts.remembered if isinstance(texts, ByOrdinal) else None
+    remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
     has_features = options.features and not exact.compares_numbers
     return Judge(exact, _reader_of(texts), least, remembered, has_features=has_features)
 
@@ -279,7 +279,7 @@ def _reader_of(texts: Texts | None) -> Reader:
     """Return the function from ordinals to texts."""
     if texts is None:
         return lambda state, ordinals: [None] * len(ordinals)
-    if isinstance(texts, ByOrdinal):
+    if isinstance(texts, TextsByOrdinal):
         return texts.read
     get = by_ids("texts", texts)
 

@@ -36,7 +36,7 @@ Nearest = Callable[[State, Sketches, int, bool], Rows]
 LinksAmong = Callable[[State, Criterion, Plan, U32], "Iterator[Couples]"]
 
 
-class Asked(NamedTuple):
+class PairMember(NamedTuple):
     """One of two documents of which it is asked how a search for one finds the other.
 
     `levels`: uint8[64], and `vector`: the packed vector; None without weights.  `ordinal`: None if
@@ -53,7 +53,7 @@ class FindProbe(Protocol):
     """A function that finds the first probe with which a plan reaches a stored document."""
 
     def __call__(
-        self, state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
+        self, state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
     ) -> Probe | None:
         """Return the probe; None if no probe reaches the document."""
 

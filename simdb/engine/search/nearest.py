@@ -25,7 +25,7 @@ from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.calibration import delays_of
 from simdb.plan.nearest import (
-    Step,
+    NearestStep,
     Steps,
     steps_by_distance,
     steps_by_similarity,
@@ -197,7 +197,7 @@ def _of_alike(
 
 
 def _in_steps(
-    state: State, sketches: Sketches, steps: Sequence[Step], k: int, *, by_similarity: bool
+    state: State, sketches: Sketches, steps: Sequence[NearestStep], k: int, *, by_similarity: bool
 ) -> tuple[Rows, I64]:
     """Return the best documents of all queries, and the number of the step in which each ended.
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from simdb.engine.state.staged import Counts
+from simdb.engine.state.staged import LiveCounts
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import is_one_of, one_of, share, shown
 from simdb.ground.choices import VerifyName
@@ -166,7 +166,7 @@ def refuse_mixed() -> NoReturn:
     )
 
 
-def of_any(options: Options, counts: Counts, question: Question) -> Criterion:
+def of_any(options: Options, counts: LiveCounts, question: Question) -> Criterion:
     """Return the criterion for a future query: by distance if no stored document has weights.
 
     For a method that probes by weights, the query is assumed to have weights.
@@ -179,7 +179,7 @@ def of_any(options: Options, counts: Counts, question: Question) -> Criterion:
     return question.criterion(options, is_weighted=is_weighted)
 
 
-def of_pairs(options: Options, counts: Counts, question: Question) -> Criterion:
+def of_pairs(options: Options, counts: LiveCounts, question: Question) -> Criterion:
     """Return the criterion for the pairs of stored documents.
 
     Documents without weights take part in a search by distance, but not by similarity.

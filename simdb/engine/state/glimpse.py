@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.plan import volatility
-from simdb.plan.calibration import QUERIES_LEAST, Evidence
+from simdb.plan.calibration import QUERIES_LEAST, FlipEvidence
 from simdb.plan.recall import SampledPairs, distances, joined, perturbed
 from simdb.plan.volatility import STORED_STEP
 from simdb.storage import layout
@@ -56,14 +56,14 @@ class Collection(Protocol):
         """Return the tables."""
 
 
-class Asked(NamedTuple):
+class ComparedSketches(NamedTuple):
     """Documents that are compared with all; `own`: the ordinals that do not count, each its own."""
 
     weights: F64
     own: U32 | None
 
 
-def glimpse(collection: Collection, distance: int, *, is_stored: bool) -> Evidence | None:
+def glimpse(collection: Collection, distance: int, *, is_stored: bool) -> FlipEvidence | None:
     """Return pairs within `distance`, at least 1; None if too few documents have weights.
 
     `is_stored`: the queries will be stored documents, whose weights are rounded.
@@ -77,7 +77,7 @@ def glimpse(collection: Collection, distance: int, *, is_stored: bool) -> Eviden
         return None
     weights = _weights(collection, chosen)
     changed = _changed(weights, distance, count, generator, is_stored)
-    every = [Asked(changed, None), Asked(weights, chosen)]
+    every = [ComparedSketches(changed, None), ComparedSketches(weights, chosen)]
     found = [_pairs(collection, asked, distance, generator) for asked in every]
     kept = [pairs for pairs in found if pairs[0].query_count >= QUERIES_LEAST]
     if found[0][0].query_count < QUERIES_LEAST:
@@ -97,7 +97,7 @@ def _changed(
 
 
 def _pairs(
-    collection: Collection, asked: Asked, distance: int, generator: np.random.Generator
+    collection: Collection, asked: ComparedSketches, distance: int, generator: np.random.Generator
 ) -> tuple[SampledPairs, F64, F64]:
     """Return the pairs of some documents with all that match, and the weights of both sides."""
     bits = fingerprints_of(asked.weights)
@@ -132,7 +132,7 @@ def _evidence(
     documents: int,
     distance: int,
     generator: np.random.Generator,
-) -> Evidence:
+) -> FlipEvidence:
     """Return the pairs of all groups, in random order, and the model learnt from them."""
     left, right = (np.concatenate([each[side] for each in found]) for side in (1, 2))
     model = volatility.fit(left, right, documents=documents, distance=distance, step=STORED_STEP)
@@ -142,7 +142,7 @@ def _evidence(
     pairs, kind = pairs.taken(order), kind[order]
     groups = tuple(np.flatnonzero(kind == number) for number in range(len(found)))
     costs = volatility.costs(model)
-    return Evidence(pairs, distances(pairs), costs, is_measured=True, groups=groups)
+    return FlipEvidence(pairs, distances(pairs), costs, is_measured=True, groups=groups)
 
 
 def _weights(collection: Collection, ordinals: U32) -> F64:

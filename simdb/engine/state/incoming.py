@@ -19,7 +19,7 @@ from simdb.running.threads import mapped, parts_of, thread_count
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.vectors import as_vectors
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.metadata import pack_every
 from simdb.values.arrays import (
     BARE,
@@ -216,9 +216,9 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
     )
 
 
-def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
+def make_batch(ids: EncodedIds, sketches: Sketches) -> StoredBatch:
     """Return the columns of these documents."""
-    return Batch(
+    return StoredBatch(
         sketches.bits.copy(),  # the bits can be the caller's own array
         sketches.states,
         sketches.vectors,
@@ -230,10 +230,10 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
     )
 
 
-def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> Batch:
+def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> StoredBatch:
     """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
     offsets, content, hashes = form
-    return Batch(
+    return StoredBatch(
         sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content,
         sketches.grains, sketches.features,
     )  # fmt: skip
@@ -270,12 +270,12 @@ def moved(
     return [(places[at], packed) for at, packed in metadata if at in places]
 
 
-def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
+def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredBatch:
     """Return only the documents at the ascending positions `chosen`."""
     lengths = np.diff(batch.offsets)
     is_chosen = np.zeros(len(batch), np.bool_)
     is_chosen[chosen] = True
-    return Batch(
+    return StoredBatch(
         batch.fingerprints[chosen],
         batch.states[chosen],
         batch.vectors[chosen],

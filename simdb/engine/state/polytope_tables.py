@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.state.view import Kept, View
+from simdb.engine.state.view import KeptParts, View
 from simdb.plan.polytope_reach import PolytopeRun, thresholds
 from simdb.running import kernel
 from simdb.running.threads import mapped
@@ -84,7 +84,7 @@ def gathered(view: View, source: Source, tables: int, ordinals: U32, threads: in
     sealed = copy(view.sealed)
     sealed.gathered = list(mapped(lambda column: make_table(*column, width), columns, threads))
     sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
-    kept = Kept(sealed, view.plans)
+    kept = KeptParts(sealed, view.plans)
     return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
 
 

@@ -216,7 +216,7 @@ class StagedMetadata:
         return {at: packed for at, packed in self._changed.items() if at < first}
 
 
-class Counts(Protocol):
+class LiveCounts(Protocol):
     """Numbers of live documents: of all, without features, without weights."""
 
     @property
@@ -229,7 +229,7 @@ class Counts(Protocol):
     def bare_count(self) -> int: ...  # noqa: D102
 
 
-class Known(Counts, Protocol):
+class Known(LiveCounts, Protocol):
     """The same numbers, and the rows of the stored passage runs."""
 
     @property

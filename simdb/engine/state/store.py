@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from simdb import sketch as room
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
-from simdb.engine.state.view import FINGERPRINTS, Kept, View
+from simdb.engine.state.view import FINGERPRINTS, KeptParts, View
 from simdb.ground.errors import ClosedError, CorruptError
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.settings.options import Options, Simhash
@@ -259,7 +259,7 @@ class Store:
         """Return the stored contents that `source` sees."""
         return self._refreshed(source.transaction)[1]
 
-    def view_of(self, contents: Contents, kept: Kept | None = None) -> View:
+    def view_of(self, contents: Contents, kept: KeptParts | None = None) -> View:
         """Return a view of stored contents; `kept`: of an earlier view, see `View`."""
         return View(
             contents.runs,
@@ -270,7 +270,7 @@ class Store:
             kept=kept,
         )
 
-    def publish(self, contents: Contents, kept: Kept) -> None:
+    def publish(self, contents: Contents, kept: KeptParts) -> None:
         """Let readers start from contents that this process has just committed.
 
         Without this they would read and decode them.  `kept`: see `View`.

@@ -93,7 +93,7 @@ def _make_room(plans: dict[Any, Any]) -> None:
         plans.clear()
 
 
-class Kept(NamedTuple):
+class KeptParts(NamedTuple):
     """What a view can take over from an earlier one, if the runs or the plans still hold."""
 
     sealed: Sealed
@@ -113,7 +113,7 @@ class View:
         window: tuple[int, int] | None = None,
         segment: int | None = None,
         *,
-        kept: Kept | None = None,
+        kept: KeptParts | None = None,
     ) -> None:
         """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
@@ -146,9 +146,9 @@ class View:
         self.unweighted: tuple[Bitmap | None] | None = None
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> KeptParts:
         """What the next view can take over."""
-        return Kept(self.sealed, self.plans)
+        return KeptParts(self.sealed, self.plans)
 
     @property
     def next_ordinal(self) -> int:

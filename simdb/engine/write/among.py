@@ -18,7 +18,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.view import View
 from simdb.plan.problem import Criterion
 from simdb.settings.options import EXHAUSTIVE
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.delta import Delta
 from simdb.values.arrays import Sketches
 
@@ -34,7 +34,7 @@ I64 = npt.NDArray[np.int64]
 
 def matches_among(
     state: State,
-    group: Batch,
+    group: StoredBatch,
     undecided: I64,
     criterion: Criterion,
     confirm: Callable[..., Rows] | None,
@@ -76,7 +76,7 @@ def matches_among(
 
 
 def matches_in(
-    state: State, stored: Batch, queries: Sketches, criterion: Criterion, *, first: int
+    state: State, stored: StoredBatch, queries: Sketches, criterion: Criterion, *, first: int
 ) -> Rows:
     """Return the matches of each query among the documents of a batch, as positions in the batch.
 

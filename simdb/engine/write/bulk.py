@@ -8,11 +8,11 @@ from simdb.engine.state.store import Store
 from simdb.engine.write.write_state import WriteState
 from simdb.ground.errors import InputError
 from simdb.running import kernel
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 
 
 def store_batch(
-    store: Store, batch: Batch, metadata: Sequence[tuple[int, bytes]], threads: int
+    store: Store, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]], threads: int
 ) -> None:
     """Store new documents and commit; `metadata`: position in the batch and stored form.
 
@@ -34,7 +34,7 @@ def store_batch(
         raise
 
 
-def _check_distinct(batch: Batch) -> None:
+def _check_distinct(batch: StoredBatch) -> None:
     """Raise InputError if two ids are equal; ids with equal hashes can be different."""
     _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
     seen: set[bytes] = set()
@@ -45,7 +45,7 @@ def _check_distinct(batch: Batch) -> None:
         seen.add(stored)
 
 
-def _refuse(batch: Batch, at: int) -> None:
+def _refuse(batch: StoredBatch, at: int) -> None:
     part = batch.part(at, at + 1)
     (id,) = kernel.decode_ids(part.offsets, part.content)
     raise InputError(f"the id {id!r} is given twice; each document needs an id of its own")

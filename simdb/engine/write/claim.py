@@ -27,7 +27,7 @@ from simdb.engine.write.staging import Staging
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.values.arrays import Sketches, offsets_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ from simdb.engine.search.rows import merged
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import EncodedIds, make_batch
 from simdb.engine.write.among import matches_in
-from simdb.engine.write.conflicts import Own
+from simdb.engine.write.conflicts import StoredGroup
 from simdb.storage.records.tombstones import is_deleted
 
 GROUP_DOCUMENTS = 1024
@@ -55,7 +55,7 @@ Best = tuple[float, tuple[int, int, float]]
 def add_new(
     staging: Staging,
     current: Callable[[], State],
-    batch: Batch,
+    batch: StoredBatch,
     metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
     progress: Progress | None,
@@ -127,7 +127,7 @@ def find_stored(
 def add_one(
     staging: Staging,
     state: State,
-    batch: Batch,
+    batch: StoredBatch,
     metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
 ) -> Match | None:
@@ -205,7 +205,7 @@ def _as_best(rows: Rows, at: int, ordinal: int, criterion: Criterion) -> Best:
 def stored_matches(
     state: State,
     sketches: Sketches,
-    own: Own | None,
+    own: StoredGroup | None,
     criterion: Criterion,
     confirm: Callable[..., Rows] | None,
 ) -> Rows:
@@ -279,7 +279,7 @@ def _judged(rows: Rows, confirm: Callable[..., Rows]) -> list[tuple[I64, Rows]]:
 
 
 def _look_up(
-    state: State, sketches: Sketches, own: Own | None, criterion: Criterion, *, first: int
+    state: State, sketches: Sketches, own: StoredGroup | None, criterion: Criterion, *, first: int
 ) -> Rows:
     """Return the matches of sketches that are stored, best first; `first` as for `lookup.search`.
 

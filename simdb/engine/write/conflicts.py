@@ -25,7 +25,7 @@ from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.ground.checks import one_of, shown
 from simdb.ground.errors import ExistsError
 from simdb.storage import layout
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
@@ -103,13 +103,13 @@ def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
         staging.delete(ordinals, state.column(layout.STATE, ordinals))
 
 
-class Own(NamedTuple):
+class StoredGroup(NamedTuple):
     """The documents of a group whose ids are stored: as they are stored, and their matches.
 
     Each document matches the stored one with its id.
     """
 
-    stored: Batch
+    stored: StoredBatch
     rows: Rows
 
 
@@ -151,8 +151,8 @@ class Conflicts:
         staging: Staging,
         current: Callable[[], State],
         start: int,
-        part: Batch,
-    ) -> tuple[I64, Own | None]:
+        part: StoredBatch,
+    ) -> tuple[I64, StoredGroup | None]:
         """Return the positions in a group of documents without a stored id, and the others, if any.
 
         `start`: the position of the group in the call.
@@ -180,7 +180,7 @@ class Conflicts:
             chosen_batch(part, own),
             fingerprints=stored.bits, vectors=stored.vectors, states=stored.states,
         )  # fmt: skip
-        return np.flatnonzero(existing < 0), Own(kept, rows)
+        return np.flatnonzero(existing < 0), StoredGroup(kept, rows)
 
 
 def _distances(given: Sketches, stored: Sketches) -> npt.NDArray[np.uint8]:

@@ -16,13 +16,13 @@ from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import Kept, View
+from simdb.engine.state.view import KeptParts, View
 from simdb.ground.errors import FullError, InputError
 from simdb.plan import compaction
 from simdb.settings.options import SEEN
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
-from simdb.storage.records.batch import Batch, concatenate
+from simdb.storage.records.batch import StoredBatch, concatenate
 from simdb.storage.records.delta import Delta, DeltaView, delta_view
 from simdb.storage.records.manifest import Manifest, PassageInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
@@ -39,7 +39,7 @@ Made = TypeVar("Made")
 class Saved(NamedTuple):
     """The staged changes at some time.  Lists only grow, or new lists replace them."""
 
-    batches: list[Batch]
+    batches: list[StoredBatch]
     batch_count: int
     new_count: int
     new_start: int
@@ -56,7 +56,7 @@ class Staging:
     """The changes on top of a committed state."""
 
     def __init__(
-        self, store: Store, base: Contents, source: Source, kept: Kept | None = None
+        self, store: Store, base: Contents, source: Source, kept: KeptParts | None = None
     ) -> None:
         """Begin without changes, on top of `base`, which `source` sees; `kept`: of its view."""
         self._store = store
@@ -64,11 +64,11 @@ class Staging:
         self._source = source
         self._view: View | None = None
         # What the next view takes over from the last one, whose runs are the present ones.
-        self.kept: Kept | None = kept
+        self.kept: KeptParts | None = kept
         # The delta and the new documents joined, made when a query needs them.
         self._joined: Delta | None = None
         # New documents that are not in a run, their number, and the ordinal of the first.
-        self._batches: list[Batch] = []
+        self._batches: list[StoredBatch] = []
         self.new_count = 0
         self.new_start = base.manifest.next_ordinal
         self.sealed: list[Run] = []
@@ -118,7 +118,7 @@ class Staging:
         """The number of documents in the delta: stored and not yet sealed, and new."""
         return self.new_count + (0 if self.sealed else len(self._base.delta.batch))
 
-    def new_batch(self) -> Batch:
+    def new_batch(self) -> StoredBatch:
         """Return the new documents that are not in a run; there must be some."""
         if self._joined is None or len(self._batches) == 1:
             return concatenate(self._batches)
@@ -196,7 +196,7 @@ class Staging:
             self.staged_features.restore(saved.feature_count)
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
-    def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
+    def insert(self, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]]) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.
 
         An exception in the middle leaves some of the changes, which `restore` takes back.
@@ -368,7 +368,7 @@ class Staging:
     def _delta_start(self) -> int:
         return self.new_start if self.sealed else self._base.delta.start
 
-    def _delta_batches(self) -> list[Batch]:
+    def _delta_batches(self) -> list[StoredBatch]:
         """Return the documents in the delta: stored ones, unless they are sealed, and new ones."""
         return [*([self._base.delta.batch] if self._has_base_delta else []), *self._batches]
 

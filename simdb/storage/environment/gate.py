@@ -115,9 +115,9 @@ class Gate:
         holder.thread = 0
         self._idle.append(holder)
 
-    def held(self) -> "Held":
+    def held(self) -> "GateHold":
         """Return a `with` context that is inside the gate."""
-        return Held(self)
+        return GateHold(self)
 
     def alone(
         self, why: str, *, besides: Holder | None = None, is_patient: bool = False
@@ -229,7 +229,7 @@ class Gate:
                 )
 
 
-class Held:
+class GateHold:
     """A `with` context that is inside a gate."""
 
     __slots__ = ("_gate", "_holder")

@@ -126,7 +126,7 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
         yield f"{path} has a directory that does not fit its entries"
 
 
-class _Head(NamedTuple):
+class _IdfHead(NamedTuple):
     """What the header and the settings hold."""
 
     default: int
@@ -191,7 +191,7 @@ def _mapped(path: str) -> mmap.mmap:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
-def _read_head(path: str, content: mmap.mmap) -> _Head:
+def _read_head(path: str, content: mmap.mmap) -> _IdfHead:
     """Read the header and the settings, and check all that needs no other bytes."""
     magic, version, default, documents, entries, bits, settings_bytes, body, zero, checksum = (
         HEADER.unpack_from(content)
@@ -208,7 +208,7 @@ def _read_head(path: str, content: mmap.mmap) -> _Head:
     if checksum != xxhash.xxh3_64_intdigest(plain + settings):
         raise CorruptError(f"{path} is damaged: the checksum of its header differs")
     named = codec.unpack(settings[:settings_bytes], f"the settings in {path}")
-    head = _Head(default, documents, entries, bits, named, settings_bytes, body, checksum)
+    head = _IdfHead(default, documents, entries, bits, named, settings_bytes, body, checksum)
     is_possible = 0 < default <= WEIGHT_MASK and entries <= ENTRIES_MAX and not zero
     if not is_possible or bits != directory_bits(entries) or head.file_bytes != len(content):
         raise CorruptError(
@@ -217,7 +217,7 @@ def _read_head(path: str, content: mmap.mmap) -> _Head:
     return head
 
 
-def _verify_body(path: str, content: mmap.mmap, head: _Head) -> None:
+def _verify_body(path: str, content: mmap.mmap, head: _IdfHead) -> None:
     with memoryview(content) as view:
         found = xxhash.xxh3_64_intdigest(view[head.directory_start :])
     if found != head.body_checksum:

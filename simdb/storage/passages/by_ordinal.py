@@ -14,7 +14,7 @@ from simdb.values.arrays import Grains
 BLOCK_ENTRIES = 1 << 23
 
 
-class ByOrdinal:
+class GrainsByOrdinal:
     """The grains of the documents below an ordinal, for who goes through them in order."""
 
     def __init__(self, passages: Passages, stop: int, source: Source) -> None:

@@ -30,7 +30,7 @@ FEW_DOCUMENTS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class StoredBatch:
     """Consecutive documents, column by column; every column has n entries.
 
     `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids.
@@ -52,10 +52,10 @@ class Batch:
         """Number of documents."""
         return len(self.fingerprints)
 
-    def part(self, start: int, stop: int) -> "Batch":
+    def part(self, start: int, stop: int) -> "StoredBatch":
         """Return the documents start .. stop."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
-        return Batch(
+        return StoredBatch(
             self.fingerprints[start:stop],
             self.states[start:stop],
             self.vectors[start:stop],
@@ -67,12 +67,12 @@ class Batch:
         )
 
 
-def concatenate(batches: Sequence[Batch]) -> Batch:
+def concatenate(batches: Sequence[StoredBatch]) -> StoredBatch:
     """Join the documents of all `batches` (at least one), in order."""
     if len(batches) == 1:
         return batches[0]
     lengths = [np.diff(each.offsets) for each in batches]
-    return Batch(
+    return StoredBatch(
         np.concatenate([each.fingerprints for each in batches]),
         np.concatenate([each.states for each in batches]),
         np.concatenate([each.vectors for each in batches]),
@@ -94,7 +94,7 @@ def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.
     return offsets.astype(np.uint32)
 
 
-def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
+def encode_batch(key: bytes, batch: StoredBatch) -> npt.NDArray[np.uint8]:
     """Return the value of the delta for `batch`."""
     counts = _COUNTS.pack(len(batch), batch.vectors.shape[1])
     parts: list[Any] = [
@@ -116,7 +116,7 @@ def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
     return codec.encode_array(layout.DELTA_KIND, key, whole)
 
 
-def decode_batch(key: bytes, value: Any) -> Batch:
+def decode_batch(key: bytes, value: Any) -> StoredBatch:
     """Return the batch in a value of the delta; compares the checksum, and copies no arrays."""
     payload = codec.decode_array(layout.DELTA_KIND, key, value, np.uint8, verify=True)
     place = codec.name(layout.DELTA_KIND, key)
@@ -141,7 +141,7 @@ def decode_batch(key: bytes, value: Any) -> Batch:
     starts = offsets.view(np.uint32).astype(np.int64)
     if starts[0] != 0 or starts[-1] != len(content) or (np.diff(starts) < 0).any():
         raise CorruptError(f"{place} has offsets of ids that do not fit their bytes")
-    return Batch(
+    return StoredBatch(
         fingerprints.view(np.uint64),
         states,
         vectors.reshape(count, width),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from simdb.ground.errors import FullError
 from simdb.storage import layout
-from simdb.storage.records.batch import Batch, stored_offsets
+from simdb.storage.records.batch import StoredBatch, stored_offsets
 from simdb.values.arrays import EMPTY, WEIGHTED
 
 LEAST_CAPACITY = 64
@@ -64,7 +64,7 @@ class DeltaView(NamedTuple):
     """
 
     start: int
-    batch: Batch
+    batch: StoredBatch
     searchable: npt.NDArray[np.uint64]
     ordinals: npt.NDArray[np.uint32]
     narrow: npt.NDArray[np.uint32] | None
@@ -90,7 +90,7 @@ class DeltaView(NamedTuple):
         return np.arange(self.start, self.stop, dtype=np.uint32)
 
 
-def delta_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
+def delta_view(start: int, batch: StoredBatch, keying: Keying) -> DeltaView:
     """Return the documents of `batch` as a view; the first one has the ordinal `start`."""
     if len(batch) == 1 and int(batch.states[0]) != EMPTY:
         return _single_view(start, batch, keying)
@@ -106,7 +106,7 @@ def delta_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
     return DeltaView(start, batch, searchable, ordinals, None, weighted_count)
 
 
-def _single_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
+def _single_view(start: int, batch: StoredBatch, keying: Keying) -> DeltaView:
     """Return a single document with features as a view; this takes a third of the time."""
     return DeltaView(
         start,
@@ -129,7 +129,7 @@ class Delta:
         """Start empty; the first appended document gets the ordinal `start`."""
         self.start = start
         self._keying = keying
-        self._columns = _Columns(width, keying)
+        self._columns = _DeltaArrays(width, keying)
         # Documents, bytes of ids, documents to search, and documents with weights.
         self._ends = (0, 0, 0, 0)
 
@@ -147,7 +147,7 @@ class Delta:
         other._columns, other._ends = self._columns, self._ends
         return other
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: StoredBatch) -> None:
         """Append the documents of `batch`."""
         self.extend(delta_view(self.start + len(self), batch, self._keying))
 
@@ -181,7 +181,7 @@ class Delta:
         """Return a view of the present documents."""
         count, content, searchable, weighted = self._ends
         columns = self._columns
-        batch = Batch(
+        batch = StoredBatch(
             columns.fingerprints.until(count),
             columns.states.until(count),
             columns.vectors.until(count),
@@ -199,7 +199,7 @@ class Delta:
         )
 
 
-class _Columns:
+class _DeltaArrays:
     """The arrays of a delta and its branches, of which only one can grow in place."""
 
     def __init__(self, width: int, keying: Keying) -> None:
@@ -232,10 +232,10 @@ class _Columns:
             self._claimed = wanted
             return True
 
-    def copied(self, ends: tuple[int, int, int, int]) -> "_Columns":
+    def copied(self, ends: tuple[int, int, int, int]) -> "_DeltaArrays":
         """Return copies of the arrays up to `ends`, which no other branch has."""
         count, content, searchable, _ = ends
-        other = _Columns.__new__(_Columns)
+        other = _DeltaArrays.__new__(_DeltaArrays)
         other.fingerprints = self.fingerprints.copied(count)
         other.states = self.states.copied(count)
         other.vectors = self.vectors.copied(count)

@@ -44,7 +44,7 @@ DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
 WINDOW_ENTRIES = 1 << 21
 
 
-class Step(NamedTuple):
+class MergedValues(NamedTuple):
     """The values of one step: `columns` of a table, or of `segments` if `table` is None.
 
     `table`: the name of its sub-database.
@@ -55,7 +55,7 @@ class Step(NamedTuple):
     segments: Sequence[int] = ()
 
 
-def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[Step]:
+def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[MergedValues]:
     """Return the steps that write a run; `table_names`: the tables of keys."""
     segment_count = -(-len(run) // layout.SEGMENT_ORDINALS)
     return _steps(segment_count, run.weighted_count > 0, tuple(table_names))
@@ -89,7 +89,7 @@ class Merging:
         """Begin with nothing; the merge writes run `number` with these tables of keys."""
         self.number = number
         self._table_names = table_names
-        self._step: Step | None = None
+        self._step: MergedValues | None = None
         self._joined: list[Segment] | None = None
         self._table: bytes | None = None
         self._merge: TableMerge | None = None
@@ -98,7 +98,7 @@ class Merging:
 
     def write(
         self,
-        step: Step,
+        step: MergedValues,
         run: RunInfo,
         runs: Sequence[Run],
         source: Source,
@@ -140,7 +140,7 @@ class Merging:
             self._kept = ordinals
         return run
 
-    def note(self, step: Step, runs: Sequence[Run]) -> bool:
+    def note(self, step: MergedValues, runs: Sequence[Run]) -> bool:
         """Take note of the step that comes next; returns whether it was noted before."""
         if step.table is not None:
             return not self._take(step.table, runs)
@@ -150,7 +150,12 @@ class Merging:
         return is_known
 
     def prepare(
-        self, step: Step, run: RunInfo, runs: Sequence[Run], source: Source, dead: Bitmap | None
+        self,
+        step: MergedValues,
+        run: RunInfo,
+        runs: Sequence[Run],
+        source: Source,
+        dead: Bitmap | None,
     ) -> None:
         """Join the columns that the next step writes, or merge one more window of its table.
 
@@ -174,7 +179,7 @@ class Merging:
 
     def _advance(
         self,
-        step: Step,
+        step: MergedValues,
         run: RunInfo,
         runs: Sequence[Run],
         source: Source,
@@ -208,15 +213,19 @@ class Merging:
 @lru_cache(maxsize=8)  # every commit asks for the steps of the merge that is unfinished
 def _steps(
     segment_count: int, has_vectors: bool, table_names: tuple[bytes, ...]
-) -> tuple[Step, ...]:
-    steps = [Step(columns, name) for name in (layout.IDS, *table_names) for columns in TABLE_GROUPS]
+) -> tuple[MergedValues, ...]:
+    steps = [
+        MergedValues(columns, name)
+        for name in (layout.IDS, *table_names)
+        for columns in TABLE_GROUPS
+    ]
     segments = range(segment_count)
     groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if has_vectors else [DOCUMENT_COLUMNS]
-    steps += [Step(columns, None, (segment,)) for segment in segments for columns in groups]
-    return (*steps, Step((layout.STATE,), None, segments))
+    steps += [MergedValues(columns, None, (segment,)) for segment in segments for columns in groups]
+    return (*steps, MergedValues((layout.STATE,), None, segments))
 
 
-def _joined(step: Step, runs: Sequence[Run], source: Source) -> list[Segment]:
+def _joined(step: MergedValues, runs: Sequence[Run], source: Source) -> list[Segment]:
     """Return the segments that a step writes."""
     return [aligned_segment(runs, source, step.columns, number) for number in step.segments]
 

@@ -132,7 +132,7 @@ def _live_bytes(dead: Bitmap | None, start: int, stop: int) -> Bitmap:
     return live
 
 
-class Counts(NamedTuple):
+class RunCounts(NamedTuple):
     """How many documents are live, how many of these have features, and how many have weights."""
 
     live: int
@@ -201,7 +201,7 @@ class _Tables(NamedTuple):
     table_names: Sequence[bytes]
     left_out: Bitmap | None
     piece: Piece | None
-    counts: Counts
+    counts: RunCounts
 
     def merged(self, name: bytes) -> tuple[Entries, Table]:
         """Merge the entries of a table that are not left out, and renumber them.
@@ -233,11 +233,11 @@ class _Tables(NamedTuple):
         return entries, make_table(keys, ordinals, bits, is_sorted=True)
 
 
-def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Counts:
+def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> RunCounts:
     """Count the documents that are not left out."""
     if left_out is None:
         infos = [run.info for run in runs]
-        return Counts(
+        return RunCounts(
             sum(info.id_count for info in infos),
             sum(info.entry_count for info in infos),
             sum(info.polytope_count for info in infos),
@@ -251,7 +251,7 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Cou
             live += len(states)
             empty += int(np.count_nonzero(states == EMPTY))
             weighted += int(np.count_nonzero(states == WEIGHTED))
-    return Counts(live, live - empty, weighted)
+    return RunCounts(live, live - empty, weighted)
 
 
 def _kept_segments(

@@ -20,7 +20,7 @@ from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.environment.file_map import Pages
-from simdb.storage.records.batch import Batch, stored_offsets
+from simdb.storage.records.batch import StoredBatch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.source import Source
@@ -60,7 +60,7 @@ class Segment:
         return Segment(self.start + start, parts)
 
 
-def as_segment(start: int, batch: Batch) -> Segment:
+def as_segment(start: int, batch: StoredBatch) -> Segment:
     """Return a batch as one segment; its first document has the ordinal `start`.  FullError."""
     offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
     return _segment(start, batch, offsets)
@@ -71,7 +71,7 @@ def delta_segment(delta: DeltaView) -> Segment:
     return _segment(delta.start, delta.batch, delta.id_offsets)
 
 
-def _segment(start: int, batch: Batch, offsets: npt.NDArray[np.uint32]) -> Segment:
+def _segment(start: int, batch: StoredBatch, offsets: npt.NDArray[np.uint32]) -> Segment:
     return Segment(
         start,
         {

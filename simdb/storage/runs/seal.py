@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simdb.running.threads import mapped, parts_of
 from simdb.storage import codec, layout
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.table import (
@@ -89,7 +89,7 @@ def _keyed_by_weights(
         yield partial(columns, table)
 
 
-def _cut(start: int, batch: Batch) -> Iterator[Segment]:
+def _cut(start: int, batch: StoredBatch) -> Iterator[Segment]:
     """Cut any number of documents into segments.
 
     All segments together may have more bytes of ids than one value can hold.

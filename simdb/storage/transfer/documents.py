@@ -23,7 +23,7 @@ import numpy.typing as npt
 from simdb.ground.errors import CorruptError
 from simdb.running import kernel
 from simdb.storage import layout
-from simdb.storage.records.batch import Batch
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.runs.run import Segment
 from simdb.values.arrays import WEIGHTED, Grains, offsets_of
 
@@ -48,7 +48,7 @@ def pack_documents(segment: Segment) -> bytes:
     return counts + b"".join(np.ascontiguousarray(part, kind).tobytes() for part, kind in parts)
 
 
-def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
+def unpack_documents(payload: bytearray, width: int, place: str) -> StoredBatch:
     """Return the documents of a frame, with ids decoded, checked and hashed; CorruptError."""
     if len(payload) < _COUNTS.size:
         raise CorruptError(f"{place} has no counts")
@@ -73,7 +73,7 @@ def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
             f"{place} has a document of state {states.max()}; the last state is {WEIGHTED}"
         )
     ids = kernel.decode_ids(offsets, content)
-    return Batch(
+    return StoredBatch(
         fingerprints.astype(np.uint64),
         states,
         vectors.reshape(count, width),

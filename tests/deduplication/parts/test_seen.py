@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdb.deduplication.parts.seen import Seen
+from simdb.deduplication.parts.seen import SeenKeys
 
 KEYS = st.integers(0, 30) | st.integers(2**64 - 3, 2**64 - 1)
 
 
 @given(st.lists(st.lists(KEYS, max_size=12), max_size=12))
 def test_what_is_new_is_what_a_set_does_not_have(batches):
-    seen, known = Seen(), set()
+    seen, known = SeenKeys(), set()
 
     for batch in batches:
         expected = []
@@ -25,7 +25,7 @@ def test_what_is_new_is_what_a_set_does_not_have(batches):
 
 
 def test_many_batches_are_in_few_arrays():
-    seen = Seen()
+    seen = SeenKeys()
 
     for start in range(0, 5000, 10):
         seen.add(np.arange(start, start + 10, dtype=np.uint64))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simdb.deduplication.parts.sieve import Sieve
-from simdb.deduplication.question import Question
+from simdb.deduplication.question import DedupQuestion
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Simhash
 
@@ -23,7 +23,9 @@ def sieved(texts, *, size=3, threads=1, min_words=2, sketch=WORDWISE, similarity
     """Return what is left of each text, None of those that are dropped."""
     alike = None
     if similarity is not None:
-        alike = Question(similarity, None, None, "exact", "star", None, "strict", threads, None)
+        alike = DedupQuestion(
+            similarity, None, None, "exact", "star", None, "strict", threads, None
+        )
     sieve = Sieve(
         sketch, "line", min_words, errors="strict", threads=threads, is_stored=False, alike=alike
     )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import simdb
 from simdb.deduplication.parts import seen
-from simdb.deduplication.parts.seen import NAMELESS, Stored
+from simdb.deduplication.parts.seen import NAMELESS, UnitKeys
 
 
 class Notes:
@@ -24,7 +24,7 @@ class Notes:
 
 
 def settle(notes, keys, run):
-    return Stored(notes, "line").settle(np.array(sorted(keys), np.uint64), run)
+    return UnitKeys(notes, "line").settle(np.array(sorted(keys), np.uint64), run)
 
 
 RUNS = st.lists(
@@ -57,11 +57,11 @@ def test_nameless_runs_are_never_repeated():
 
 def test_units_do_not_share_keys_and_a_database_keeps_them(tmp_path):
     with simdb.open(tmp_path / "db") as database, database.write() as transaction:
-        Stored(transaction, "line").settle(np.array([7, 9], np.uint64), "first")
+        UnitKeys(transaction, "line").settle(np.array([7, 9], np.uint64), "first")
 
     with simdb.open(tmp_path / "db") as database, database.write() as transaction:
-        lines = Stored(transaction, "line").settle(np.array([8, 9], np.uint64), "second")
-        sentences = Stored(transaction, "sentence").settle(np.array([8, 9], np.uint64), "second")
+        lines = UnitKeys(transaction, "line").settle(np.array([8, 9], np.uint64), "second")
+        sentences = UnitKeys(transaction, "sentence").settle(np.array([8, 9], np.uint64), "second")
 
     assert lines.tolist() == [False, True]
     assert sentences.tolist() == [False, False]

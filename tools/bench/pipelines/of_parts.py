@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from simdb.cli.app import app
-from simdb.deduplication.parts.seen import Seen
+from simdb.deduplication.parts.seen import SeenKeys
 
 ENDS = {
     "line": re.compile(r"(\n)"),
@@ -73,7 +73,7 @@ def keys(job: str, count: int) -> dict[str, float]:
     """Put so many keys into a set, in batches; return the bytes of each distinct key."""
     before = peak_bytes()
     chance = np.random.default_rng(1)
-    seen, known = Seen(), set()
+    seen, known = SeenKeys(), set()
     for _ in range(0, count, BATCH_KEYS):
         some = chance.integers(count, size=BATCH_KEYS, dtype=np.uint64)
         some *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: distinct keys stay distinct

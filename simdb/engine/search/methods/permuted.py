@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
 from simdb.engine.search.measure import Candidates, by_candidates, matches_of_one
-from simdb.engine.search.method import Asked, Method
+from simdb.engine.search.method import Method, PairMember
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
@@ -80,7 +80,7 @@ def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
 
 
 def find_probe(
-    state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
+    state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
 ) -> Probe | None:
     """Return the first probe that reaches a stored document."""
     return probe_of(plan, query.bits, stored.bits, state.kind.masks)

@@ -20,7 +20,7 @@ from simdb.engine.search.couples import (
     searched,
 )
 from simdb.engine.search.crowds import Crowds
-from simdb.engine.search.method import Asked, Method
+from simdb.engine.search.method import Method, PairMember
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.polytope_tables import (
@@ -155,7 +155,7 @@ def compares(state: State, plan: Plan, ordinal: int) -> bool:
 
 
 def find_probe(
-    state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
+    state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
 ) -> Probe | None:
     """Return the first probe that reaches a document in a run."""
     number = bisect_right([run.info.start for run in state.runs], stored.ordinal or 0) - 1

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.search.measure import Candidates, by_candidates, levels_of, matches_of_one
-from simdb.engine.search.method import Asked, Method
+from simdb.engine.search.method import Method, PairMember
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
@@ -73,7 +73,7 @@ def compares(state: State, plan: Plan, ordinal: int) -> bool:
 
 
 def find_probe(
-    state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
+    state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
 ) -> Probe | None:
     """Return the first probe that reaches a stored document, with its rank in the table."""
     if query.levels is None or plan.probing is None:
