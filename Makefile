@@ -65,7 +65,8 @@ campaigns: $(VENV)/.developed  ## run the short forms of all of tools/torture at
 
 SANITIZED = build/sanitize
 # Leaks are not reported: the interpreter itself does not free everything before it ends.
-SANITIZING = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc \
+# libstdc++ is loaded too, so that exceptions inside pyarrow find their handlers.
+SANITIZING = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" PYTHONMALLOC=malloc \
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
 sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds checks, in its own tree

@@ -29,9 +29,9 @@ from record import Record, latencies, number, options, short
 from workload import scratch
 
 SINGLE = 2_000  # queries asked one by one
-SAMPLE = 500  # queries that exhaustive search answers, too
 SAMPLED_BLOCKS = 4  # whose copies are compared with their origins
 PARTS = ("job", "database")
+VERBS = ("find_all", "find_clusters")
 
 I64 = npt.NDArray[np.int64]
 
@@ -42,6 +42,10 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=10, help="transactions of the database")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS)
+    parser.add_argument(
+        "--sample", type=number, default=500, help="queries that are asked exhaustively"
+    )
+    parser.add_argument("--verbs", nargs="*", choices=VERBS, default=VERBS, help="of the database")
     parser.set_defaults(repeats=1, core=-1)
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
@@ -156,8 +160,8 @@ def filled(
         record.add(f"{label}: live bytes of a text", stats.live_bytes / count, "B", note=note)
         asked = next(iter(drawn.blocks(BLOCK, -(-count // BLOCK) * BLOCK)))[0].to_pylist()
         latencies(record, f"{label}: query(text)", database.query, asked[:SINGLE], 3)
-        recall(record, label, database, asked[:SAMPLE])
-        for name in ("find_all", "find_clusters"):
+        recall(record, label, database, asked[: arguments.sample])
+        for name in arguments.verbs:
             marks = time.perf_counter(), time.process_time()
             found = getattr(database, name)()
             size = sum(map(len, found.chunks())) if name == "find_all" else len(found)

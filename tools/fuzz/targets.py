@@ -84,6 +84,7 @@ TARGETS = {
         Target(
             "passages", passages.passages, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(20)]
         ),
+        Target("features", decoding.features, lambda: [struct.pack("<3I", 2, 3, 3) + b"abcdef"]),
         Target("grains", decoding.grains, lambda: [b"\3\0\0\0" * 2 + bytes(range(64))]),
         Target("tables", columns.tables, lambda: [bytes(range(256)) * 8, b"\1\7" * 900]),
         Target("vectors", columns.vectors, lambda: [bytes(range(256)) * 4]),
