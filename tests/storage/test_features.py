@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from soundness import assert_sound
 
 import simdb
-from simdb.storage import layout
+from simdb.storage import codec, layout
 from simdb.storage.records import features
 from simdb.values.arrays import PackedFeatures, offsets_of
 
@@ -118,3 +118,11 @@ def test_the_deep_check_finds_what_are_no_features(database):
     (finding,) = database.check(deep=True)
 
     assert "no whole number of entries" in finding.message
+
+
+def test_a_block_without_documents_is_damaged():
+    key = layout.number_key(0)
+    value = codec.encode_array(layout.FEATURES_KIND, key, np.frombuffer(bytes(4), np.uint8))
+
+    with pytest.raises(simdb.CorruptError, match="has no documents"):
+        features.decode_block(key, value)

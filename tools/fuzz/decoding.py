@@ -17,8 +17,8 @@ from simdb.settings.stored_options import decode_options
 from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
 from simdb.storage.membership import Membership
+from simdb.storage.records import features as packed
 from simdb.storage.records.batch import decode_batch
-from simdb.storage.records.features import decode_block, renumbered
 from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.times import read_times
@@ -73,9 +73,9 @@ def batch(data):
 
 def features(data):
     """Decode a block of packed features, and renumber its documents."""
-    first, block = decode_block(KEY, with_checksum(layout.FEATURES_KIND, KEY, data))
+    first, block = packed.decode_block(KEY, with_checksum(layout.FEATURES_KIND, KEY, data))
     ordinals = np.arange(first, first + len(block), dtype=np.uint32)
-    list(renumbered([(ordinals, block)], ordinals[::2]))
+    list(packed.renumbered([(ordinals, block)], ordinals[::2]))
 
 
 def grains(data):

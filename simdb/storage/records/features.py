@@ -58,7 +58,11 @@ def encode_blocks(first: int, features: PackedFeatures) -> Iterator[tuple[bytes,
 def decode_block(key: bytes, value: Any) -> tuple[int, PackedFeatures]:
     """Return the first ordinal and the features in one stored value; compares the checksum."""
     payload = codec.decode_array(layout.FEATURES_KIND, key, value, np.uint8, verify=True)
-    return layout.key_number(key), unpack(payload, codec.name(layout.FEATURES_KIND, key))
+    place = codec.name(layout.FEATURES_KIND, key)
+    features = unpack(payload, place)
+    if not len(features):
+        raise CorruptError(f"{place} has no documents")
+    return layout.key_number(key), features
 
 
 def pack(features: PackedFeatures) -> bytes:
