@@ -33,3 +33,9 @@ def labelled():
 def ocr():
     """Return the tool that judges features by misread texts."""
     return tool("ocr")
+
+
+@pytest.fixture(scope="session")
+def matches():
+    """Return the tool that makes collections for each kind of match."""
+    return tool("matches")
