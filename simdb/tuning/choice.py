@@ -196,6 +196,9 @@ def _judged_choice(
     is_blocked: bool,
 ) -> Choice:
     """Choose the sketch that does best on judged pairs, and its threshold."""
+    if is_blocked:
+        # Of sketches that do equally well on the pairs, which are few, the first is taken.
+        outlooks = sorted(outlooks, key=lambda each: each.separation, reverse=True)
     folds = folds_of(pairs.labels, np.random.default_rng(seed))
     left, right = visible(pairs.left, sample), visible(pairs.right, sample)
     measured = [

@@ -127,7 +127,7 @@ def simplest(ratings: Sequence[Rating], labels: Flags, usual: int, seed: int) ->
 def best_ordered(
     ratings: Sequence[Rating], measured: Sequence[npt.NDArray[np.float32]], labels: Flags
 ) -> int:
-    """Return the position of the sketch whose similarities order and divide the pairs best.
+    """Return the position of the first sketch whose similarities order and divide the pairs best.
 
     F1 alone says little where few pairs are duplicates; how often a duplicate is more similar than
     another pair is known better, and is added to it.
