@@ -62,6 +62,9 @@ def make_all(directory):
         "passages": (
             simdb.Options(sketch=sketch, passages=True, **tiny), texts, 150, {"similarity": 0.8},
         ),
+        "features": (
+            simdb.Options(sketch=sketch, features=True, **tiny), texts, 150, {"similarity": 0.8},
+        ),
         "large": (simdb.Options(delta_documents=5000, growth=2), bits, 20_000, {"distance": 3}),
     }  # fmt: skip
     return [make(directory, name, *rest) for name, rest in makers.items()]
