@@ -26,7 +26,7 @@ import numpy.typing as npt
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
-from simdb.values.arrays import Id, object_array
+from simdb.values.arrays import Id, is_first, object_array, sorted_unique
 
 NOTE = "dedup/"
 HASH_BYTES = 8
@@ -144,12 +144,12 @@ class Repeat:
         # The first of equal hashes counts, and what was found last comes first.
         hashes = np.concatenate([*self._new_hashes[::-1], self._left_hashes])
         order = np.argsort(hashes, kind="stable")
-        order = order[_is_first(hashes[order])]
+        order = order[is_first(hashes[order])]
         left = _joined([*self._new_left[::-1], self._left]).taken(order)
         transaction.set_note(
             NOTE + self._name,
             {
-                "kept": _stored(_ascending([self._kept, *self._new_kept])),
+                "kept": _stored(sorted_unique(np.concatenate([self._kept, *self._new_kept]))),
                 "left": _stored(hashes[order]),
                 "ids": left.ids.tolist(),
                 "matches": left.matches.tolist(),
@@ -171,7 +171,7 @@ def checked_name(run: object, argument: str) -> str:
 
 def name_of(hashes: U64) -> str:
     """Return a name that follows from the ids of all documents of a run, in any order."""
-    return blake2b(_stored(_ascending([hashes])), digest_size=16).hexdigest()
+    return blake2b(_stored(sorted_unique(hashes)), digest_size=16).hexdigest()
 
 
 def hashes_of(ids: Sequence[Id]) -> U64:
@@ -181,19 +181,6 @@ def hashes_of(ids: Sequence[Id]) -> U64:
 
 def _hashes(known: Any, name: str) -> U64:
     return np.frombuffer(b"" if known is None else known[name], "<u8").astype(np.uint64)
-
-
-def _ascending(parts: Sequence[U64]) -> U64:
-    """Return the distinct hashes of all parts in order, many times faster than `np.unique`."""
-    ordered = np.sort(np.concatenate(parts))
-    return ordered[_is_first(ordered)]
-
-
-def _is_first(ordered: U64) -> Bools:
-    """Tell which of some ordered hashes differ from the one before them."""
-    is_first = np.ones(len(ordered), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return is_first
 
 
 def _stored(hashes: U64) -> bytes:

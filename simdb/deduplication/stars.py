@@ -27,6 +27,7 @@ import numpy.typing as npt
 from simdb.deduplication.minima import BandBuckets
 from simdb.engine.search import buckets as connecting
 from simdb.running import kernel
+from simdb.values.arrays import is_first
 
 # Rounds of heads go on while each decides this share of what is left.
 HEADS_SHARE = 0.125
@@ -287,9 +288,7 @@ def _pairs(left: U32, right: U32) -> U64:
     """Return each pair once, in ascending order, as one word."""
     pairs = left.astype(np.uint64) << np.uint64(32) | right
     pairs.sort()
-    is_first = np.ones(len(pairs), np.bool_)
-    np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
-    return pairs[is_first]
+    return pairs[is_first(pairs)]
 
 
 def _halves(pairs: U64) -> tuple[U32, U32]:

@@ -20,7 +20,7 @@ from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
 from simdb.settings.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import check_many
+from simdb.values.arrays import check_many, is_first
 
 BATCH_DOCUMENTS = 4096
 BATCH_LENGTH = 1 << 24  # characters or bytes; a token of a list counts as TOKEN_LENGTH of them
@@ -178,10 +178,9 @@ def _length(document: Any) -> int:
 
 def _counted(tags: U64) -> Column:
     """Return the column that counts how often each of some sorted tags occurs."""
-    is_first = np.ones(len(tags), np.bool_)
-    np.not_equal(tags[1:], tags[:-1], out=is_first[1:])
-    starts = np.flatnonzero(is_first)
-    return Column(tags[is_first], np.diff(starts, append=len(tags)).astype(np.uint32))
+    is_new = is_first(tags)
+    starts = np.flatnonzero(is_new)
+    return Column(tags[is_new], np.diff(starts, append=len(tags)).astype(np.uint32))
 
 
 def _merged(older: Column, newer: Column) -> Column:
@@ -190,11 +189,10 @@ def _merged(older: Column, newer: Column) -> Column:
     frequencies = np.empty(len(tags), np.uint32)
     kernel.merge(older.tags, older.frequencies, newer.tags, newer.frequencies, tags, frequencies)
     # A feature that both columns have is in two neighbouring rows now.
-    is_first = np.ones(len(tags), np.bool_)
-    np.not_equal(tags[1:], tags[:-1], out=is_first[1:])
-    again = np.flatnonzero(~is_first)
+    is_new = is_first(tags)
+    again = np.flatnonzero(~is_new)
     frequencies[again - 1] += frequencies[again]
-    return Column(tags[is_first], frequencies[is_first])
+    return Column(tags[is_new], frequencies[is_new])
 
 
 def _most_frequent(column: Column, count: int) -> Column:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import sorted_unique
+from simdb.values.arrays import is_first, sorted_unique
 
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS
@@ -205,9 +205,7 @@ def groups_of(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDAr
     """Group equal labels: positions sorted by label int64[n], group offsets int64[c + 1]."""
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]
-    is_first = np.ones(len(labels), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return order, np.append(np.flatnonzero(is_first), len(labels))
+    return order, np.append(np.flatnonzero(is_first(ordered)), len(labels))
 
 
 def _decode_chunk(number: int, value: Any) -> U32:

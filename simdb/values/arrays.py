@@ -393,10 +393,10 @@ def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def is_first(ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which of some ascending numbers differ from the one before them: bool[n]."""
-    first = np.ones(len(ascending), np.bool_)
-    first[1:] = ascending[1:] != ascending[:-1]
+def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which of some numbers differ from the one before them: bool[n]."""
+    first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
     return first
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simdb.running import kernel
 from simdb.storage.runs.table import Table
+from simdb.values.arrays import is_first
 
 # So many pairs of buckets are compared before those that are connected by then are left out; the
 # pairs of one document are not divided.
@@ -114,7 +115,7 @@ def _divided(buckets: Buckets, forest: kernel.Forest) -> Buckets:
     if not len(buckets.ordinals):
         return buckets
     roots = roots_of(forest, buckets.ordinals)
-    bounds, sizes = _bounds(_changes(buckets.numbers))
+    bounds, sizes = _bounds(is_first(buckets.numbers))
     is_whole = np.minimum.reduceat(roots, bounds) == np.maximum.reduceat(roots, bounds)
     return buckets.chosen(np.repeat(~is_whole, sizes))
 
@@ -124,8 +125,8 @@ def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
     roots = roots_of(forest, buckets.ordinals)
     order = np.argsort(buckets.numbers.astype(np.uint64) << np.uint64(32) | roots, kind="stable")
     buckets, roots = buckets.chosen(order), roots[order]
-    begins = _changes(buckets.numbers)
-    firsts, sizes = _bounds(begins | _changes(roots))
+    begins = is_first(buckets.numbers)
+    firsts, sizes = _bounds(begins | is_first(roots))
     by_size = np.lexsort((-sizes, buckets.numbers[firsts]))
     firsts, sizes = firsts[by_size], sizes[by_size]
     ends = np.cumsum(sizes)
@@ -137,11 +138,6 @@ def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
         np.repeat(ends, sizes),
         np.repeat(starts + lengths, lengths),
     )
-
-
-def _changes(values: U32) -> Bools:
-    """Return where a value differs from the value before it; the first one does."""
-    return np.append(True, values[1:] != values[:-1])[: len(values)]
 
 
 def _bounds(begins: Bools) -> tuple[I64, I64]:

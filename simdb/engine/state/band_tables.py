@@ -17,7 +17,7 @@ from simdb.running import kernel
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.table import Table, header_bits, make_table
-from simdb.values.arrays import offsets_of, sorted_unique
+from simdb.values.arrays import is_first, offsets_of, sorted_unique
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
@@ -250,8 +250,8 @@ def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
     """Return the couples found in a band that agree in no band before it."""
     queries, ordinals = _distinct([found])
     shared = measure(ordinals).bands_of_pairs(vectors, queries, ordinals)
-    is_first = ~shared[:, :band].any(axis=1)
-    return np.asarray(queries[is_first].astype(np.uint64) << np.uint64(32) | ordinals[is_first])
+    is_new = ~shared[:, :band].any(axis=1)
+    return np.asarray(queries[is_new].astype(np.uint64) << np.uint64(32) | ordinals[is_new])
 
 
 def _sort(delta: DeltaView, bands: Bands, band: int) -> Table:
@@ -272,6 +272,5 @@ def _distinct(parts: Sequence[U64]) -> tuple[I64, U32]:
     """Return the queries and the ordinals of all distinct couples, sorted."""
     couples = np.concatenate(parts)
     kernel.sort(couples, np.empty(len(couples), np.uint32))
-    is_first = np.append(True, couples[1:] != couples[:-1])[: len(couples)]
-    couples = couples[is_first]
+    couples = couples[is_first(couples)]
     return (couples >> np.uint64(32)).astype(np.int64), couples.astype(np.uint32)
