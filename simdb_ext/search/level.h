@@ -156,24 +156,15 @@ static inline uint64_t packed_squares(const uint8_t *vector, size_t width)
     return rest + parts[0] + parts[1] + parts[2] + parts[3];
 }
 
-static void level_packed(const uint8_t *vectors, size_t count, size_t width,
-                         uint8_t *levels)
+/* Look up the levels of 64 lower halves. */
+static inline void level_64(const uint8_t *vector, const uint8_t *table, uint8_t *levels)
 {
-    for (size_t row = 0; row < count; row++) {
-        const uint8_t *vector = vectors + row * width;
-        uint8_t table[16];
-        level_halves(packed_squares(vector, width), 2 * width, table);
-        if (width < 64) {
-            level_by_table(vector, width, table, levels + row * 64);
-            continue;
-        }
-        for (size_t i = 0; i < 64; i += 32) {
-            __m256i bytes = _mm256_loadu_si256((const __m256i *)(vector + i));
-            __m256i by_half = _mm256_broadcastsi128_si256(_mm_loadu_si128((__m128i *)table));
-            __m256i found = _mm256_shuffle_epi8(
-                by_half, _mm256_and_si256(bytes, _mm256_set1_epi8(15)));
-            _mm256_storeu_si256((__m256i *)(levels + row * 64 + i), found);
-        }
+    __m256i by_half = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+
+    for (size_t i = 0; i < 64; i += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(vector + i));
+        __m256i halves = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+        _mm256_storeu_si256((__m256i *)(levels + i), _mm256_shuffle_epi8(by_half, halves));
     }
 }
 
@@ -269,21 +260,12 @@ static inline uint64_t packed_squares(const uint8_t *vector, size_t width)
     return (uint64_t)_mm512_reduce_add_epi64(sums);
 }
 
-static void level_packed(const uint8_t *vectors, size_t count, size_t width,
-                         uint8_t *levels)
+static inline void level_64(const uint8_t *vector, const uint8_t *table, uint8_t *levels)
 {
-    for (size_t row = 0; row < count; row++) {
-        const uint8_t *vector = vectors + row * width;
-        uint8_t table[16];
-        level_halves(packed_squares(vector, width), 2 * width, table);
-        if (width < 64) {
-            level_by_table(vector, width, table, levels + row * 64);
-            continue;
-        }
-        __m512i halves = _mm512_and_si512(_mm512_loadu_si512(vector), _mm512_set1_epi8(15));
-        __m512i by_half = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
-        _mm512_storeu_si512(levels + row * 64, _mm512_shuffle_epi8(by_half, halves));
-    }
+    __m512i halves = _mm512_and_si512(_mm512_loadu_si512(vector), _mm512_set1_epi8(15));
+    __m512i by_half = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
+
+    _mm512_storeu_si512(levels, _mm512_shuffle_epi8(by_half, halves));
 }
 
 #else
@@ -291,6 +273,24 @@ static void level_packed(const uint8_t *vectors, size_t count, size_t width,
 #define level_floats level_floats_scalar
 #define level_wholes level_wholes_scalar
 #define level_packed level_packed_scalar
+
+#endif
+
+#ifndef level_packed
+
+static void level_packed(const uint8_t *vectors, size_t count, size_t width,
+                         uint8_t *levels)
+{
+    for (size_t row = 0; row < count; row++) {
+        const uint8_t *vector = vectors + row * width;
+        uint8_t table[16];
+        level_halves(packed_squares(vector, width), 2 * width, table);
+        if (width < 64)
+            level_by_table(vector, width, table, levels + row * 64);
+        else
+            level_64(vector, table, levels + row * 64);
+    }
+}
 
 #endif
 
