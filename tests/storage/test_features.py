@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from soundness import assert_sound
+from stored_values import change_value
 
 import simdb
 from simdb.storage import codec, layout
@@ -83,17 +84,7 @@ def database(tmp_path):
     ids=["lost", "short", "flipped"],
 )
 def test_check_finds_lost_and_damaged_features_and_rebuild_can_drop_them(database, change):
-    environment, key = database._store.environment, layout.number_key(9)
-    handle = environment.subdatabase(layout.FEATURES)
-
-    def write(writer):
-        made = change(bytes(writer.get(key, db=handle)))
-        if made is None:
-            writer.delete(key, db=handle)
-        else:
-            writer.put(key, made, db=handle)
-
-    environment.write(write)
+    change_value(database, layout.FEATURES, layout.number_key(9), change)
 
     assert [finding.place for finding in database.check()] == ["features"]
     with pytest.raises(simdb.CorruptError):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from forked import run_until_killed
 from soundness import assert_sound
+from stored_values import change_value
 
 import simdb
 from simdb.engine.write import passages as writing
@@ -210,21 +211,6 @@ def database(tmp_path):
         yield database
 
 
-def put(database, key, change):
-    """Replace a stored value by what `change` makes of its bytes; None removes it."""
-    environment = database._store.environment
-    handle = environment.subdatabase(layout.PASSAGES)
-
-    def write(writer):
-        made = change(bytes(writer.get(key, db=handle)))
-        if made is None:
-            writer.delete(key, db=handle)
-        else:
-            writer.put(key, made, db=handle)
-
-    environment.write(write)
-
-
 def put_ordinals(database, row):
     """Store other ordinals of a passage run, with a right checksum."""
     source = database._store.source()
@@ -233,7 +219,9 @@ def put_ordinals(database, row):
     ordinals = source.fetch(layout.PASSAGES, kind, key, "<u4").copy()
     source.end()
     ordinals[0] = row.start if ordinals[0] != row.start else row.start + 1
-    put(database, key, lambda _: bytes(codec.encode_array(kind, key, ordinals)))
+    change_value(
+        database, layout.PASSAGES, key, lambda _: bytes(codec.encode_array(kind, key, ordinals))
+    )
 
 
 @pytest.mark.parametrize("column", [layout.KEYS, layout.ORDINALS])
@@ -244,7 +232,7 @@ def put_ordinals(database, row):
 )
 def test_check_finds_lost_and_damaged_passages_and_rebuild_can_drop_them(database, column, change):
     first, second = rows_of(database)
-    put(database, layout.segment_key(first.number, column, 0), change)
+    change_value(database, layout.PASSAGES, layout.segment_key(first.number, column, 0), change)
 
     findings = list(database.check())
 
