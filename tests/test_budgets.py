@@ -23,7 +23,7 @@ def budgets():
     return {what: [float(each.replace(",", "")) for each in row.split("|")] for what, row in rows}
 
 
-def wing_of(path):
+def folder_of(path):
     """Return the folder of `simdb/` that a module is in, "simdb" for the four files beside them."""
     inside = path.relative_to(PACKAGE).parts
     return inside[0] if len(inside) > 1 else "simdb"
@@ -43,17 +43,17 @@ def code_lines(path):
     return len(with_code - docs)
 
 
-def test_each_wing_has_no_more_modules_and_lines_of_code_than_its_budget():
-    modules = Counter(map(wing_of, MODULES))
+def test_each_folder_has_no_more_modules_and_lines_of_code_than_its_budget():
+    modules = Counter(map(folder_of, MODULES))
     lines = Counter()
     for path in MODULES:
-        lines[wing_of(path)] += code_lines(path)
+        lines[folder_of(path)] += code_lines(path)
     allowed = budgets()
 
     over = {
-        wing: (modules[wing], lines[wing])
-        for wing in modules
-        if modules[wing] > allowed[wing][0] or lines[wing] > allowed[wing][1]
+        folder: (modules[folder], lines[folder])
+        for folder in modules
+        if modules[folder] > allowed[folder][0] or lines[folder] > allowed[folder][1]
     }
 
     assert over == {}, "raise a budget in CONTRIBUTING.md only with what it buys"
