@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simdb import engine
 from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
-from simdb.engine.state.handle import Handle
-from simdb.engine.state.opening import open_store, open_temporary
+from simdb.engine.state.opening import Handle, open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import previews

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import checked_arrow, read_batches
-from simdb.engine import clusters, explain, exporting, passages
+from simdb.engine import clusters, explain, passages
 from simdb.engine import search as searches
 from simdb.engine import state as states
-from simdb.engine.notes import note_key
 from simdb.engine.search import lookup, one
 from simdb.engine.search.question import (
     Question,
@@ -34,6 +33,8 @@ from simdb.engine.state.documents import (
     ids_of,
     items_of,
     known_ordinals,
+    no_sketches,
+    sketch_columns,
     with_features,
 )
 from simdb.engine.state.state import State
@@ -50,6 +51,7 @@ from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
+from simdb.storage.notes import note_key
 from simdb.values.arrays import ORDINALS_MAX
 from simdb.values.document_like import Document
 
@@ -627,7 +629,7 @@ class Reading(Protocol[IdT]):
         """
         checked_arrow(ids)
         with self._state() as state:
-            empty = exporting.no_sketches(self._store.options.is_minhash, state)
+            empty = no_sketches(self._store.options.is_minhash, state)
         return read_batches(self._sketch_chunks(), empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
@@ -722,7 +724,7 @@ class Reading(Protocol[IdT]):
 
     def _sketch_chunks(self) -> "Iterator[Columns]":
         """Yield the sketches of all documents as columns, see `sketches`."""
-        columns = partial(exporting.sketch_columns, self._store.options.is_minhash)
+        columns = partial(sketch_columns, self._store.options.is_minhash)
         return self._each_part(EXPORTED_DOCUMENTS, columns)
 
     def _found(

@@ -9,7 +9,7 @@ from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
-from simdb.engine.write.referee import Referee
+from simdb.engine.write.undecided import Referee
 from simdb.ground.ids import IdT
 from simdb.results.matches import Matches
 from simdb.values.arrays import Sketches

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdb.columns.arrow_texts import text_column
-from simdb.engine import write
-from simdb.engine.notes import note_key, packed_note
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
 from simdb.engine.search.question import Question, criterion_of
@@ -31,12 +29,13 @@ from simdb.running.progress import Progress
 from simdb.running.threads import thread_count
 from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
+from simdb.storage.notes import note_key, packed_note
 from simdb.storage.records.metadata import NO_METADATA
 from simdb.values.arrays import Sketches, check_many, sorted_unique
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
-    from simdb.engine.write.referee import Referee
+    from simdb.engine.write.undecided import Referee
     from simdb.plan.problem import Criterion
     from simdb.values.document_like import DocumentLike
 
@@ -460,7 +459,7 @@ class WriteTransaction(Reading[IdT]):
             criterion, judge = self._judging(criterion, question, texts)
         if judge is None:
             return criterion, None
-        return criterion, write.referee.Referee(judge, documents, self.next_ordinal)
+        return criterion, Referee(judge, documents, self.next_ordinal)
 
     def _state(self) -> State:
         return self._writing.state()

@@ -9,9 +9,14 @@ import numpy.typing as npt
 
 from simdb.columns.arrow import Columns, checked_arrow, read_batches
 from simdb.database import Database
-from simdb.engine import exporting
 from simdb.engine import state as states
-from simdb.engine.state.documents import drawn, known_ordinals, stored_sketches, with_features
+from simdb.engine.state.documents import (
+    drawn,
+    known_ordinals,
+    no_sketches,
+    stored_sketches,
+    with_features,
+)
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.merging import global_ordinals
 from simdb.sharding.shards import Shards
@@ -75,7 +80,7 @@ def all_sketches(shards: Shards, ids: str) -> Any:
     checked_arrow(ids)
     store = shards.sample.store
     with store.state() as state:
-        empty = exporting.no_sketches(store.options.is_minhash, state)
+        empty = no_sketches(store.options.is_minhash, state)
 
     def chunks() -> Iterator[Columns]:
         for _, found in shards.each(lambda shard: shard.database._sketch_chunks()):

@@ -133,7 +133,7 @@ class Filling:
             if waiting.count:
                 batch = concatenate(waiting.batches)
                 with _opened(self._directories[number], "w", None) as store:
-                    write.bulk.store_batch(store, batch, waiting.metadata, self._threads)
+                    write.write_state.store_batch(store, batch, waiting.metadata, self._threads)
             waiting.batches, waiting.metadata, waiting.count = [], [], 0
         self._held = self._held_bytes = 0
 

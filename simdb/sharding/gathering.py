@@ -134,7 +134,7 @@ def _store(store: Store, documents: Iterator[Documents], threads: int) -> None:
                 f"pairs and clusters are found among at most {ORDINALS_MAX} documents of all shards"
                 " together; choose fewer by a filter (where), or find those of each shard alone"
             )
-        write.bulk.store_batch(store, batch, metadata, threads)
+        write.write_state.store_batch(store, batch, metadata, threads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from simdb.ground.errors import CorruptError, FormatError
+from simdb.ground.checks import shown
+from simdb.ground.errors import CorruptError, FormatError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import values_from
+from simdb.storage.layout import NOTE_NAME_BYTES_MAX
+from simdb.storage.records.metadata import METADATA_BYTES_MAX
 from simdb.storage.runs.source import Source
 
 
@@ -44,3 +47,32 @@ def damaged_notes(source: Source) -> Iterator[tuple[bytes, str]]:
             read_note(source, key)
         except (CorruptError, FormatError) as error:
             yield key, str(error)
+
+
+def note_key(name: object) -> bytes:
+    """Return the key under which a note is stored; raise InputError for an invalid name."""
+    if not isinstance(name, str) or not name:
+        raise InputError(f"the name of a note must be text, got {shown(name)}")
+    try:
+        key = layout.NOTE_PREFIX + name.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"the name of a note must be valid Unicode, got {shown(name)}") from error
+    if len(key) > len(layout.NOTE_PREFIX) + NOTE_NAME_BYTES_MAX:
+        raise InputError(f"the name of a note has at most {NOTE_NAME_BYTES_MAX} bytes; shorten it")
+    return key
+
+
+def packed_note(content: Any) -> bytes | None:
+    """Return the stored form of the content of a note; None for None, which removes it."""
+    if content is None:
+        return None
+    try:
+        packed = codec.pack_exactly(content)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(
+            "the content of a note must be of plain types (None, bool, int, float, str, bytes,"
+            f" list, dict): {error}"
+        ) from error
+    if len(packed) > METADATA_BYTES_MAX:
+        raise InputError(f"a note holds at most {METADATA_BYTES_MAX} bytes, got {len(packed)}")
+    return packed

@@ -10,7 +10,7 @@ from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
-from simdb.engine.write.ahead import Ahead
+from simdb.engine.write.writer import Ahead
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 

@@ -7,8 +7,8 @@ import pytest
 
 import simdb
 from simdb.engine.search import lookup
-from simdb.engine.state import band_tables
-from simdb.engine.write import among, claim
+from simdb.engine.state import signature_kind
+from simdb.engine.write import claim, undecided
 
 # One minimum is a band, so unlike documents share bands, too.
 SHARING = simdb.Options(
@@ -20,13 +20,13 @@ FINGERPRINTS = simdb.Options(delta_documents=16)
 @pytest.fixture
 def tiny(monkeypatch):
     """Let few documents be a flood."""
-    monkeypatch.setattr(among, "MATCHES_FIRST", 4)
-    monkeypatch.setattr(among, "COMPARED_FIRST", 3)
-    monkeypatch.setattr(among, "GROWTH", 2)
+    monkeypatch.setattr(undecided, "MATCHES_FIRST", 4)
+    monkeypatch.setattr(undecided, "COMPARED_FIRST", 3)
+    monkeypatch.setattr(undecided, "GROWTH", 2)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 40)
     monkeypatch.setattr(claim, "MATCHES_ENOUGH", 4)
     monkeypatch.setattr(claim, "JUDGED_FIRST", 2)
-    monkeypatch.setattr(band_tables, "TRIED", 2)
+    monkeypatch.setattr(signature_kind, "TRIED", 2)
 
 
 @pytest.fixture

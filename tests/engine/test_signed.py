@@ -9,7 +9,7 @@ from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from soundness import assert_sound
 
 import simdb
-from simdb.engine.state import band_tables
+from simdb.engine.state import signature_kind
 from simdb.index.banding import Banding, candidate_probability
 
 
@@ -285,7 +285,7 @@ def test_many_single_queries_of_a_delta_find_what_the_first_one_found(
     database.insert_many(range(len(documents)), documents)
     database.delete_many(range(0, len(documents), 9))
     expected = list(database.query_many(documents, search="banding"))
-    monkeypatch.setattr(band_tables, "SORTING_QUERIES", 3)
+    monkeypatch.setattr(signature_kind, "SORTING_QUERIES", 3)
 
     for _ in range(2):
         assert [database.query(each, search="banding") for each in documents] == expected

@@ -14,7 +14,7 @@ import pytest
 import sharded
 
 import simdb
-from simdb.engine.write import bulk
+from simdb.engine.write import write_state
 
 SHARDS = 3
 
@@ -95,13 +95,13 @@ def test_batches_are_stored_when_there_are_as_many_documents_or_bytes(
 ):
     sizes = {"BUFFERED_DOCUMENTS": 30, "BUFFERED_BYTES": 3 * 10 * (len(b"id") + 1 + 100)}
     monkeypatch.setattr(f"simdb.sharding.filling.{limit}", sizes[limit] + over)
-    store_batch, counts = bulk.store_batch, []
+    store_batch, counts = write_state.store_batch, []
 
     def noted(store, batch, *given):
         counts.append(len(batch) // 10)
         return store_batch(store, batch, *given)
 
-    monkeypatch.setattr(bulk, "store_batch", noted)
+    monkeypatch.setattr(write_state, "store_batch", noted)
     # An id is stored with a byte for its type, and bytes of up to 255 with two for their size.
     batches = [
         ([bytes([65 + at, 65 + each]) for each in range(10)], list(range(10)), [bytes(98)] * 10)

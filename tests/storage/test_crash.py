@@ -23,7 +23,7 @@ import numpy as np
 import simdb
 from simdb.engine.maintenance import compaction
 from simdb.engine.search import chunks, many
-from simdb.engine.write import ahead, writer
+from simdb.engine.write import writer
 from simdb.plan import compaction as policy
 from simdb.storage.environment import environment
 from simdb.storage.files import open_files
@@ -82,7 +82,7 @@ else:
 if verb == "compact":
     database.compact()
 elif verb == "compact ahead":
-    policy.AHEAD_LEAST, policy.COMPACTED_MOST, ahead.WAITING_BYTES = 1, 8, 1
+    policy.AHEAD_LEAST, policy.COMPACTED_MOST, writer.WAITING_BYTES = 1, 8, 1
     database.compact()
 elif verb == "rebuild":
     database.rebuild()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.state import handle
+from simdb.engine.state import opening
 from simdb.engine.state.opening import open_store
 from simdb.ground.errors import ForkedError
 
@@ -213,7 +213,7 @@ def test_threads_of_a_child_open_the_database_once(filled, monkeypatch):
         time.sleep(0.05)
         return open_store(*arguments, **options)
 
-    monkeypatch.setattr(handle, "open_store", open_slowly)
+    monkeypatch.setattr(opening, "open_store", open_slowly)
 
     def child():
         with ThreadPoolExecutor(8) as threads:

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from simdb.engine.write import ahead
+from simdb.engine.write import writer
 from simdb.plan import compaction
 
 
@@ -20,5 +20,5 @@ def writing_ahead(least=10, staged=8, longest=16, compacted=24):
         patch.setattr(compaction, "STAGED_MOST", staged)
         patch.setattr(compaction, "LENGTH_MOST", longest)
         patch.setattr(compaction, "COMPACTED_MOST", compacted)
-        patch.setattr(ahead, "WAITING_BYTES", 1)
+        patch.setattr(writer, "WAITING_BYTES", 1)
         yield

@@ -12,7 +12,7 @@ from simdb.engine.search.method import PairMember
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
-from simdb.engine.state.fingerprint_kind import fingerprint_of
+from simdb.engine.state.kinds import fingerprint_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits

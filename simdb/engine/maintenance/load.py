@@ -28,14 +28,11 @@ from simdb.engine.maintenance.dump import (
     PASSAGES,
     TIMES,
 )
-from simdb.engine.notes import note_key
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.commit import write_ahead, write_staged
-from simdb.engine.write.replace_clusters import put_clusters
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.writer import Writer, write_notes
+from simdb.engine.write.writer import Ahead, Writer, put_clusters, write_notes
 from simdb.ground.decoding import a_map, a_text, a_whole, expecting
 from simdb.ground.errors import (
     CorruptError,
@@ -55,6 +52,7 @@ from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
+from simdb.storage.notes import note_key
 from simdb.storage.records.batch import StoredBatch, concatenate
 from simdb.storage.records.features import unpack
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block

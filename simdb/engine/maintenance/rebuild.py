@@ -31,8 +31,7 @@ from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
-from simdb.engine.write.replace_clusters import write_anew
-from simdb.engine.write.writer import Writer, write_notes
+from simdb.engine.write.writer import Writer, write_anew, write_notes
 from simdb.ground.errors import CorruptError, Error, FormatError
 from simdb.index.defaults import settled
 from simdb.plan.calibration import decode_calibration

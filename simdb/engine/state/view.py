@@ -1,8 +1,9 @@
 """View: the documents stored at one commit, and the kernel's objects over them.
 
 A view joins the sealed runs, the delta (with the staged documents of a write transaction) and the
-tombstones.  The kernel's objects over the runs are shared by all views of the same runs
-(`sealed.py`), and each view adds its delta and its tombstones to them, which takes a microsecond.
+tombstones.  Making the kernel's objects over runs costs more than a query, and most commits change
+no run.  So all views of the same runs share one `Sealed`, and each view adds its delta and its
+tombstones to it, which takes a microsecond.
 A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
 
 The kind has everything that differs between databases of fingerprints and of signatures, except
@@ -10,21 +11,31 @@ the search itself, which is in `engine/search/methods/`.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.state.sealed import Sealed, follow_identifiers, follow_vectors
 from simdb.plan.calibration import Calibration
+from simdb.plan.polytope_reach import PolytopeRun
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.results.plans import Plan
+from simdb.running import kernel
+from simdb.storage import layout
 from simdb.storage.passages.passages import Passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
-from simdb.storage.runs.columns import ColumnParts, FollowedKernel
+from simdb.storage.runs.columns import (
+    ColumnPart,
+    ColumnParts,
+    FollowedKernel,
+    LazyKernel,
+    SealedParts,
+)
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import Table
 from simdb.values.arrays import Fingerprint, Sketches
 
 if TYPE_CHECKING:
@@ -84,13 +95,44 @@ class KeptPlans:
         )
 
 
-def _is_near(known: int, now: int) -> bool:
-    return abs(now - known) <= known // 10 + FEW
+class Sealed:
+    """The runs of a view, and what was made of them so far; None for what was not needed yet."""
 
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        kind: "Kind",
+        window: tuple[int, int] | None,
+        segment: int | None,
+    ) -> None:
+        """Take runs that follow each other; `window` and `segment`: see `View.only`."""
+        self.runs = list(runs)
+        self.windows = None if window is None else [window]
+        self.is_segment = segment is not None
+        self.entry_count = sum(run.info.entry_count for run in self.runs)
+        self.largest = max((run.info.entry_count for run in self.runs), default=0)
+        self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
+        self.parts = SealedParts(self.runs, segment)
+        self.tables: Any = None
+        # The first ordinal beyond the calibration, and the tables that compare what follows it.
+        self.covered_tables: tuple[int, Any] = (-1, None)
+        self.id_tables: Any = None
+        # The cross-polytope tables of all runs in one, if they were gathered; see `gathered`.
+        self.gathered: list[Table] | None = None
+        # The cross-polytope tables, what is known of those of each run, and their thresholds.
+        self.polytopes: Any = None
+        self.polytope_runs: tuple[PolytopeRun, ...] | None = None
+        self.thresholds: dict[tuple[float, float, bool], npt.NDArray[np.float32]] = {}
+        self.identifiers = LazyKernel(self.parts, _make_identifiers)
+        self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
 
-def _make_room(plans: dict[Any, Any]) -> None:
-    if len(plans) >= PLANS_MAX:
-        plans.clear()
+    def is_of(self, runs: Sequence[Run]) -> bool:
+        """Whether these are all the runs, not only a window or a segment of one."""
+        return (
+            self.windows is None
+            and not self.is_segment
+            and list(runs) == self.runs  # a run equals only itself
+        )
 
 
 class KeptParts(NamedTuple):
@@ -141,8 +183,8 @@ class View:
         self.id_tables: Any = None
         self.passages: Passages | None = None
         self.pieces = ColumnParts(self.sealed.parts, delta)
-        self.identifiers = FollowedKernel(self.sealed.identifiers, delta, follow_identifiers)
-        self.vectors = FollowedKernel(self.sealed.vectors, delta, follow_vectors)
+        self.identifiers = FollowedKernel(self.sealed.identifiers, delta, _follow_identifiers)
+        self.vectors = FollowedKernel(self.sealed.vectors, delta, _follow_vectors)
         self.unweighted: tuple[Bitmap | None] | None = None
 
     @property
@@ -266,3 +308,36 @@ class Kind(Protocol):
 
     def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return the stored signature at position `at`; None if fingerprints are stored."""
+
+
+def _follow_identifiers(before: Any, delta: DeltaView) -> Any:
+    """Return the identifiers `before`, followed by the ids of the delta."""
+    return before.followed_by(delta.start, delta.id_offsets, delta.batch.content)
+
+
+def _follow_vectors(before: Any, delta: DeltaView) -> Any:
+    """Return the vectors `before`, followed by the vectors of the delta."""
+    return before.followed_by(delta.start, delta.batch.vectors)
+
+
+def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
+    return kernel.Identifiers(
+        [
+            (piece.start, piece.column(layout.OFFSET, source), piece.column(layout.ID, source))
+            for piece in pieces
+        ]
+    )
+
+
+def _make_vectors(kind: "Kind", pieces: Sequence[ColumnPart], source: Source) -> Any:
+    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
+    return kind.make_vectors(source.width, segments)
+
+
+def _is_near(known: int, now: int) -> bool:
+    return abs(now - known) <= known // 10 + FEW
+
+
+def _make_room(plans: dict[Any, Any]) -> None:
+    if len(plans) >= PLANS_MAX:
+        plans.clear()

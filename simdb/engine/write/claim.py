@@ -10,36 +10,26 @@ refused is remembered until the call ends, so that its copies are refused, too.
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.search import lookup, one
-from simdb.engine.search.rows import Rows, gathered, joined
-from simdb.engine.state.documents import find_ids
-from simdb.engine.state.incoming import chosen_batch
+from simdb.engine.search.couples import Batches
+from simdb.engine.search.method import SURE_SHARE
+from simdb.engine.search.rows import Rows, gathered, joined, merged
+from simdb.engine.state.documents import find_ids, stored_sketches
+from simdb.engine.state.incoming import EncodedIds, chosen_batch, make_batch
 from simdb.engine.state.state import State
-from simdb.engine.write.among import matches_among
-from simdb.engine.write.conflicts import Conflicts
-from simdb.engine.write.refusals import Refusals
+from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
+from simdb.engine.write.undecided import Referee, Refusals, matches_among, matches_in
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
 from simdb.storage.records.batch import StoredBatch
-from simdb.values.arrays import Sketches, offsets_of
-
-if TYPE_CHECKING:
-    from simdb.engine.write.referee import Referee
-from simdb.engine.search.couples import Batches
-from simdb.engine.search.method import SURE_SHARE
-from simdb.engine.search.rows import merged
-from simdb.engine.state.documents import stored_sketches
-from simdb.engine.state.incoming import EncodedIds, make_batch
-from simdb.engine.write.among import matches_in
-from simdb.engine.write.conflicts import StoredGroup
 from simdb.storage.records.tombstones import is_deleted
+from simdb.values.arrays import Sketches, offsets_of
 
 GROUP_DOCUMENTS = 1024
 # So many candidates of a document are enough if some of them match: see `Method`.
@@ -60,7 +50,7 @@ def add_new(
     criterion: Criterion,
     progress: Progress | None,
     conflicts: Conflicts,
-    referee: "Referee | None" = None,
+    referee: Referee | None = None,
 ) -> Matches:
     """Stage the documents of `batch` that are new; returns the best match of each of the rest.
 
@@ -111,7 +101,7 @@ def add_new(
 
 
 def find_stored(
-    state: State, sketches: Sketches, criterion: Criterion, referee: "Referee | None" = None
+    state: State, sketches: Sketches, criterion: Criterion, referee: Referee | None = None
 ) -> Matches:
     """Return a match of each document that a stored one matches, and store nothing."""
     found: list[Rows] = []

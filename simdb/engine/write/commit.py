@@ -16,10 +16,9 @@ import numpy.typing as npt
 from simdb.engine.state.staged import StagedMetadata
 from simdb.engine.state.store import Store
 from simdb.engine.write import passages
-from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.unfinished import begin_merge, carry_on, step_ahead
-from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters, write_notes
+from simdb.engine.write.writer import DROPPED, Ahead, Writer, drop_run, write_clusters, write_notes
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.writer import Writer
+from simdb.engine.write.writer import Ahead, Writer
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.environment.reading import keys_from

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from simdb.engine.state.store import Store
-from simdb.engine.write.ahead import Ahead
-from simdb.engine.write.writer import DROPPED, Writer, drop_run
+from simdb.engine.write.writer import DROPPED, Ahead, Writer, drop_run
 from simdb.ground.errors import CorruptError
 from simdb.plan import compaction
 from simdb.storage.contents import Contents, table_names

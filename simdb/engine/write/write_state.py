@@ -7,22 +7,26 @@ verb that fails, at any instruction, leaves what was staged before it.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
-from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Saved, Staging
-from simdb.ground.errors import ClosedError, Error
+from simdb.engine.write.writer import Ahead
+from simdb.ground.errors import ClosedError, Error, InputError
+from simdb.running import kernel
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
+from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.translation import MapFull
 
@@ -264,3 +268,43 @@ class Change:
     ) -> None:
         """Let other verbs in, after taking back the changes if there was an exception."""
         self._writing.end_change(self._owner, None if kind is None else self._saved)
+
+
+def store_batch(
+    store: Store, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]], threads: int
+) -> None:
+    """Store new documents and commit; `metadata`: position in the batch and stored form.
+
+    InputError naming an id that is stored already, or that is in the batch twice.
+    """
+    _check_distinct(batch)
+    writing = WriteState(store)
+    try:
+        with writing.alone("the transaction must be idle to insert"):
+            writing.staging.threads = threads
+            found = writing.current().find(batch.offsets, batch.content, batch.hashes)
+            taken = np.flatnonzero(found >= 0)
+            if len(taken):
+                _refuse(batch, int(taken[0]))
+            writing.staging.insert(batch, metadata)
+        writing.commit()
+    except BaseException:
+        writing.abort()
+        raise
+
+
+def _check_distinct(batch: StoredBatch) -> None:
+    """Raise InputError if two ids are equal; ids with equal hashes can be different."""
+    _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
+    seen: set[bytes] = set()
+    for at in np.flatnonzero(counts[positions] > 1).tolist():
+        stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
+        if stored in seen:
+            _refuse(batch, at)
+        seen.add(stored)
+
+
+def _refuse(batch: StoredBatch, at: int) -> None:
+    part = batch.part(at, at + 1)
+    (id,) = kernel.decode_ids(part.offsets, part.content)
+    raise InputError(f"the id {id!r} is given twice; each document needs an id of its own")

@@ -1,0 +1,234 @@
+"""Undecided documents of one call: their matches with each other, and what the call has refused.
+
+Only documents that stay can keep others out.  So where a document matches many others of its group,
+some documents at a time are compared with each other; those that none before them keeps out stay,
+and the whole group is compared with them.
+
+Tables find a share of the matches, and comparing one by one finds all of them.  So a call can
+refuse a document while its match is in the delta, and miss the same match for an equal document
+after the delta was sealed.  The call remembers what it has refused: a document with an equal sketch
+is compared with the match that was found before.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine.search import lookup
+from simdb.engine.search.couples import Couples
+from simdb.engine.search.method import SURE_SHARE
+from simdb.engine.search.rows import Rows, gathered, merged, no_rows
+from simdb.engine.state.incoming import chosen_batch
+from simdb.engine.state.state import State
+from simdb.engine.state.view import View
+from simdb.plan.problem import Criterion
+from simdb.results.verification import Verification
+from simdb.running import kernel
+from simdb.settings.options import EXHAUSTIVE
+from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import Delta
+from simdb.values.arrays import Sketches, offsets_of, sorted_unique
+
+if TYPE_CHECKING:
+    from simdb.engine.search.judge import Judge
+
+# At first so many candidates of a document are enough; a document with fewer matches than one in
+# `SURE_SHARE` of them has no others.
+MATCHES_FIRST = 128
+# So many documents are then compared with each other first; later, so many for each one that stays.
+COMPARED_FIRST = 64
+GROWTH = 8
+# An array is joined with the one before it unless that is so many times larger.
+PART_GROWTH = 2
+# Of the matches that documents with one fingerprint had, so many are taken.
+LEADERS_MOST = 64
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+def matches_among(
+    state: State,
+    group: StoredBatch,
+    undecided: I64,
+    criterion: Criterion,
+    confirm: Callable[..., Rows] | None,
+) -> Rows:
+    """Return the matches of each document with `undecided` ones before it, as positions in `group`.
+
+    Matches with a document that an earlier undecided document keeps out may be missing.  `confirm`:
+    returns the matches of a group that texts confirm; None if the criterion alone decides.
+    """
+    if len(group) < 2 or not len(undecided):
+        return no_rows(len(group))
+    sketches = Sketches(group.fingerprints, group.vectors, group.states)
+
+    def found_in(chosen: I64, queries: Sketches, first: int = 0) -> Rows:
+        among = group if len(chosen) == len(group) else chosen_batch(group, chosen)
+        rows = matches_in(state, among, queries, criterion, first=first)
+        rows.ordinals = chosen[rows.ordinals].astype(np.uint32)
+        return rows
+
+    def earlier(rows: Rows) -> Rows:
+        before = rows.chosen(np.flatnonzero(rows.ordinals < rows.queries))
+        return before if confirm is None else confirm(before, is_inside=True)
+
+    found = found_in(undecided, sketches, MATCHES_FIRST)
+    if not (np.diff(found.offsets) >= max(MATCHES_FIRST // SURE_SHARE, 1)).any():
+        return earlier(found)
+    every, parts, size = np.arange(len(group)), [], COMPARED_FIRST
+    while len(undecided):
+        some = undecided[:size]
+        inside = gathered(len(group), [(some, found_in(some, sketches.taken(some)))])
+        stay = _staying(earlier(inside), some)
+        kept_out = earlier(found_in(stay, sketches))
+        parts.append((every, kept_out))
+        is_left = np.diff(kept_out.offsets) == 0
+        is_left[some] = False
+        undecided = undecided[is_left[undecided]]
+        size = max(COMPARED_FIRST, GROWTH * len(stay))
+    return merged(len(group), parts, by_similarity=criterion.similarity is not None)
+
+
+def matches_in(
+    state: State, stored: StoredBatch, queries: Sketches, criterion: Criterion, *, first: int
+) -> Rows:
+    """Return the matches of each query among the documents of a batch, as positions in the batch.
+
+    `first`: so many matches of each query are enough, as for `lookup.search`.
+    """
+    delta = Delta(0, state.width, state.keying)
+    delta.append(stored)
+    among = state.over(View([], delta.view(), None, state.kind, None))
+    exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
+    return lookup.search(among, queries, exhaustive, first=first)
+
+
+class Referee:
+    """A judge of the matches of the documents of one call, which have no ordinals yet.
+
+    To the judge, an undecided document has the ordinal that it would have if all documents before
+    it in its group were stored.  `stored`: the positions in the call of what is stored by now.
+    """
+
+    def __init__(self, judge: "Judge", documents: Sequence[Any], next_ordinal: int) -> None:
+        """Let `judge` decide about `documents`; its texts are those of documents stored before.
+
+        `next_ordinal`: the ordinal of the first document of the call to be stored.
+        """
+        self.stored: list[int] = []
+        self._documents = documents
+        self._first = next_ordinal
+        self._texts_before = judge.texts
+        self._places = np.empty(0, np.int64)
+        self._judge = judge
+
+    @property
+    def counts(self) -> Verification:
+        """What the texts have decided so far."""
+        return self._judge.counts
+
+    def confirmed(
+        self,
+        state: State,
+        places: npt.NDArray[np.int64],
+        rows: Rows,
+        *,
+        is_inside: bool = False,
+    ) -> Rows:
+        """Return the matches of a group that the texts confirm, best first.
+
+        `places`: the positions in the call of the documents of the group.  `is_inside`: the matches
+        are positions in the group.
+        """
+        self._places = places
+        queries, undecided = rows.queries, self._first + len(self.stored)
+        left = (queries + undecided).astype(np.uint32)
+        right = rows.ordinals + np.uint32(undecided if is_inside else 0)
+        couples = Couples(left, right, rows.distances, rows.similarities)
+        try:
+            known = self._judge.over(self._texts).measured(state, couples)
+        finally:
+            # Else both would keep each other, and the texts of the call, until Python looks for
+            # such circles.
+            self._judge.over(self._texts_before)
+        rows = Rows(rows.offsets, rows.ordinals, rows.distances, known.similarities)
+        chosen = np.flatnonzero(known.similarities >= np.float32(self._judge.least))
+        far = -known.similarities[chosen]
+        return rows.chosen(chosen[np.lexsort((rows.ordinals[chosen], far, queries[chosen]))])
+
+    def _texts(self, state: State, ordinals: U32) -> list[Any]:
+        """Return the texts of documents stored before the call, in it, and of undecided ones."""
+        before, count = int(np.searchsorted(ordinals, self._first)), len(self.stored)
+        places = (
+            self.stored[at] if at < count else int(self._places[at - count])
+            for at in (ordinals[before:].astype(np.int64) - self._first).tolist()
+        )
+        texts = self._texts_before(state, ordinals[:before]) if before else []
+        return [*texts, *(self._documents[place] for place in places)]
+
+
+class Refusals:
+    """The fingerprints that one call has refused, and the ordinals of their matches."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        # Sorted by fingerprint, then by ordinal, each pair once in each part.
+        self._parts: list[tuple[U64, U32]] = []
+
+    def note(self, fingerprints: U64, ordinals: U32) -> None:
+        """Remember refused documents, and for each the stored document that it matches."""
+        if not len(fingerprints):
+            return
+        part = _sorted(fingerprints, ordinals)
+        while self._parts and len(self._parts[-1][0]) < PART_GROWTH * len(part[0]):
+            last = self._parts.pop()
+            part = _sorted(np.concatenate([last[0], part[0]]), np.concatenate([last[1], part[1]]))
+        self._parts.append(part)
+
+    def leaders(self, fingerprints: U64) -> tuple[I64, U32]:
+        """Return which of the documents have a fingerprint that was refused, and its matches.
+
+        Positions and ordinals ascend, each once.
+        """
+        queries, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
+        # In order, so that neighbours are found in the same place.
+        order = np.arange(len(fingerprints), dtype=np.uint32)
+        fingerprints = fingerprints.copy()
+        kernel.sort(fingerprints, order)
+        for known, leaders in self._parts:
+            starts = np.searchsorted(known, fingerprints)
+            found = np.flatnonzero(known[np.minimum(starts, len(known) - 1)] == fingerprints)
+            if len(found):
+                starts = starts[found]
+                stops = np.searchsorted(known, fingerprints[found], side="right")
+                counts = np.minimum(stops - starts, LEADERS_MOST)
+                offsets = offsets_of(counts)
+                places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
+                queries.append(order[found].astype(np.int64))
+                ordinals.append(leaders[places])
+        return sorted_unique(np.concatenate(queries)), sorted_unique(np.concatenate(ordinals))
+
+
+def _staying(rows: Rows, some: I64) -> I64:
+    """Return which of `some` documents match no document before them that stays."""
+    stay: list[int] = []
+    for at in some.tolist():
+        near = rows.ordinals[rows.offsets[at] : rows.offsets[at + 1]].tolist()
+        if set(stay).isdisjoint(near):
+            stay.append(at)
+    return np.array(stay, np.int64)
+
+
+def _sorted(fingerprints: U64, ordinals: U32) -> tuple[U64, U32]:
+    """Return pairs by fingerprint, then by ordinal, each once."""
+    places = np.arange(len(ordinals), dtype=np.uint32)
+    kernel.sort(ordinals.astype(np.uint64), places)
+    fingerprints, ordinals = fingerprints[places], ordinals[places]
+    kernel.sort(fingerprints, ordinals)
+    is_other = np.ones(len(places), np.bool_)
+    is_other[1:] = (fingerprints[1:] != fingerprints[:-1]) | (ordinals[1:] != ordinals[:-1])
+    return fingerprints[is_other], ordinals[is_other]
