@@ -6,7 +6,6 @@ state.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
@@ -357,7 +356,7 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             every = with_features(state, is_weighted=weighted)
             ordinals = every[drawn(len(every), count, seed)]
-            return list(state.identifiers(ordinals).decode(ordinals))
+            return ids_of(state, ordinals)
 
     def explain(
         self,
@@ -549,7 +548,7 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             (ordinal,) = known_ordinals(state, [id])
             members = state.membership().members(int(ordinal), state.next_ordinal)
-            return list(state.identifiers(members).decode(members))
+            return ids_of(state, members)
 
     def compare(
         self,
@@ -591,9 +590,9 @@ class Reading(Protocol[IdT]):
         """
         with self._state() as state:
             found = find_ids(state, [id])
-            return (
-                default if found[0] < 0 else documents_of(state, [id], found.astype(np.uint32))[0]
-            )
+            if found[0] < 0:
+                return default
+            return documents_of(state, [id], found.astype(np.uint32))[0]
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
@@ -629,7 +628,7 @@ class Reading(Protocol[IdT]):
         """
         checked_arrow(ids)
         with self._state() as state:
-            empty = no_sketches(self._store.options.is_minhash, state)
+            empty = no_sketches(state)
         return read_batches(self._sketch_chunks(), empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
@@ -724,8 +723,7 @@ class Reading(Protocol[IdT]):
 
     def _sketch_chunks(self) -> "Iterator[Columns]":
         """Yield the sketches of all documents as columns, see `sketches`."""
-        columns = partial(sketch_columns, self._store.options.is_minhash)
-        return self._each_part(EXPORTED_DOCUMENTS, columns)
+        return self._each_part(EXPORTED_DOCUMENTS, sketch_columns)
 
     def _found(
         self,

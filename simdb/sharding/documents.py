@@ -78,9 +78,8 @@ def drawn_ids(shards: Shards, count: int, seed: int, *, is_weighted: bool) -> li
 def all_sketches(shards: Shards, ids: str) -> Any:
     """Return the sketches of all documents, shard by shard; see `Database.sketches`."""
     checked_arrow(ids)
-    store = shards.sample.store
-    with store.state() as state:
-        empty = no_sketches(store.options.is_minhash, state)
+    with shards.sample.store.state() as state:
+        empty = no_sketches(state)
 
     def chunks() -> Iterator[Columns]:
         for _, found in shards.each(lambda shard: shard.database._sketch_chunks()):

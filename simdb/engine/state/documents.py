@@ -8,6 +8,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import Columns, load_arrow
 from simdb.columns.vector_form import NO_WEIGHTS, signs_of
 from simdb.engine.state.state import State
+from simdb.engine.state.view import SIGNATURES
 from simdb.ground.errors import NotFoundError
 from simdb.running import kernel
 from simdb.storage import layout
@@ -93,10 +94,10 @@ def documents_of(state: State, ids: list[Any], ordinals: U32) -> list[Document[A
     ]
 
 
-def sketch_columns(is_minhash: bool, state: State, ordinals: U32) -> list[Columns]:
+def sketch_columns(state: State, ordinals: U32) -> list[Columns]:
     """Return the columns of documents, one chunk for each kind: what a chunk holds is all alike."""
     sketches = stored_sketches(state, ordinals)
-    ids = object_array(list(state.identifiers(ordinals).decode(ordinals)))
+    ids = object_array(ids_of(state, ordinals))
     kinds = sketches.states == BARE
     if not state.width:
         kinds = sketches.states == EMPTY
@@ -104,20 +105,20 @@ def sketch_columns(is_minhash: bool, state: State, ordinals: U32) -> list[Column
     for is_other in (False, True):
         places = np.flatnonzero(kinds == is_other)
         if len(places):
-            chunks.append({"id": ids[places], **_columns(is_minhash, sketches.taken(places))})
+            chunks.append({"id": ids[places], **_columns(state, sketches.taken(places))})
     return chunks
 
 
-def no_sketches(is_minhash: bool, state: State) -> Columns:
+def no_sketches(state: State) -> Columns:
     """Return the columns of no documents."""
     sketches = stored_sketches(state, np.empty(0, np.uint32))
-    return {"id": object_array([]), **_columns(is_minhash, sketches)}
+    return {"id": object_array([]), **_columns(state, sketches)}
 
 
-def _columns(is_minhash: bool, sketches: Sketches) -> Columns:
+def _columns(state: State, sketches: Sketches) -> Columns:
     is_empty = sketches.states == EMPTY
     vectors, bits = sketches.vectors, sketches.bits.copy()
-    if is_minhash:
+    if state.kind.stores == SIGNATURES:
         return {"is_empty": is_empty, "signature": vectors}
     width = vectors.shape[1]
     none = np.full((1, width or WIDTH_LEAST), NO_WEIGHTS, np.uint8)
