@@ -18,6 +18,7 @@ from simdb.engine.state.staged import seconds_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts
+from simdb.engine.write.undecided import Referee
 from simdb.engine.write.write_state import WriteState
 from simdb.ground import previews
 from simdb.ground.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
@@ -35,7 +36,6 @@ from simdb.values.arrays import Sketches, check_many, sorted_unique
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
-    from simdb.engine.write.undecided import Referee
     from simdb.plan.problem import Criterion
     from simdb.values.document_like import DocumentLike
 
