@@ -17,23 +17,21 @@ import click
 import simdb
 from simdb import cli
 from simdb.cli import options, output
-from simdb.cli.commands import COMMANDS
+from simdb.cli.commands import COMMANDS, NAMES, module_of
 from simdb.cli.options.declare import HELP_OPTIONS, command_of
-from simdb.cli.output.exit_codes import (
+from simdb.cli.output.render import (
     BROKEN_PIPE,
     DATABASE_ERROR,
     INTERRUPTED,
     TERMINATED,
     WRONG_USE,
     Exit,
+    plain,
 )
-from simdb.cli.output.render import plain
 from simdb.ground.foreign import COMMANDS as COMMAND_WORDS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-NAMES = [name for group in COMMANDS.values() for name in group]
 
 # Folders whose messages are in words of the command line already.
 OWN_WORDS = (cli.__name__, "simdb.outputs", "simdb.sources")
@@ -50,8 +48,8 @@ class Program(click.Group):
         """Return a command; None if there is none of this name."""
         if cmd_name not in NAMES:
             return None
-        name = cmd_name.replace("-", "_")
-        return command_of(getattr(getattr(cli, name), name))
+        module = getattr(cli, module_of(cmd_name))
+        return command_of(getattr(module, cmd_name.replace("-", "_")))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

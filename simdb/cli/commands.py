@@ -3,6 +3,16 @@
 The help of the program lists them without loading the module of any command.
 """
 
+# The module of each command that shares one; any other command has a module of its own name.
+SHARED = {
+    "idf": "fitting", "calibrate": "fitting",
+    "pairs": "listing", "clusters": "listing",
+    "get": "documents", "cluster": "documents", "delete": "documents",
+    "stats": "inspection", "check": "inspection", "doctor": "inspection",
+    "create": "plan", "copy": "upkeep", "dump": "upkeep", "load": "upkeep",
+    "compact": "upkeep", "rebuild": "upkeep",
+}  # fmt: skip
+
 # In the order in which --help lists them.
 COMMANDS = {
     "Find near-duplicates": {
@@ -77,3 +87,9 @@ COMMANDS = {
         "load": "Make a new database from a dump, completely or not at all.",
     },
 }
+NAMES = [name for group in COMMANDS.values() for name in group]
+
+
+def module_of(command: str) -> str:
+    """Return the module, in this folder, that holds the function of a command."""
+    return SHARED.get(command, command.replace("-", "_"))

@@ -7,8 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
-from simdb.cli.options.grouped import grouped
+from simdb.cli.options.declare import Option, grouped
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity

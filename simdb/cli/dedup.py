@@ -15,10 +15,9 @@ from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against, run_name
 from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
 from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
-from simdb.cli.duplicates.work import DedupWork, Outcome
+from simdb.cli.duplicates.work import DedupWork, DuplicateOptions, Outcome, ResultOptions
 from simdb.cli.options import arguments
-from simdb.cli.options.dedup_options import DuplicateOptions, ResultOptions
-from simdb.cli.options.grouped import grouped
+from simdb.cli.options.declare import grouped
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions
 from simdb.cli.options.sketch_options import Given, allowed, sketched
 from simdb.cli.output.progress import Progress, stage_lines
@@ -191,7 +190,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
         names = list(map(valid_name, job.sources))
         shown: Iterable[Row] = rows
         if beginnings is not None and results.show is not None:
-            shown = Shown(rows, beginnings, results.show)
+            shown = Shown(rows, beginnings.of, results.show)
         with (
             written(results.output, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,

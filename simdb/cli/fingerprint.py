@@ -9,9 +9,8 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketcher, sketched
-from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import is_table, print_rows
+from simdb.cli.output.render import FINDINGS, Exit, is_table, print_rows
 from simdb.cli.reading.intake import Intake
 from simdb.outputs.rows import Row
 from simdb.running import kernel

@@ -10,9 +10,8 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import MatchOptions, given_search
-from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import match_row, print_one, print_rows, quantity
+from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_rows, quantity
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.short_hint import is_default
 from simdb.engine.write.conflicts import ERROR, rule_of

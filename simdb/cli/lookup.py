@@ -10,8 +10,7 @@ import simdb
 from simdb.cli.duplicates.split import LookupOutputs, LookupSplit, split_into
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
-from simdb.cli.options.grouped import grouped
+from simdb.cli.options.declare import Option, grouped
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
     ListingOptions,

@@ -1,13 +1,17 @@
-"""Command plan: shows how a query would be answered, why, and at what cost."""
+"""Commands plan and create: how queries would be answered, why and at what cost; a new database.
+
+`plan` without a database tries the options that `create` takes.
+"""
 
 from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import MatchOptions, given_search, given_size
-from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
+from simdb.cli.options.sketch_options import MINHASH, Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,
     is_table,
@@ -48,6 +52,7 @@ WAY_COLUMNS = (
     "method", "tables", "flips", "theta", "probes", "recall", "time", "reads", "bytes",
 )  # fmt: skip
 MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
+OPTIONS = simdb.Options()
 
 
 @sketched
@@ -101,6 +106,64 @@ def plan(
         options, documents, question, has_weights=weights is not False, memory=_bytes_of(memory)
     )
     _print_plan(found, as_json=json)
+
+
+@sketched
+def create(
+    db: Database,
+    sketch: Given,
+    volatility: Annotated[
+        bool | None,
+        Option(
+            "--volatility/--no-volatility",
+            help="Store the weights of documents (default); without, match by distance only.",
+        ),
+    ] = None,
+    blocks: arguments.Blocks = None,
+    leading: arguments.Leading = None,
+    bands: arguments.Bands = None,
+    rows: arguments.Rows = None,
+    polytopes: arguments.Polytopes = None,
+    similarity: Annotated[
+        float | None,
+        Option(
+            help="Default similarity of a match. If not given: 0.889; 0.909 for single words"
+            " weighted by tf-idf; 0.8 with --minhash."
+        ),
+    ] = None,
+    distance: Annotated[
+        int | None,
+        Option(
+            help="Default distance of a match for fingerprints without weights. If not given: 3."
+        ),
+    ] = None,
+    recall: Annotated[
+        float, Option(help="Default share of the matches that a search must find.")
+    ] = OPTIONS.recall,
+    header_offset: Annotated[
+        int,
+        Option(help="Bits of the table headers: log2 of the documents, plus this number."),
+    ] = OPTIONS.header_offset,
+    keep_clusters: arguments.KeepClusters = OPTIONS.keep_clusters,
+    keep_times: arguments.KeepTimes = OPTIONS.keep_times,
+    passages: arguments.Passages = OPTIONS.passages,
+    features: arguments.Features = OPTIONS.features,
+    json: Json = False,
+) -> None:
+    """Create an empty database; its options are stored with it and cannot be changed."""
+    stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
+    shape = {
+        "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
+        "similarity": similarity, "polytopes": polytopes,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
+    options = simdb.Options(
+        sketch=make_sketch(sketch | stored), recall=recall, header_offset=header_offset,
+        keep_clusters=keep_clusters, keep_times=keep_times, passages=passages, features=features,
+        **given,
+    )  # fmt: skip
+    with simdb.open(db, "x", options=options) as database:
+        print_one({"path": db, "options": database.stats().options}, as_json=json)
 
 
 def _bytes_of(memory: str | None) -> int | None:
@@ -203,3 +266,15 @@ def _speed(seconds: float) -> dict[str, Any]:
         "microseconds": round(seconds * MICROSECONDS, 4),
         "queries_per_second": round(1 / seconds) if seconds > 0 else None,
     }
+
+
+def _stored_weights(volatility: bool | None, *, is_minhash: bool) -> dict[str, bool]:
+    """Return the setting of a sketch that --volatility means, if it was given."""
+    if volatility is None:
+        return {}
+    if is_minhash:
+        raise simdb.OptionError(
+            "--volatility and --no-volatility work only with fingerprints; leave them or --minhash"
+            " out"
+        )
+    return {"store_volatility": volatility}

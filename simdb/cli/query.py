@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli import duplicates
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.grouped import grouped
+from simdb.cli.options.declare import Argument, Option, grouped
 from simdb.cli.options.opening import one_database, open_either
 from simdb.cli.options.option_groups import (
     MatchOptions,
@@ -143,9 +142,8 @@ def _texts(
     if sources is None:
         yield None
         return
-    duplicates.stored_texts.check_shown(None, sources, None, None, inputs)
-    with duplicates.stored_texts.stored_texts(sources, inputs, sketch) as stored:
-        yield stored.texts
+    with duplicates.texts.stored_texts(sources, inputs, sketch) as stored:
+        yield None if stored is None else stored.texts
 
 
 def _document(

@@ -8,9 +8,8 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.option_groups import given_search
-from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import print_one
+from simdb.cli.output.render import FINDINGS, Exit, print_one
 from simdb.cli.reading.intake import Intake
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.report.facts import GROUPED_DOCUMENTS, Limits

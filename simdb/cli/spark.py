@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, CommandGroup, Option
-from simdb.cli.options.grouped import grouped
+from simdb.cli.options.declare import Argument, CommandGroup, Option, grouped
 from simdb.cli.options.sketch_options import Given, make_sketch, sketched
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity

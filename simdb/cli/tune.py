@@ -11,9 +11,8 @@ import numpy as np
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
-from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import is_table, print_one
+from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one
 from simdb.cli.output.words import in_words
 from simdb.cli.reading.intake import Intake
 from simdb.ground.errors import InputError

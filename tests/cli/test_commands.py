@@ -7,25 +7,22 @@ from pathlib import Path
 import pytest
 
 from simdb import cli
-from simdb.cli.commands import COMMANDS
+from simdb.cli.commands import COMMANDS, NAMES, module_of
 
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
 
 
 @pytest.mark.parametrize(("verb", "sentence"), SENTENCES)
 def test_a_sentence_of_the_program_is_the_first_of_the_command(verb, sentence):
-    name = verb.replace("-", "_")
-    command = getattr(import_module(f"simdb.cli.{name}"), name)
+    command = getattr(import_module(f"simdb.cli.{module_of(verb)}"), verb.replace("-", "_"))
 
     assert inspect.getdoc(command).split("\n\n")[0].replace("\n", " ") == sentence
 
 
-def test_every_module_of_the_command_line_is_a_command_or_serves_all():
+def test_every_module_of_the_command_line_has_commands_or_serves_all():
     modules = {path.stem for path in Path(cli.__file__).parent.glob("[!_]*.py")}
 
-    verbs = {verb.replace("-", "_") for verb, _ in SENTENCES}
-
-    assert modules - verbs == {"app", "commands"}
+    assert modules - set(map(module_of, NAMES)) == {"app", "commands"}
 
 
 def test_the_help_of_the_program_lists_every_command(simdb_run, monkeypatch):

@@ -6,8 +6,8 @@ import time
 import pytest
 
 import simdb
-from simdb.cli import stats
-from simdb.cli.stats import age_in_words, size_in_words, time_and_age
+from simdb.cli import inspection
+from simdb.cli.inspection import age_in_words, size_in_words, time_and_age
 from simdb.engine.state import staged
 from simdb.results.reports import ReaderStatistics
 
@@ -17,7 +17,7 @@ DAY = 86_400
 
 @pytest.fixture
 def on_terminal(monkeypatch):
-    monkeypatch.setattr(stats, "is_table", lambda as_json: not as_json)
+    monkeypatch.setattr(inspection, "is_table", lambda as_json: not as_json)
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -12,7 +12,7 @@ import simdb
 from simdb.engine.maintenance import advice
 from simdb.storage.files import location
 
-doctor = import_module("simdb.cli.doctor")
+inspection = import_module("simdb.cli.inspection")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_doctor_gives_advice_and_ends_with_exit_code_1(simdb_run, db, monkeypatc
 
 
 def test_doctor_does_not_open_a_database_on_a_network_file_system(simdb_run, db, monkeypatch):
-    for module in (advice, doctor, location):
+    for module in (advice, inspection, location):
         monkeypatch.setattr(module, "file_system", lambda path: "nfs4")
 
     ran = simdb_run("doctor", db)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["stored_texts"]
+__all__ = ["texts"]
 
 if TYPE_CHECKING:
-    from simdb.cli.duplicates import stored_texts
+    from simdb.cli.duplicates import texts
 else:
     __getattr__ = cold.modules(__name__, __all__)

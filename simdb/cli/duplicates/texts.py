@@ -1,6 +1,6 @@
 """Texts that were read: found by the ids of their documents, and shown beside result rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.cli.options import arguments
+from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
 from simdb.cli.reading.intake import Intake
@@ -17,6 +19,7 @@ from simdb.outputs.spool import TextSpool
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Found
+from simdb.sources.reading import check_sources, read_sources
 from simdb.values.arrays import Id
 
 # So many rows get their texts at a time.
@@ -68,6 +71,27 @@ class TextsById:
 
 
 @contextmanager
+def stored_texts(
+    sources: list[str] | None, inputs: ReadingOptions, sketch: TextSketch
+) -> Iterator[TextsById | None]:
+    """Read and yield the texts of --texts; None if it names no sources.
+
+    A database keeps no texts, so what decides by them, or shows some, reads them where they are.
+    """
+    with texts_by_id(is_needed=sources is not None) as texts:
+        if texts is not None and sources is not None:
+            check_sources(sources, inputs.text_field)
+            reading = arguments.make_reading(
+                inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
+                has_int_ids=inputs.int_ids,
+            )  # fmt: skip
+            with Progress("reading") as progress:
+                texts.read(read_sources(sources, reading), sketch, progress)
+                progress.finish()
+        yield texts
+
+
+@contextmanager
 def texts_by_id(*, is_needed: bool = True) -> Iterator[TextsById | None]:
     """Yield an empty collection of texts, or None if none is needed."""
     if not is_needed:
@@ -110,10 +134,15 @@ class Beginnings:
 class Shown:
     """Result rows with beginnings of texts, which can be read several times like the rows."""
 
-    def __init__(self, rows: Iterable[Row], beginnings: Beginnings, characters: int) -> None:
-        """Put `characters` of the `beginnings` into the `rows` whenever they are read."""
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        texts: Callable[[Sequence[Id]], Sequence[Any]],
+        characters: int,
+    ) -> None:
+        """Put `characters` of the `texts` of ids into the `rows` whenever they are read."""
         self._rows = rows
-        self._beginnings = beginnings
+        self._texts = texts
         self._characters = characters
 
     def __iter__(self) -> Iterator[Row]:
@@ -124,7 +153,7 @@ class Shown:
         source = iter(self._rows)
         while portion := list(islice(source, PORTION_ROWS)):
             ids = [id for row in portion for id in _ids_of(row)]
-            found = self._beginnings.of(ids)
+            found = self._texts(ids)
             texts = (text_beginning(text, self._characters) for text in found)
             yield from (_with_texts(row, texts) for row in portion)
 

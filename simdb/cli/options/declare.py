@@ -14,9 +14,10 @@ and a list of one of them, each also with None.  A list takes many values, a boo
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from dataclasses import fields, is_dataclass
+from functools import partial, wraps
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import click
 
@@ -242,3 +243,40 @@ class _Parameter(NamedTuple):
         if declared.min is not None or declared.max is not None:
             return click.IntRange(declared.min, declared.max)
         return get_args(self.kind) or self.kind
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with an option for each field of its parameters that are dataclasses.
+
+    The options of a command are read from its signature, so the signature is written here.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, type] = {}
+    parameters: list[inspect.Parameter] = []
+    for own in inspect.signature(command).parameters.values():
+        kind = hints[own.name]
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            parameters.append(
+                own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name])
+            )
+            continue
+        groups[own.name] = kind
+        inner = get_type_hints(kind, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default,
+                annotation=inner[each.name],
+            )
+            for each in fields(kind)
+        ]  # fmt: skip
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            names = [each.name for each in fields(kind)]
+            values[name] = kind(**{each: values.pop(each) for each in names})
+        command(**values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

@@ -10,8 +10,7 @@ from typing import Annotated, Any, cast
 
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
-from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.render import print_note, print_rows
+from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
 from simdb.ground.choices import MethodName
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row

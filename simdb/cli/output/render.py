@@ -1,10 +1,13 @@
-"""Result rows: printed as tables on a terminal, as JSON lines everywhere else."""
+"""Rendering: result rows as tables on a terminal or as JSON lines, notes, and exit codes."""
 
 import json
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from simdb.cli import output
 from simdb.outputs.rows import Row, encoded
@@ -12,6 +15,13 @@ from simdb.outputs.rows import Row, encoded
 if TYPE_CHECKING:
     from simdb.results.matches import Match
 
+FINDINGS = 1  # input that was skipped, or findings where they count
+WRONG_USE = 2
+DATABASE_ERROR = 3
+# A shell reports a program that a signal ended with 128 + the number of the signal.
+INTERRUPTED = 128 + signal.SIGINT
+BROKEN_PIPE = 128 + signal.SIGPIPE
+TERMINATED = 128 + signal.SIGTERM
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200
 CELL_CHARACTERS_MAX = 120
@@ -24,6 +34,10 @@ SIMILARITY_DIGITS = 6
 ELLIPSIS = "\u2026"
 MICROSECONDS = 1e6
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+class Exit(click.exceptions.Exit):
+    """The end of a command, with an exit code."""
 
 
 def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> int:

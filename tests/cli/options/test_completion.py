@@ -56,7 +56,7 @@ def test_commands_are_completed_without_loading_them():
 
     *lines, modules = done.stdout.splitlines()
     assert lines == [f"plain,{name}" for name in NAMES]
-    assert {"simdb.cli.dedup", "simdb.cli.stats", "numpy", "rich"}.isdisjoint(modules.split())
+    assert {"simdb.cli.dedup", "simdb.cli.inspection", "numpy", "rich"}.isdisjoint(modules.split())
 
 
 @pytest.mark.parametrize(

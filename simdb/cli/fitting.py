@@ -1,4 +1,8 @@
-"""Command calibrate: learns how similar documents differ, and how fast this machine is."""
+"""Commands idf and calibrate: what a database learns from documents.
+
+`idf` computes the weights of features; `calibrate` how similar documents differ, and how fast this
+machine is.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -8,16 +12,66 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.opening import open_idle
-from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import is_table, print_one, print_rows, time_in_words
+from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
 from simdb.cli.reading.intake import Intake
 from simdb.outputs.rows import Row
+from simdb.outputs.target import check_place
 from simdb.sources.reading import check_sources, read_sources
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)
 CURVE_COLUMNS = ("recall", "tables", "theta", "probes", "reached", "time")
 NANOSECONDS = 1e9
+
+
+@sketched
+def idf(
+    sources: arguments.Sources,
+    sketch: Given,
+    output: Annotated[
+        str | None, Option(short="-o", metavar="FILE", help="Write the IDF table to this file.")
+    ] = None,
+    db: Annotated[
+        str | None,
+        Option(metavar="DB", help="Store the IDF table in this database, which must be empty."),
+    ] = None,
+    features: Annotated[
+        int | None, Option(min=1, help="Keep only this many features, the most frequent.")
+    ] = None,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
+    json: arguments.Json = False,
+) -> None:
+    """Compute an IDF table from documents: a rare feature gets a high weight.
+
+    Exit code 1 if files or records were skipped.
+    """
+    if (output is None) == (db is None) or "idf" in sketch:
+        raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
+    check_sources(sources, text_field)
+    if output is not None:
+        check_place(output)
+    reading = arguments.make_reading(encoding, errors, id_field, text_field)
+    own = [path for path in (output, db) if path is not None]
+    with Progress("reading") as progress:
+        intake = Intake(read_sources(sources, reading, excluded=own), progress)
+        if db is None:
+            made = make_sketch(sketch)
+            table = simdb.fit_idf(_texts_of(intake, made), made, features_max=features)
+            simdb.save_idf(table, output or "")
+        else:
+            with open_idle(db, allowed(sketch, allow)) as database:
+                wanted = database.options.sketch
+                check_given(sketch, wanted, db)
+                table = database.fit_idf(_texts_of(intake, wanted), features_max=features)
+    row = {"documents": table.document_count, "features": len(table), "bytes": table.size_bytes}
+    print_one({**row, "skipped": intake.skipped}, as_json=json)
+    if intake.skipped:
+        raise Exit(FINDINGS)
 
 
 def calibrate(
@@ -57,12 +111,18 @@ def calibrate(
         if documents:
             with Progress("reading") as progress:
                 intake = Intake(read_sources(documents, reading, excluded=[db]), progress)
-                given = _texts(intake, database.options.sketch)
+                given = list(_texts_of(intake, database.options.sketch))
                 skipped = intake.skipped
         made = database.calibrate(sample if given is None else given, seed=seed)
         _print_calibration(database, made, as_json=json)
     if skipped:
         raise Exit(FINDINGS)
+
+
+def _texts_of(intake: Intake, sketch: simdb.TextSketch) -> Iterator[Any]:
+    """Yield the texts of all records."""
+    for batch in intake.batches(sketch):
+        yield from batch.texts
 
 
 def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) -> None:
@@ -85,11 +145,6 @@ def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) ->
     print_one(counts, as_json=as_json)
     print(f"\nRecall of pairs at similarity {similarity:g}, and how much a query searches for it:")
     print_rows(map(_in_words, curve), CURVE_COLUMNS, as_json=as_json)
-
-
-def _texts(intake: Intake, sketch: simdb.TextSketch) -> list[Any]:
-    """Return the texts of all records."""
-    return [text for batch in intake.batches(sketch) for text in batch.texts]
 
 
 def _curve(database: simdb.Database) -> Iterator[Row]:

@@ -1,6 +1,7 @@
-"""Command stats: shows a database in numbers."""
+"""Commands stats, check and doctor: numbers about a database, its damage, and advice."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -11,10 +12,13 @@ from simdb.cli import output
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
 from simdb.cli.options.opening import open_either
-from simdb.cli.output.render import is_table, print_one, quantity
-from simdb.cli.output.words import in_words
+from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, quantity
+from simdb.cli.output.words import in_words, row_in_words
+from simdb.engine import maintenance
+from simdb.outputs.rows import Row
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import SEEN, Simhash
+from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
@@ -29,6 +33,8 @@ AGES = (
     (60, "minute"),
     (1, "second"),
 )
+RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
+ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
 def stats(
@@ -52,6 +58,33 @@ def stats(
         assert isinstance(database, simdb.Database)
         advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
         output.terminal.print_fields([*_summary(numbers, database.options), *_to_do(advice)])
+
+
+def check(
+    db: Database,
+    deep: Annotated[
+        bool, Option("--deep", help="Read every byte and make every table again.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Look for damage in a database, and say how to repair it.
+
+    Exit code 1 if there is any.
+    """
+    if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
+        raise Exit(FINDINGS)
+    note = "no problem found" if deep else "no problem found; --deep makes every table again"
+    print(note, file=sys.stderr)
+
+
+def doctor(db: Database, json: Json = False) -> None:
+    """Give advice on a database; change nothing.
+
+    Exit code 1 if there is advice.  For damage, use check.
+    """
+    if print_rows(_advice(db), ADVICE_COLUMNS, as_json=json):
+        raise Exit(FINDINGS)
+    print("no advice; to look for damage, run simdb check", file=sys.stderr)
 
 
 def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
@@ -181,3 +214,24 @@ def age_in_words(seconds: float) -> str:
         if count >= 1:
             return f"{count} {unit}{'s' if count > 1 else ''} ago"
     return "just now"
+
+
+def _findings(db: str, deep: bool) -> Iterator[Row]:
+    try:
+        with open_either(db) as database:
+            yield from (row_in_words(asdict(finding)) for finding in database.check(deep))
+    except simdb.CorruptError as error:
+        yield row_in_words({"place": "database", "message": str(error), "remedy": RESTORE})
+
+
+def _advice(db: str) -> Iterator[Row]:
+    # A database on a network file system cannot be opened, as its memory maps are unsafe there.
+    if os.path.isdir(db) and file_system(db) in NETWORK_TYPES:
+        yield from map(_advice_row, maintenance.advice.advice_on_place(db))
+        return
+    with open_either(db) as database:
+        yield from map(_advice_row, database.advice())
+
+
+def _advice_row(advice: simdb.Advice) -> Row:
+    return row_in_words(asdict(advice))

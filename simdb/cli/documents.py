@@ -1,16 +1,18 @@
-"""Command delete: removes documents by id, by their metadata or by their age."""
+"""Commands get, cluster and delete: about stored documents that are named by their ids."""
 
 import sys
 from typing import Annotated
 
+import numpy as np
+
 import simdb
-from simdb.cli.options.arguments import Database, IntIds, Json, Where, given_ids
+from simdb.cli.options.arguments import Database, Ids, IntIds, Json, Where, given_ids
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.opening import open_idle
+from simdb.cli.options.opening import one_state, open_either, open_idle
 from simdb.cli.options.option_groups import given_age, given_condition
-from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
-from simdb.cli.output.render import plain, print_one
+from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
 from simdb.ground.errors import InputError
+from simdb.outputs.rows import Row
 from simdb.sources.content import (
     CONTENT_ERRORS,
     explained,
@@ -18,8 +20,45 @@ from simdb.sources.content import (
     opened,
     settled_encoding,
 )
+from simdb.values.arrays import Id
 
 SHOWN_IDS = 20
+
+
+def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
+    """Show the fingerprint and metadata of stored documents; texts are not stored.
+
+    If the database keeps times, the time of each is shown, too, in UTC.
+
+    Exit code 3 if an id is unknown; the documents of all other ids are shown.
+    """
+    is_missing = False
+    with open_either(db) as database, one_state(database) as snapshot:
+        for id in given_ids(ids, int_ids):
+            try:
+                document = snapshot[id]
+                time = _document_time(snapshot, id) if database.options.keeps_times else {}
+                print_one(_document_row(document) | time, as_json=json)
+            except simdb.NotFoundError as error:
+                print(f"simdb: {plain(str(error))}", file=sys.stderr)
+                is_missing = True
+    if is_missing:
+        raise Exit(DATABASE_ERROR)
+
+
+def cluster(
+    db: Database,
+    id: Annotated[str, Argument(metavar="ID", help="The id of a stored document.")],
+    int_ids: IntIds = False,
+    json: Json = False,
+) -> None:
+    """Show the cluster of one stored document, the representative first.
+
+    Needs a database created with --keep-clusters.  The cluster is read from disk, not searched for.
+    """
+    with simdb.open(db, "r") as database:
+        ids = database.cluster(given_ids([id], int_ids)[0])
+        print_one({"representative": ids[0], "size": len(ids), "ids": ids}, as_json=json)
 
 
 def delete(
@@ -64,6 +103,27 @@ def delete(
         elif is_meant is not None:
             deleted = database.delete_where(is_meant)
     print_one({"deleted": deleted}, as_json=json)
+
+
+def _document_time(snapshot: "simdb.Snapshot | simdb.ShardedDatabase", id: Id) -> Row:
+    """Return when a document was inserted or last seen, in UTC; shards do not tell."""
+    if not isinstance(snapshot, simdb.Snapshot):
+        return {}
+    (time,) = snapshot.times_many([id])
+    return {"time": None if np.isnat(time) else f"{time}Z"}
+
+
+def _document_row(document: simdb.Document) -> Row:
+    fingerprint = document.fingerprint
+    minhash = {} if document.signature is None else {"has_signature": True}
+    return {
+        "id": document.id,
+        "fingerprint": f"0x{fingerprint.bits:016x}",
+        "is_empty": fingerprint.is_empty,
+        "has_weights": fingerprint.weights is not None,
+        **minhash,
+        "metadata": document.metadata,
+    }
 
 
 def _delete_ids(

@@ -1,0 +1,312 @@
+"""Commands clusters and pairs: the stored documents that match each other, shown or written.
+
+The end of the name of a file says its format: Parquet, Arrow, JSON lines, CSV or TSV.  The file
+gets its name when it is complete.
+"""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Annotated, Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+import simdb
+from simdb.cli.duplicates.texts import Shown, TextsById, stored_texts
+from simdb.cli.duplicates.work import check_keep, verification_note
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.opening import one_database, open_either
+from simdb.cli.options.option_groups import (
+    ListingOptions,
+    MatchOptions,
+    ReadingOptions,
+    given_condition,
+    given_search,
+)
+from simdb.cli.output.render import print_note, rounded
+from simdb.cli.output.words import in_words
+from simdb.columns.arrow import id_text, load_arrow
+from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
+from simdb.ground.checks import one_of
+from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
+from simdb.outputs.rows import Row, encoded
+from simdb.outputs.target import Unclosed, written
+from simdb.settings.keeping import FIRST
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+class ListedColumns(NamedTuple):
+    """The columns of a table on a terminal, those with --show behind them, and of a file."""
+
+    shown: tuple[str, ...]
+    texts: tuple[str, ...]
+    written: tuple[str, ...]
+
+
+CLUSTERS = ListedColumns(
+    ("representative", "size", "ids"), ("texts",), ("id", "representative", "cluster")
+)
+MEASURED = ("left", "right", "distance", "similarity")
+PAIRS = ListedColumns(MEASURED, ("left_text", "right_text"), MEASURED)
+CONTAINED = PAIRS._replace(shown=(*MEASURED, "containment"), written=(*MEASURED, "containment"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredOptions:
+    """Which stored documents match, what of them is shown, and where that goes."""
+
+    similarity: arguments.Similarity = None
+    distance: arguments.Distance = None
+    recall: arguments.Recall = None
+    search: arguments.Search = None
+    where: arguments.Where = None
+    output: arguments.Output = None
+    text_ids: arguments.TextIds = False
+    show: arguments.Show = None
+    texts: arguments.StoredTexts = None
+    verify: arguments.StoredVerify = None
+
+    def check(self) -> None:
+        """Raise OptionError for --show, or texts that decide, without --texts, or --show to a file.
+
+        Also for a file whose name says no format.
+        """
+        if self.verify is not None:
+            one_of("--verify", self.verify, VERIFICATIONS)
+        decides = self.verify not in (None, ESTIMATE)
+        needs = {"--show N": self.show is not None, f"--verify {self.verify}": decides}
+        for name, is_given in needs.items():
+            if is_given and self.texts is None:
+                raise simdb.OptionError(
+                    f"{name} needs --texts SOURCE: a database has no texts, so they are read from"
+                    " their source"
+                )
+        if self.show is not None and self.output is not None:
+            raise simdb.OptionError(
+                "--show does not apply to --output, whose rows have no texts; leave out one of the"
+                " two"
+            )
+        if self.output is not None:
+            export_format(self.output)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a verb that say the same, but for the texts."""
+        where = None if self.where is None else given_condition(self.where)
+        search = given_search(self.search)
+        matching = MatchOptions(self.similarity, self.distance, self.recall, search)
+        return {**matching.arguments, "where": where}
+
+    def deciding(self, texts: TextsById | None) -> dict[str, Any]:
+        """Return the arguments of a verb that let the texts decide, unless they are only shown."""
+        by_distance = self.distance is not None and self.similarity is None
+        if texts is None or self.verify == ESTIMATE or (by_distance and self.verify is None):
+            return {}
+        return {"verify": EXACT if self.verify is None else self.verify, "texts": texts.texts}
+
+
+@grouped
+def clusters(
+    db: arguments.Database,
+    *,
+    wanted: StoredOptions,
+    policy: arguments.Policy = "connected",
+    keep: Annotated[
+        str,
+        Option(
+            metavar="RULE",
+            help="Which document stands for a group: first, last, or max:FIELD or min:FIELD of the"
+            " metadata.",
+        ),
+    ] = FIRST,
+    listing: ListingOptions,
+    inputs: ReadingOptions,
+) -> None:
+    """Show the groups of stored documents that match, the representative of each first.
+
+    Sketches decide or, with --texts, the exact similarity of the texts.
+
+    Exit code 1 if there are any, with --exit-code.
+    """
+    check_keep(keep)
+    with _opened(db, wanted, inputs) as (database, texts):
+        found = database.find_clusters(
+            **wanted.arguments, policy=policy, keep=keep, **wanted.deciding(texts)
+        )
+        rows = (
+            {"representative": each.representative, "size": len(each), "ids": each.ids}
+            for each in found
+        )
+        has_found = _list(wanted, listing, CLUSTERS, found, rows, texts)
+    listing.end(has_found=has_found)
+
+
+@grouped
+def pairs(
+    db: arguments.Database,
+    *,
+    wanted: StoredOptions,
+    contained: arguments.Contained = None,
+    explain: Annotated[
+        bool,
+        Option(
+            "--explain", help="Say first which method is used, and the share of pairs it finds."
+        ),
+    ] = False,
+    listing: ListingOptions,
+    inputs: ReadingOptions,
+) -> None:
+    """Show all pairs of stored documents that match.
+
+    Sketches decide or, with --texts, the exact similarity of the texts.  With --contained, a pair
+    is a document, left, that is contained in another one, right.
+
+    Exit code 1 if there are any, with --exit-code.
+    """
+    with _opened(db, wanted, inputs) as (database, texts):
+        columns, deciding = PAIRS, wanted.deciding(texts)
+        if contained is not None:
+            one_database(database, "--contained")
+            columns = CONTAINED
+            known = None if texts is None else texts.texts
+            deciding = {"contained": contained, "texts": known, "verify": wanted.verify}
+        found = database.find_all(**wanted.arguments, **deciding)
+        if explain:
+            plan = found.plan
+            reason = in_words(plan.reason)
+            print(f"{plan.method}, recall {plan.recall:.4g}: {reason}", file=sys.stderr)
+        has_found = _list(wanted, listing, columns, found, _pair_rows(found), texts)
+    listing.end(has_found=has_found)
+
+
+@contextmanager
+def _opened(
+    db: str, wanted: StoredOptions, inputs: ReadingOptions
+) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsById | None]]":
+    """Yield the database, and the texts of --texts, after a look at the options."""
+    wanted.check()
+    with (
+        open_either(db) as database,
+        stored_texts(wanted.texts, inputs, database.options.sketch) as texts,
+    ):
+        yield database, texts
+
+
+def _pair_rows(found: simdb.Pairs) -> Iterator[Row]:
+    for pair in found:
+        measured = {"distance": pair.distance, "similarity": rounded(pair.similarity)}
+        if pair.containment is not None:
+            measured["containment"] = rounded(pair.containment)
+        yield {"left": pair.left, "right": pair.right, **measured}
+
+
+def _list(
+    wanted: StoredOptions,
+    listing: ListingOptions,
+    columns: "ListedColumns",
+    found: simdb.Pairs | simdb.Clusters,
+    rows: Iterable[Row],
+    texts: TextsById | None,
+) -> bool:
+    """Write what was found to --output, or show its rows; return whether there is any."""
+    if wanted.output is not None:
+        count, note = export(found, wanted.output, columns.written, text_ids=wanted.text_ids)
+        print_note(note)
+    elif texts is None or wanted.show is None:
+        count = int(listing.show(rows, columns.shown))
+    else:
+        shown = Shown(rows, texts.texts, wanted.show)
+        count = int(listing.show(shown, (*columns.shown, *columns.texts)))
+    listing.note(verification_note(found.verification))
+    return count > 0
+
+
+class Exported(Protocol):
+    """A result that can be exported: pairs or clusters."""
+
+    def to_batches(self, *, ids: str = ...) -> Any: ...  # noqa: D102
+
+    def column_chunks(self) -> Iterable[Columns]: ...  # noqa: D102
+
+
+def export_format(path: str) -> Format:
+    """Return the format that the end of a file name says; OptionError for an unknown one."""
+    return output_format(path, "--output", {**TABLES, ".arrow": ARROW})
+
+
+def export(
+    found: Exported, path: str, columns: Sequence[str], *, text_ids: bool
+) -> tuple[int, str | None]:
+    """Write all rows, with these `columns`, to the file `path`.
+
+    Returns the number of rows, and a line that says so if there are none.
+    """
+    form = export_format(path)
+    with written(path, form) as target:
+        if target is None or target.stream is None:
+            return 0, None
+        if form.kind in (PARQUET, ARROW):
+            batches = found.to_batches(ids="text" if text_ids else "auto")
+            target.rows = _write_batches(batches, form, target.stream)
+        else:
+            target.rows = _write_lines(found.column_chunks(), columns, form, target.stream)
+    return target.rows, target.note("nothing matches")
+
+
+def _write_batches(reader: Any, form: Format, stream: IO[bytes]) -> int:
+    count = 0
+    if form.kind == PARQUET:
+        parquet = load_arrow("writing Parquet", "pyarrow.parquet")
+        writer = parquet.ParquetWriter(stream, reader.schema)
+    else:
+        writer = load_arrow("writing Arrow", "pyarrow.ipc").new_file(stream, reader.schema)
+    with writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _write_lines(
+    chunks: Iterable[Columns], columns: Sequence[str], form: Format, stream: IO[bytes]
+) -> int:
+    count = 0
+    binary = io.BufferedWriter(Unclosed(stream))
+    with io.TextIOWrapper(binary, "utf-8", newline="") as file:
+        delimiter = DELIMITERS.get(form.kind)
+        table = csv.writer(file, delimiter=delimiter or ",", lineterminator="\n")
+        if delimiter:
+            table.writerow(columns)
+        for chunk in chunks:
+            if delimiter:
+                table.writerows(map(_cells, _rows(chunk)))
+            else:
+                for row in _rows(chunk):
+                    line = json.dumps(
+                        dict(zip(chunk, row, strict=True)), ensure_ascii=False, default=encoded
+                    )
+                    file.write(line + "\n")
+            count += len(next(iter(chunk.values())))
+    return count
+
+
+def _rows(chunk: Columns) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a chunk as plain values, with None for NaN."""
+    return zip(*(map(_plain, values.tolist()) for values in chunk.values()), strict=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if np.isnan(value) else rounded(value)
+    return value
+
+
+def _cells(row: tuple[Any, ...]) -> list[Any]:
+    return [id_text(each) if isinstance(each, bytes) else each for each in row]

@@ -1,0 +1,115 @@
+"""Commands compact, rebuild, copy, dump and load: upkeep of whole databases."""
+
+import os
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import simdb
+from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.opening import open_idle
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import FINDINGS, Exit, plain, print_one, quantity
+from simdb.outputs.formats import STANDARD_OUTPUT
+
+
+def compact(db: Database, json: Json = False) -> None:
+    """Merge all runs of a database into one, drop deleted documents, and shrink the file."""
+    with open_idle(db) as database:
+        print_one(asdict(database.compact()), as_json=json)
+
+
+def rebuild(
+    db: Database,
+    drop_damaged: Annotated[
+        bool,
+        Option("--drop-damaged", help="Remove documents that are damaged beyond repair."),
+    ] = False,
+    polytopes: Annotated[
+        int | None,
+        Option(
+            help="Number of cross-polytope tables from now on, 0 for none; if not given, it stays"
+            " the same."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Repair a database: make all its tables again from the stored documents.
+
+    Exit code 1 if something was lost, 3 if documents are damaged; then nothing is changed.
+    """
+    with _opened(db) as database:
+        report = database.rebuild(drop_damaged=drop_damaged, polytopes=polytopes)
+    print_one(asdict(report), as_json=json)
+    for each in (*report.losses, *report.notes):
+        print(plain(each), file=sys.stderr)
+    if report.losses or report.notes:
+        raise Exit(FINDINGS)
+
+
+def _opened(path: str) -> "simdb.Database":
+    """Open a database after all who are writing to it now, or at once if it is too damaged."""
+    try:
+        return open_idle(path)
+    except simdb.CorruptError:
+        return simdb.open(path, "w")
+
+
+def copy(
+    db: Database,
+    target: Annotated[str, Argument(metavar="TARGET", help="The directory to create.")],
+    json: Json = False,
+) -> None:
+    """Copy the current state of a database to a new directory; other processes can keep writing."""
+    with simdb.open(db, "r") as database:
+        database.copy(target)
+    with simdb.open(target, "r") as copied:
+        print_one({"path": target, "documents": len(copied)}, as_json=json)
+
+
+def dump(
+    db: Database,
+    output: Annotated[
+        str,
+        Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output."),
+    ] = STANDARD_OUTPUT,
+    json: Json = False,
+) -> None:
+    """Write everything in a database to one portable file; other processes can keep writing."""
+    if output == STANDARD_OUTPUT and sys.stdout.isatty():
+        raise simdb.OptionError(
+            "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
+        )
+    with Progress("dumping") as progress, simdb.open(db, "r") as database:
+        stored = max(len(database), 1)
+
+        def show(count: int) -> None:
+            # Other processes can keep writing, so that there are more by now.
+            progress.show(quantity(count, "document"), min(count / stored, 1.0))
+
+        if output == STANDARD_OUTPUT:
+            count = database.dump(sys.stdout.buffer, show)
+            sys.stdout.buffer.flush()
+        else:
+            count = database.dump(output, show)
+    if output == STANDARD_OUTPUT:
+        print(f"dumped {quantity(count, 'document')}", file=sys.stderr)
+    else:
+        row = {"path": output, "documents": count, "bytes": os.path.getsize(output)}
+        print_one(row, as_json=json)
+
+
+def load(
+    db: Database,
+    source: Annotated[str, Argument(metavar="FILE", help="The dump to read; - is standard input.")],
+    json: Json = False,
+) -> None:
+    """Make a new database from a dump, completely or not at all."""
+    with Progress("loading") as progress:
+        count = simdb.load(
+            sys.stdin.buffer if source == "-" else source,
+            db,
+            progress=lambda done: progress.show(quantity(done, "document")),
+        )
+    print_one({"path": db, "documents": count}, as_json=json)
