@@ -5,7 +5,7 @@ The help of the program lists them without loading the module of any command.
 
 # The module of each command that shares one; any other command has a module of its own name.
 SHARED = {
-    "idf": "fitting", "calibrate": "fitting",
+    "fingerprint": "sketching", "idf": "sketching", "calibrate": "sketching",
     "pairs": "listing", "clusters": "listing",
     "get": "documents", "cluster": "documents", "delete": "documents",
     "stats": "inspection", "check": "inspection", "doctor": "inspection",

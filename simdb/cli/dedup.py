@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from simdb.cli.duplicates.against import check_against, opened_against
-from simdb.cli.duplicates.groups import find_groups
+from simdb.cli.duplicates.groups import check_against, find_groups, opened_against
 from simdb.cli.duplicates.increment import find_new, open_against, run_name
 from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
 from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id

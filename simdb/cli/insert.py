@@ -12,8 +12,7 @@ from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import MatchOptions, given_search
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_rows, quantity
-from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.short_hint import is_default
+from simdb.cli.reading.intake import Intake, is_default
 from simdb.engine.write.conflicts import ERROR, rule_of
 from simdb.ground.choices import ConflictName, MatchName
 from simdb.outputs.rows import Row

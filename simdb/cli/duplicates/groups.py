@@ -1,8 +1,11 @@
-"""Groups: finds the groups of near-duplicates within the input, by the library's main job."""
+"""Groups: finds near-duplicates within the input, or of --against, by the library's main job."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,17 +13,28 @@ import simdb
 from simdb.cli.duplicates.texts import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupWork, Outcome
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
+from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import rounded
-from simdb.cli.reading.short_hint import is_default
+from simdb.cli.reading.intake import Intake, is_default
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import texts_at
-from simdb.deduplication.reference import DatabaseReference, Reference
+from simdb.deduplication.reference import DatabaseReference, FileReference, Reference
+from simdb.deduplication.references import check_apart
 from simdb.deduplication.run import DedupRun
+from simdb.ground.choices import KEEP
+from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
 from simdb.settings import keeping
 from simdb.settings.text_sketch import TextSketch
+from simdb.sources.amount import AMOUNT, expected_documents
+from simdb.sources.batch import Batch
+from simdb.sources.encoding_guess import GUESSED
+from simdb.sources.origins import Origins
+from simdb.sources.reading import read_sources
+from simdb.sources.records import SourceOptions
+from simdb.storage.files.location import is_database
 
 # The rows of groups of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14
@@ -65,6 +79,80 @@ def find_groups(work: DedupWork, given: Given) -> Outcome:
     return outcome
 
 
+def group_rows(decided: Decided, run: DedupRun, show: int | None) -> Iterator[Row]:
+    """Yield a row for each group: its representative, its size and its other documents.
+
+    With a reference, the row also says whether the representative is of that.  `show`: how many
+    characters of the texts the rows have; None for none.
+    """
+    offsets, members, places = decided.groups(run.order)
+    for first, end in _portions(offsets):
+        part = slice(int(offsets[first]), int(offsets[end]))
+        found = _matches(decided, places[part], run.ids(members[part]))
+        if show is not None:
+            for row, text in zip(found, run.texts(members[part]), strict=True):
+                row["text"] = text_beginning(text, show)
+        for start, stop in pairwise(offsets[first : end + 1].tolist()):
+            one, *others = found[start - part.start : stop - part.start]
+            shown = {} if show is None else {"text": one["text"]}
+            if run.reference is not None:
+                shown["reference"] = bool(members[start] < 0)
+            size = stop - start
+            yield {"representative": one["id"], **shown, "size": size, "duplicates": others}
+
+
+class Against(NamedTuple):
+    """What --against names, and how its files are read; None for nothing."""
+
+    reference: Reference | None = None
+    intake: Intake | None = None
+
+    @property
+    def skipped(self) -> int:
+        """How many of its files and records were skipped."""
+        return 0 if self.intake is None else self.intake.skipped
+
+
+def check_against(
+    against: Sequence[str], sources: Sequence[str], outputs: Collection[str | None]
+) -> None:
+    """Raise an error if a file of --against is also a source or an output."""
+    if len(against) != 1 or not is_database(against[0]):
+        check_apart(sources, against)
+    places = set(map(os.path.realpath, against))
+    for path in outputs:
+        if path is not None and os.path.realpath(path) in places:
+            raise OptionError(f"{path} is in --against, which stays as it is; name another output")
+
+
+@contextmanager
+def opened_against(
+    against: Sequence[str],
+    reading: SourceOptions,
+    excluded: Collection[str],
+    progress: Progress,
+    allow: Collection[str],
+) -> Iterator[Against]:
+    """Yield the sources or the database `against`, open until the input is compared.
+
+    `reading`: that of the input.  `excluded`: as `read_sources` takes it.
+    """
+    if not against:
+        yield Against()
+    elif is_database(against[0]):
+        with simdb.open(against[0], "r", allow=allow) as held:
+            yield Against(DatabaseReference(held))
+    else:
+        origins = Origins()
+        own = replace(
+            reading, has_lines=False, has_paths=False, has_fields=False, on_null=KEEP,
+            origins=origins,
+        )  # fmt: skip
+        intake = Intake(read_sources(against, own, excluded=excluded), progress)
+        read = FileReference(_batches(intake), origins, expected_documents(against))
+        yield Against(read, intake)
+
+
 def _options(reference: Reference | None, given: Given) -> simdb.Options:
     """Return the options of the database of --against, or those `given`."""
     if not isinstance(reference, DatabaseReference):
@@ -95,28 +183,6 @@ def _pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> list[TextPair
     )
 
 
-def group_rows(decided: Decided, run: DedupRun, show: int | None) -> Iterator[Row]:
-    """Yield a row for each group: its representative, its size and its other documents.
-
-    With a reference, the row also says whether the representative is of that.  `show`: how many
-    characters of the texts the rows have; None for none.
-    """
-    offsets, members, places = decided.groups(run.order)
-    for first, end in _portions(offsets):
-        part = slice(int(offsets[first]), int(offsets[end]))
-        found = _matches(decided, places[part], run.ids(members[part]))
-        if show is not None:
-            for row, text in zip(found, run.texts(members[part]), strict=True):
-                row["text"] = text_beginning(text, show)
-        for start, stop in pairwise(offsets[first : end + 1].tolist()):
-            one, *others = found[start - part.start : stop - part.start]
-            shown = {} if show is None else {"text": one["text"]}
-            if run.reference is not None:
-                shown["reference"] = bool(members[start] < 0)
-            size = stop - start
-            yield {"representative": one["id"], **shown, "size": size, "duplicates": others}
-
-
 def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
     """Yield the first group, and the one after the last, of groups of a bounded size in all."""
     first, count = 0, len(offsets) - 1
@@ -140,3 +206,10 @@ def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[Row]:
         {"id": id, "distance": distance, "similarity": rounded(similarity)}
         for id, distance, similarity in triples
     ]
+
+
+def _batches(intake: Intake) -> Iterator[Batch]:
+    """Yield all batches; what is read next begins to count anew."""
+    yield from intake.batches(None)
+    AMOUNT.begin()
+    GUESSED.clear()

@@ -1,7 +1,7 @@
 """Increment: stores what earlier runs have not, and reports what everything else matches."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from hashlib import blake2b
 from heapq import merge
@@ -12,12 +12,11 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.texts import Beginnings, TextsById
+from simdb.cli.duplicates.unique_ids import CountedRepeat, Settled, UniqueIds, rows_of
 from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
-from simdb.cli.output.render import match_row
-from simdb.cli.reading.short_hint import is_default
-from simdb.cli.reading.unique_ids import Settled, UniqueIds
+from simdb.cli.reading.intake import is_default
 from simdb.columns.text_column import encoded
 from simdb.deduplication import repeat
 from simdb.deduplication.arrivals import Arrivals, Refused
@@ -28,7 +27,6 @@ from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.report.beside import TextPair
 from simdb.report.removed import nearest_pairs
-from simdb.results.matches import Match
 from simdb.settings import keeping
 from simdb.settings.options import SEEN
 from simdb.sources.amount import AMOUNT
@@ -285,64 +283,3 @@ def run_name(given: str | None, sources: Collection[str]) -> str | None:
         }
     )
     return blake2b(b"\0".join(places), digest_size=16).hexdigest()
-
-
-class CountedRepeat:
-    """What a run did before, and what it does now; counts the documents it keeps `again`."""
-
-    def __init__(self, name: str | None, rule: Sequence[Any], before: simdb.Snapshot) -> None:
-        """Read what the run `name` did, see `simdb.deduplication.repeat`."""
-        self._run = repeat.Repeat(name, rule, before)
-        self.is_known = self._run.is_known
-        self._used: set[int] = set()
-        self._places: dict[Id, int] = {}  # of the ids of the latest batch
-
-    @property
-    def again(self) -> int:
-        """The number of documents that are kept again."""
-        return len(self._used)
-
-    def take(self, id: Id) -> bool:
-        """Return whether the run stored a document with this id; then it counts as kept again."""
-        place = self._place(id)
-        if place < 0 or place in self._used:
-            return False
-        self._used.add(place)
-        return True
-
-    def has_taken(self, id: Id) -> bool:
-        """Return whether the document with this id was kept again before."""
-        return self._place(id) in self._used
-
-    def left_rows(self, batch: Batch) -> dict[int, Row]:
-        """Return the row of each document that the run left out, by its position in the batch."""
-        hashes = repeat.hashes_of(batch.ids)
-        self._places = dict(zip(batch.ids, self._run.kept(hashes).tolist(), strict=True))
-        positions, left = self._run.left(hashes, batch.contents)
-        return dict(zip(positions.tolist(), rows_of(left), strict=True))
-
-    def add_kept(self, ids: Sequence[Id]) -> None:
-        """Remember documents that the run has stored."""
-        self._run.add_kept(repeat.hashes_of(ids))
-
-    def add_left(self, ids: Sequence[Id], contents: Iterable[bytes], left: repeat.Left) -> None:
-        """Remember documents that the run has left out, by ids and texts as they were read."""
-        self._run.add_left(repeat.hashes_of(ids), contents, left)
-
-    def store(self, transaction: simdb.WriteTransaction) -> None:
-        """Stage the note of the run."""
-        self._run.store(transaction)
-
-    def _place(self, id: Id) -> int:
-        place = self._places.get(id)
-        return int(self._run.kept(repeat.hashes_of([id]))[0]) if place is None else place
-
-
-def rows_of(left: repeat.Left) -> Iterator[Row]:
-    """Yield a row for each document that was left out."""
-    for id, match, distance, similarity, lost in zip(
-        left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
-        left.similarities.tolist(), np.isnan(left.similarities).tolist(), strict=True,
-    ):  # fmt: skip
-        known = None if lost else similarity
-        yield {"id": id, **match_row(Match(match, distance, known), "match")}

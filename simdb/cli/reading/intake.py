@@ -1,21 +1,28 @@
-"""Intake: puts what the readers yield into batches of even size, counts it, reports problems."""
+"""Intake: puts what the readers yield into batches of even size, counts it, reports problems.
+
+At its end come hints: about documents that look like HTML, or are short.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+import numpy as np
+
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.markup_hint import markup_hint, page_position
-from simdb.cli.reading.short_hint import ShortHint
 from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError
+from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.amount import AMOUNT
-from simdb.sources.batch import Batch, Found, joined
+from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.encoding_guess import GUESSED, guessed_note
 from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem
+from simdb.tuning.lengths import SHORT_WORDS, count_words
+from simdb.tuning.sample import TAG
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
@@ -27,6 +34,13 @@ REPORTED_NO_FIELD = 3
 # Beyond so many kinds, all others count as one: a reason can name what is in a record.
 KINDS_MAX = 1000
 NUMBER = re.compile(r"\d+")
+# Of each batch so many texts are looked at, and the beginning of each of them.
+LOOKED_AT_TEXTS = 16
+LOOKED_AT_CHARACTERS = 2000
+# After some batches, one of so many is looked at.
+FIRST_BATCHES, LATER_BATCHES = 16, 4
+# Fewer documents are no collection.
+DOCUMENTS_LEAST = 10
 
 
 @dataclass(slots=True)
@@ -174,3 +188,46 @@ class Intake:
             if alike.count > alike.reported:
                 return
         self._progress.note(f"{problem.where}: {problem.reason}")
+
+
+def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:
+    """Return whether documents match by the default threshold; the arguments are those given."""
+    return (
+        similarity is None
+        and distance is None
+        and options.sketch.vector_bytes > 0
+        and options.similarity == options.sketch.usual_similarity
+    )
+
+
+class ShortHint:
+    """The lengths of some documents of a run, for the hint at its end."""
+
+    def __init__(self) -> None:
+        """Start without documents."""
+        self._words: list[int] = []
+        self._batches = 0
+
+    def look_at(self, texts: Texts) -> None:
+        """Count the words of some texts of a batch."""
+        self._batches += 1
+        if self._batches > FIRST_BATCHES and self._batches % LATER_BATCHES:
+            return
+        count = min(len(texts), LOOKED_AT_TEXTS)
+        places = np.linspace(0, len(texts) - 1, count).astype(int).tolist()
+        heads = [TAG.sub(" ", str(texts[at])[:LOOKED_AT_CHARACTERS]) for at in places]
+        self._words += [words for words in count_words(heads).tolist() if words]
+
+    def note(self) -> str | None:
+        """Return the hint if the median document is short, or None."""
+        if len(self._words) < DOCUMENTS_LEAST:
+            return None
+        median = float(np.median(self._words))
+        if median >= SHORT_WORDS:
+            return None
+        noun = "word" if round(median) == 1 else "words"
+        return (
+            f"half of the documents have at most {median:.0f} {noun}, and the default threshold"
+            " misses most near-duplicates among such short documents: simdb tune SOURCE... says"
+            " which options suit them"
+        )

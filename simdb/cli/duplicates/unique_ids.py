@@ -5,17 +5,21 @@ earlier run stored with the same id and fingerprint counts as seen, and is not s
 was this run, on an earlier occasion, the document is kept again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import simdb
 from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import match_row
+from simdb.deduplication import repeat
 from simdb.engine.state.incoming import sketch_all
+from simdb.outputs.rows import Row
+from simdb.results.matches import Match
 from simdb.running import kernel
 from simdb.running.threads import thread_count
 from simdb.sketch.kinds import AnySketcher
@@ -25,21 +29,6 @@ from simdb.sources.records import InputId
 from simdb.values.arrays import Id
 
 U64 = npt.NDArray[np.uint64]
-
-
-class Earlier(Protocol):
-    """What this run did on an earlier occasion."""
-
-    is_known: bool
-
-    def take(self, id: Id) -> bool:
-        """Return whether it stored a document with this id; True once for each."""
-
-    def has_taken(self, id: Id) -> bool:
-        """Return whether `take` has returned True for this id."""
-
-    def left_rows(self, batch: Batch) -> dict[int, dict[str, Any]]:
-        """Return a row for each position in the batch of a document that was left out."""
 
 
 class Settled(NamedTuple):
@@ -52,7 +41,7 @@ class Settled(NamedTuple):
     batch: Batch
     places: list[int]
     kept: list[int]
-    rows: dict[int, dict[str, Any]]
+    rows: dict[int, Row]
 
 
 class UniqueIds:
@@ -63,7 +52,7 @@ class UniqueIds:
         progress: Progress,
         sketcher: AnySketcher,
         before: simdb.Snapshot,
-        earlier: Earlier,
+        earlier: "CountedRepeat",
     ) -> None:
         """`before`: the documents of earlier runs, made by `sketcher`.
 
@@ -98,7 +87,7 @@ class UniqueIds:
     def _settled(self, batch: Batch) -> Settled:
         earlier = self._earlier
         left = {} if earlier is None else earlier.left_rows(batch)
-        rows: dict[int, dict[str, Any]] = {}
+        rows: dict[int, Row] = {}
         kept: list[int] = []
         given: set[InputId] = set()
         bits = sketch_all(
@@ -143,6 +132,67 @@ class UniqueIds:
         if self.renamed <= REPORTED_NAMES:
             given = batch.ids[at]
             self._progress.note(f"{batch.where(at)}: the id {given!r} is taken; renamed to {id!r}")
+
+
+class CountedRepeat:
+    """What a run did before, and what it does now; counts the documents it keeps `again`."""
+
+    def __init__(self, name: str | None, rule: Sequence[Any], before: simdb.Snapshot) -> None:
+        """Read what the run `name` did, see `simdb.deduplication.repeat`."""
+        self._run = repeat.Repeat(name, rule, before)
+        self.is_known = self._run.is_known
+        self._used: set[int] = set()
+        self._places: dict[Id, int] = {}  # of the ids of the latest batch
+
+    @property
+    def again(self) -> int:
+        """The number of documents that are kept again."""
+        return len(self._used)
+
+    def take(self, id: Id) -> bool:
+        """Return whether the run stored a document with this id; then it counts as kept again."""
+        place = self._place(id)
+        if place < 0 or place in self._used:
+            return False
+        self._used.add(place)
+        return True
+
+    def has_taken(self, id: Id) -> bool:
+        """Return whether the document with this id was kept again before."""
+        return self._place(id) in self._used
+
+    def left_rows(self, batch: Batch) -> dict[int, Row]:
+        """Return the row of each document that the run left out, by its position in the batch."""
+        hashes = repeat.hashes_of(batch.ids)
+        self._places = dict(zip(batch.ids, self._run.kept(hashes).tolist(), strict=True))
+        positions, left = self._run.left(hashes, batch.contents)
+        return dict(zip(positions.tolist(), rows_of(left), strict=True))
+
+    def add_kept(self, ids: Sequence[Id]) -> None:
+        """Remember documents that the run has stored."""
+        self._run.add_kept(repeat.hashes_of(ids))
+
+    def add_left(self, ids: Sequence[Id], contents: Iterable[bytes], left: repeat.Left) -> None:
+        """Remember documents that the run has left out, by ids and texts as they were read."""
+        self._run.add_left(repeat.hashes_of(ids), contents, left)
+
+    def store(self, transaction: simdb.WriteTransaction) -> None:
+        """Stage the note of the run."""
+        self._run.store(transaction)
+
+    def _place(self, id: Id) -> int:
+        place = self._places.get(id)
+        return int(self._run.kept(repeat.hashes_of([id]))[0]) if place is None else place
+
+
+def rows_of(left: repeat.Left) -> Iterator[Row]:
+    """Yield a row for each document that was left out."""
+    for id, match, distance, similarity, lost in zip(
+        left.ids.tolist(), left.matches.tolist(), left.distances.tolist(),
+        left.similarities.tolist(), np.isnan(left.similarities).tolist(), strict=True,
+    ):  # fmt: skip
+        known = None if lost else similarity
+        yield {"id": id, **match_row(Match(match, distance, known), "match")}
 
 
 class Hashes:

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from simdb.cli.reading.unique_ids import Hashes
+from simdb.cli.duplicates.unique_ids import Hashes
 
 
 @pytest.mark.parametrize("seed", range(5))
