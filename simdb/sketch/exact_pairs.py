@@ -1,7 +1,9 @@
 """Exact pairs: the exact similarities of many pairs, of documents whose texts are read for it.
 
 Pairs are compared in parts whose texts have a bounded size, side by side.  A text is read, and its
-features are counted, once in a part.
+features are counted, once in a part.  Where documents are in many pairs each, as pages of a few
+templates are, a part has all pairs of some left with some right documents: so a text is read once
+for hundreds of its pairs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +19,12 @@ from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import ExactSimilarity, Stored
 from simdb.values.arrays import PackedFeatures
 
-# A part has texts of about this size, and at most this number of pairs.
+# A part has texts of about this size, and at most this number of pairs, or of documents on a side.
 PART_BYTES = 1 << 23
 PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
+SIDE_DOCUMENTS = 1 << 9
+# From so many pairs for each document on, parts have sides.
+DENSE = 8
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -40,7 +45,7 @@ class ExactPairs:
         """Compare by `exact`; `is_read_anywhere`: any thread may read, not only the caller's."""
         self.exact = exact
         self._is_read_anywhere = is_read_anywhere
-        self._count = PART_PAIRS_FIRST  # the pairs of the next part
+        self._count = PART_PAIRS_FIRST  # the pairs of the next part, if no document is in two
 
     def parts(
         self,
@@ -63,16 +68,14 @@ class ExactPairs:
             values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
             return part.chosen, values
 
+        portions = _portions(left, right, order, min(SIDE_DOCUMENTS, self._count))
         if not self._is_read_anywhere:
-            yield from mapped(measure, self._cut(read, left, right, order, features), threads)
+            cut = (each for one in portions for each in self._cut(read, left, right, one, features))
+            yield from mapped(measure, cut, threads)
             return
-        starts = range(0, len(order), PART_PAIRS_MOST)
         for found in mapped(
-            lambda start: [
-                measure(part)
-                for part in self._cut(read, left, right, order[start : start + PART_PAIRS_MOST])
-            ],
-            starts, threads,
+            lambda one: list(map(measure, self._cut(read, left, right, one, features))),
+            portions, threads,
         ):  # fmt: skip
             yield from found
 
@@ -84,15 +87,16 @@ class ExactPairs:
         order: I64,
         features: ReadFeatures | None = None,
     ) -> Iterator["_Part"]:
-        """Yield the pairs in parts, with the texts of each part.
+        """Yield some pairs with their texts, in parts if these are large.
 
         The number of pairs of a part follows from the size of the texts of the part before it.
         """
-        start = 0
+        start, chosen = 0, order
         while start < len(order):
-            chosen = order[start : start + self._count]
-            both = np.concatenate([left[chosen], right[chosen]])
-            numbers, positions = np.unique(both, return_inverse=True)
+            numbers, positions = numbered(np.concatenate([left[chosen], right[chosen]]))
+            if len(chosen) > self._count and len(numbers) > 2 * self._count:
+                chosen = order[start : start + self._count]
+                continue
             texts, is_unknown = _complete(read(numbers), len(numbers))
             stored, size = None, _size_bytes(texts)
             if features is not None and is_unknown.any():
@@ -104,8 +108,41 @@ class ExactPairs:
                 stored,
             )  # fmt: skip
             start += len(chosen)
-            suggested = PART_BYTES * len(chosen) // max(size, 1)
+            suggested = PART_BYTES * len(numbers) // (2 * max(size, 1))
             self._count = max(1, min(PART_PAIRS_MOST, 2 * self._count, suggested))
+            chosen = order[start : start + self._count]
+
+
+def _portions(left: U32, right: U32, order: I64, side: int) -> Iterator[I64]:
+    """Yield positions of pairs that are compared together, at least a part.
+
+    In dense ones all pairs of at most `side` left with as many right documents stay together.
+    """
+    stops = np.arange(PART_PAIRS_MOST, len(order), PART_PAIRS_MOST)
+    if len(order) > PART_PAIRS_MOST:
+        numbers, places = numbered(np.concatenate([left[order], right[order]]))
+        if len(order) >= DENSE * len(numbers):
+            sides = places // side
+            squares = sides[: len(order)] * (1 + len(numbers) // side) + sides[len(order) :]
+            by_square = np.argsort(squares, kind="stable")
+            order, squares = order[by_square], squares[by_square]
+            ends = np.flatnonzero(np.diff(squares)) + 1
+            # Small squares are together as large as other portions, and large ones alone.
+            is_far = np.diff(ends // PART_PAIRS_MOST, prepend=0) > 0
+            stops = ends[is_far | np.append(is_far[1:], True)[: len(ends)]]
+    yield from np.split(order, stops)
+
+
+def numbered(values: U32) -> tuple[U32, I64]:
+    """Return the distinct values, ascending, and the place of each value among them."""
+    least = int(values.min(initial=0))
+    span = int(values.max(initial=0)) - least + 1
+    if span > 4 * len(values):
+        return np.unique(values, return_inverse=True)
+    is_there = np.zeros(span, np.bool_)
+    is_there[values - np.uint32(least)] = True
+    places = np.cumsum(is_there) - 1
+    return np.flatnonzero(is_there).astype(np.uint32) + np.uint32(least), places[values - least]
 
 
 @dataclass(frozen=True, slots=True)
