@@ -1,8 +1,8 @@
 """Explanations by fingerprints: why two documents match or not, down to bits and features."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,9 @@ import numpy.typing as npt
 from simdb.engine.search.measure import levels_of
 from simdb.engine.search.method import PairMember
 from simdb.engine.search.methods.register import method_of
-from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.kinds import fingerprint_of
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.ground.correction import corrected
 from simdb.plan.problem import Criterion
@@ -58,72 +56,27 @@ class FingerprintSide:
         return self.is_empty or self.measured is not None
 
 
-def explain_stored(
-    store: Store,
-    state: State,
-    id: Id,
-    other_id: Id | None,
-    document: Any,
-    question: Question,
-    errors: str,
-    *,
-    home: State | None = None,
-) -> Explanation:
-    """Return why the stored `id` matches the stored `other_id`, or a document, or does not.
-
-    `home`: the state in which `id` is stored, if that is another database.
-    """
-    left = stored_side(home or state, id)
-    if other_id is not None:
-        right = stored_side(state, other_id)
-    else:
-        right = given_side(cast(Sketcher, store.sketcher), document, errors)
-    criterion = question.criterion(
-        store.options,
-        is_weighted=left.has_weights and right.has_weights,
-        is_stored=other_id is not None,
-    )
-    plan = state.plan(criterion)
-    asking, stored = (right, left) if other_id is None else (left, right)
-    probe, is_reached = _reached(state, criterion, plan, asking, stored)
-    return explain(
-        left, right, options=store.options, criterion=criterion, plan=plan, probe=probe,
-        is_reached=is_reached, is_rounded=True,
-    )  # fmt: skip
-
-
-def explain_given(
-    store: Store, documents: list[Any], question: Question, errors: str
-) -> Explanation:
-    """Return why two given documents match, or do not, by weights that no storing has rounded."""
-    sketcher = cast(Sketcher, store.sketcher)
-    sides = [given_side(sketcher, document, errors) for document in documents]
-    left, right = (replace(side, measured=side.weights) for side in sides)
-    is_weighted = left.has_weights and right.has_weights
-    criterion = question.criterion(store.options, is_weighted=is_weighted)
-    return explain(left, right, options=store.options, criterion=criterion)
-
-
 def explain(
     left: FingerprintSide,
     right: FingerprintSide,
     *,
+    state: State,
     options: Options,
     criterion: Criterion,
-    plan: Plan | None = None,
-    probe: Probe | None = None,
-    is_reached: bool = True,
-    is_rounded: bool = False,
+    plan: Plan | None,
 ) -> Explanation:
     """Return why the two documents match by `criterion`, or do not.
 
-    `plan`: how a query would be answered; `probe`: what finds the stored document, if it is found
-    by a look-up; `is_reached`: whether it is found at all.
-    `is_rounded`: similarity is measured from rounded weights, and corrected for that.
+    `plan`: how a query is answered; None if both documents are given.  Their weights are not
+    rounded then; others are, and their similarity is corrected for that.
     """
+    probe, is_reached = None, True
+    if plan is not None:
+        asking, stored = (right, left) if right.ordinal is None else (left, right)
+        probe, is_reached = _reached(state, criterion, plan, asking, stored)
     differing = left.bits ^ right.bits
     similarity = _similarity(left.measured, right.measured)
-    if similarity is not None and is_rounded:
+    if similarity is not None and plan is not None:
         similarity = float(corrected(np.array([similarity], np.float32))[0])
     masks = leading_masks(options.blocks, options.leading)
     flips = [(differing & mask).bit_count() for mask in masks]
@@ -165,8 +118,10 @@ def stored_side(state: State, id: Id) -> FingerprintSide:
     )
 
 
-def given_side(sketcher: Sketcher, document: Any, errors: str) -> FingerprintSide:
-    """Return a given document, as it would be stored."""
+def given_side(
+    sketcher: Sketcher, document: Any, errors: str, *, is_rounded: bool
+) -> FingerprintSide:
+    """Return a given document; `is_rounded`: it is measured as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors, is_query=True)
     sketched = fingerprint_of(sketches, 0)
     features = sketcher.features(document, errors=errors)
@@ -175,8 +130,9 @@ def given_side(sketcher: Sketcher, document: Any, errors: str) -> FingerprintSid
         weights = sketcher.weights([document], errors=errors)[0]
     levels = None if weights is None or sketches.levels is None else sketches.levels[0]
     vector = None if sketched.weights is None else sketches.vectors[0]
+    measured = sketched.weights if is_rounded else weights
     return FingerprintSide(
-        None, sketched.bits, sketched.is_empty, weights, sketched.weights, features, levels, vector
+        None, sketched.bits, sketched.is_empty, weights, measured, features, levels, vector
     )
 
 

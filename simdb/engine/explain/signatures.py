@@ -1,22 +1,21 @@
 """Explanations by signatures: why two documents match or do not, down to the bands that agree."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.explain.fingerprints import differences
 from simdb.engine.search.methods.register import method_of
-from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
 from simdb.results.plans import Plan
 from simdb.results.reports import Explanation
 from simdb.running import kernel
+from simdb.settings.options import Options
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.values.arrays import EMPTY, Id, Sketches
 from simdb.values.features import NamedFeatures
@@ -32,51 +31,21 @@ class SignatureSide:
     is_empty: bool
     features: NamedFeatures | None = None
 
-
-def explain_stored(
-    store: Store,
-    state: State,
-    id: Id,
-    other_id: Id | None,
-    document: Any,
-    question: Question,
-    errors: str,
-    *,
-    home: State | None = None,
-) -> Explanation:
-    """Return why the stored `id` matches the stored `other_id`, or a document, or does not.
-
-    `home`: the state in which `id` is stored, if that is another database.
-    """
-    left = stored_signature(home or state, id)
-    if other_id is not None:
-        right = stored_signature(state, other_id)
-    else:
-        right = given_signature(cast(MinHashSketcher, store.sketcher), document, errors)
-    criterion = question.criterion(store.options, is_weighted=True, is_stored=other_id is not None)
-    plan = state.plan(criterion)
-    bands = bands_of(store.options)
-    is_compared = method_of(state, plan).compares(state, plan, 0)
-    return explain(left, right, bands, criterion, plan=plan, is_compared=is_compared)
+    @property
+    def has_weights(self) -> bool:
+        """True: a similarity can be measured."""
+        return True
 
 
-def explain_given(
-    store: Store, documents: list[Any], question: Question, errors: str
-) -> Explanation:
-    """Return why two given documents match, or do not."""
-    sketcher = cast(MinHashSketcher, store.sketcher)
-    left, right = (given_signature(sketcher, document, errors) for document in documents)
-    criterion = question.criterion(store.options, is_weighted=True)
-    return explain(left, right, bands_of(store.options), criterion)
-
-
-def stored_signature(state: State, id: Id) -> SignatureSide:
+def stored_side(state: State, id: Id) -> SignatureSide:
     """Return a stored document; NotFoundError if the id is unknown."""
     return _side(id, stored_sketches(state, known_ordinals(state, [id])), None)
 
 
-def given_signature(sketcher: MinHashSketcher, document: Any, errors: str) -> SignatureSide:
-    """Return a given document, as it would be stored."""
+def given_side(
+    sketcher: MinHashSketcher, document: Any, errors: str, *, is_rounded: bool
+) -> SignatureSide:
+    """Return a given document, as it would be stored: signatures have no weights to round."""
     sketches = sketcher.sketch([document], errors=errors)
     return _side(None, sketches, sketcher.features(document, errors=errors))
 
@@ -84,16 +53,18 @@ def given_signature(sketcher: MinHashSketcher, document: Any, errors: str) -> Si
 def explain(
     left: SignatureSide,
     right: SignatureSide,
-    bands: Bands,
-    criterion: Criterion,
     *,
-    plan: Plan | None = None,
-    is_compared: bool = True,
+    state: State,
+    options: Options,
+    criterion: Criterion,
+    plan: Plan | None,
 ) -> Explanation:
     """Return why the two documents match by `criterion`, or do not.
 
-    `plan`: how a query would be answered; `is_compared`: whether it compares all documents.
+    `plan`: how a query is answered; None if both documents are given.
     """
+    bands = bands_of(options)
+    is_compared = plan is None or method_of(state, plan).compares(state, plan, 0)
     sketch = bands.sketch
     minima = bands.minima_of(left.vector[None]), bands.minima_of(right.vector[None])
     is_empty = left.is_empty or right.is_empty

@@ -44,12 +44,18 @@ def explain_both(
             "explain needs two documents: id and other_id of stored documents, or id and document=,"
             " or document= and other_document="
         )
-    found: Explanation
-    if not stored:
-        found = explainer.explain_given(store, given, question, errors)
-    else:
-        other_id, document = (stored[1], None) if len(stored) == 2 else (None, given[0])
-        found = explainer.explain_stored(
-            store, state, stored[0], other_id, document, question, errors, home=home
-        )
+    is_stored = len(stored) == 2
+
+    def given_side(document: Any) -> Any:
+        is_rounded = bool(stored)
+        return explainer.given_side(store.sketcher, document, errors, is_rounded=is_rounded)
+
+    left = explainer.stored_side(home or state, stored[0]) if stored else given_side(given[0])
+    right = explainer.stored_side(state, stored[1]) if is_stored else given_side(given[-1])
+    is_weighted = left.has_weights and right.has_weights
+    criterion = question.criterion(store.options, is_weighted=is_weighted, is_stored=is_stored)
+    plan = state.plan(criterion) if stored else None
+    found: Explanation = explainer.explain(
+        left, right, state=state, options=store.options, criterion=criterion, plan=plan
+    )
     return found
