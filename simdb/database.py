@@ -36,8 +36,8 @@ from simdb.sketch.kinds import AnySketcher
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from simdb.engine.search.filters import Where
     from simdb.engine.search.judge import Texts
-    from simdb.engine.search.where import Where
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.transaction import WriteTransaction
     from simdb.results.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics

@@ -138,7 +138,7 @@ def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
 
     loaded = modules_of_program("query", path, "the quick brown fox jumps over the lazy dog")
 
-    assert "simdb.engine.search.measure" in loaded
+    assert "simdb.engine.search.method" in loaded
     assert "numpy.ma" not in loaded
 
 

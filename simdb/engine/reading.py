@@ -16,6 +16,16 @@ from simdb.engine import clusters, explain, passages
 from simdb.engine import search as searches
 from simdb.engine import state as states
 from simdb.engine.search import lookup, one
+from simdb.engine.search.filters import (
+    accepted,
+    accepted_many,
+    check_filters,
+    check_where,
+    first_accepted,
+    kept,
+    kept_matches,
+    only_where,
+)
 from simdb.engine.search.question import (
     Question,
     bounded,
@@ -24,7 +34,6 @@ from simdb.engine.search.question import (
     of_any,
     of_pairs,
 )
-from simdb.engine.search.where import check_optional, kept, kept_matches, only_where
 from simdb.engine.state.documents import (
     documents_of,
     drawn,
@@ -57,12 +66,11 @@ from simdb.values.document_like import Document
 if TYPE_CHECKING:
     from simdb.columns.arrow import Columns
     from simdb.engine.passages.question import Containment
-    from simdb.engine.search.accepting import Accept, AcceptMany
+    from simdb.engine.search.filters import Accept, AcceptMany, Where
     from simdb.engine.search.judge import Judge, Texts
     from simdb.engine.search.nearest import Wanted
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
-    from simdb.engine.search.where import Where
     from simdb.results.clusters import Clusters
     from simdb.results.reports import Explanation
     from simdb.values.document_like import DocumentLike
@@ -130,19 +138,13 @@ class Reading(Protocol[IdT]):
         if contained is not None or texts is not None:
             how = contained, texts, given, limit, where, accept
             return self._containing(document, id, how, errors)[0]
-        if where is None and accept is None:
-            return self._found(document, id, given, limit, errors, first=False)
-        check_limit(limit)
-        check_optional(where)
-        searches.accepting.check_accept(accept)
-        with self._state() as state:
-            every = one.find(state, document, id, given, None, errors, first=False)
-            if where is not None:
-                every = kept_matches(state, every, where, limit if accept is None else None)
         if accept is None:
-            return every
+            return self._found(document, id, given, limit, errors, where)
+        check_limit(limit)
+        check_filters(where, accept)
+        every = self._found(document, id, given, None, errors, where)
         least = Question(*given).least_similarity(self._store.options)
-        return searches.accepting.accepted(every, accept, least)[:limit]
+        return accepted(every, accept, least)[:limit]
 
     @answering
     def first(
@@ -169,21 +171,13 @@ class Reading(Protocol[IdT]):
         if contained is not None or texts is not None:
             how = contained, texts, given, 1, where, accept
             return next(iter(self._containing(document, id, how, errors)[0]), None)
-        if where is not None:
-            most = 1 if accept is None else None
-            found = self.query(
-                document, id=id, similarity=similarity, distance=distance, recall=recall,
-                search=search, limit=most, where=where, errors=errors,
-            )  # fmt: skip
-        elif accept is None:
-            found = self._found(document, id, given, None, errors, first=True)
         if accept is None:
+            found = self._found(document, id, given, None, errors, where, first=True)
             return found[0] if found else None
-        searches.accepting.check_accept(accept)
-        if where is None:
-            found = self._found(document, id, given, None, errors, first=False)
+        check_filters(where, accept)
+        every = self._found(document, id, given, None, errors, where)
         least = Question(*given).least_similarity(self._store.options)
-        return searches.accepting.first_accepted(found, accept, least)
+        return first_accepted(every, accept, least)
 
     @answering
     def query_many(
@@ -223,8 +217,7 @@ class Reading(Protocol[IdT]):
             how = contained, texts, given, most, where, accept
             return self._containing(documents, ids, how, errors, is_of_many=True)
         check_limit(question.limit)
-        check_optional(where)
-        searches.accepting.check_accept(accept)
+        check_filters(where, accept)
         room = searches.many.room_of(question.how.memory_limit)
         if accept is not None:
             every = self.query_many(
@@ -232,7 +225,7 @@ class Reading(Protocol[IdT]):
                 search=search, where=where, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
-            return searches.accepting.accepted_many(every, accept, least, limit=limit, first=first)
+            return accepted_many(every, accept, least, limit=limit, first=first)
         if first:
             question = replace(question, limit=1)
         most = question.limit
@@ -286,7 +279,7 @@ class Reading(Protocol[IdT]):
         NotFoundError for an unknown `id`.
         """
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
-        check_optional(where)
+        check_filters(where)
         if vectors is not None or texts is not None:
             if (document is None) == (id is None):
                 raise InputError("nearest needs either a document or the id= of a stored document")
@@ -320,7 +313,7 @@ class Reading(Protocol[IdT]):
         """
         count = thread_count(threads)
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
-        check_optional(where)
+        check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
@@ -452,7 +445,7 @@ class Reading(Protocol[IdT]):
             return self._contained(how, verify)
         is_exact, count = self._is_exact(verify, texts), thread_count(threads)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
-        check_optional(where)
+        check_filters(where)
         owner, end = self._lasting()
         with owner._state() as state:
             state.threads = count
@@ -505,7 +498,7 @@ class Reading(Protocol[IdT]):
         OptionError for an unknown policy or field, InputError for values without an order.
         """
         clusters.find.check_policy(policy)
-        check_optional(where)
+        check_filters(where)
         options = self._store.options
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         is_exact, count = self._is_exact(verify, texts), thread_count(threads)
@@ -732,14 +725,20 @@ class Reading(Protocol[IdT]):
         given: one.Given,
         limit: int | None,
         errors: ErrorsName,
+        where: "Where | None",
         *,
-        first: bool,
+        first: bool = False,
     ) -> list[Match[IdT]]:
         """Return the matches of a document, or of the stored document `id`, best first."""
         if limit is not None:
             check_limit(limit)
+        if where is None:
+            with self._state() as state:
+                return one.find(state, document, id, given, limit, errors, first=first)
+        check_where(where)
         with self._state() as state:
-            return one.find(state, document, id, given, limit, errors, first=first)
+            every = one.find(state, document, id, given, None, errors, first=False)
+            return kept_matches(state, every, where, 1 if first else limit)
 
     def _containing(
         self,

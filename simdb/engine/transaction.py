@@ -10,8 +10,8 @@ import numpy as np
 from simdb.columns.arrow_texts import text_column
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
+from simdb.engine.search.filters import Where, check_filters, check_where, satisfying
 from simdb.engine.search.question import Question, criterion_of
-from simdb.engine.search.where import Where, check_optional, check_where, satisfying
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.staged import seconds_of
@@ -312,7 +312,7 @@ class WriteTransaction(Reading[IdT]):
                 " documents there, or use delete_where with a date in their metadata"
             )
         seconds = seconds_of(before)
-        check_optional(where)
+        check_filters(where)
         with self._writing.alone("the transaction must be idle to delete"):
             state = self._writing.current()
             live, times = state.live(), state.times()

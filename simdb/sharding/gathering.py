@@ -19,9 +19,9 @@ from simdb.database import Database
 from simdb.engine import explain, write
 from simdb.engine import state as states
 from simdb.engine.explain.stored import Both
+from simdb.engine.search.filters import Where, satisfying
 from simdb.engine.search.planning import planned as planned_of
 from simdb.engine.search.question import Question, of_any, of_pairs
-from simdb.engine.search.where import Where, satisfying
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.opening import open_beside
 from simdb.engine.state.state import State

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from simdb.engine import search
 from simdb.engine.search import lookup, one
+from simdb.engine.search.filters import Where, kept, kept_matches
 from simdb.engine.search.many import Room
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
-from simdb.engine.search.where import Where, kept, kept_matches
 from simdb.ground.choices import ErrorsName
 from simdb.ground.errors import InputError
 from simdb.results.matches import Match, Matches

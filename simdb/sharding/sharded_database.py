@@ -13,9 +13,9 @@ from simdb.database import Database
 from simdb.engine import search as searches
 from simdb.engine import state as states
 from simdb.engine.explain.stored import Both
+from simdb.engine.search.filters import accepted, accepted_many, check_filters, first_accepted
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, check_limit
-from simdb.engine.search.where import check_optional
 from simdb.ground import checks, previews
 from simdb.ground.choices import (
     ErrorsName,
@@ -48,11 +48,10 @@ from simdb.values.arrays import ORDINALS_MAX, Sketches, object_array
 from simdb.values.document_like import Document
 
 if TYPE_CHECKING:
-    from simdb.engine.search.accepting import Accept, AcceptMany
+    from simdb.engine.search.filters import Accept, AcceptMany, Where
     from simdb.engine.search.judge import Texts
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.search.reranking import Vectors
-    from simdb.engine.search.where import Where
     from simdb.results.clusters import Clusters
     from simdb.results.reports import Explanation
     from simdb.values.document_like import DocumentLike
@@ -122,9 +121,8 @@ class ShardedDatabase(Generic[IdT]):
         thread takes longer than most queries, so it is 1 by default; more help where shards are on
         a slow disk, or where every document is compared.
         """
-        searches.accepting.check_accept(accept)
         check_limit(limit)
-        check_optional(where)
+        check_filters(where, accept)
         count, given = thread_count(threads), (similarity, distance, recall, search)
         query = searching.asked(self._shards, document, id, errors, "query")
         most = limit if accept is None else None
@@ -132,7 +130,7 @@ class ShardedDatabase(Generic[IdT]):
         if accept is None:
             return found
         least = Question(*given).least_similarity(self.options)
-        return searches.accepting.accepted(found, accept, least)[:limit]
+        return accepted(found, accept, least)[:limit]
 
     def first(
         self,
@@ -151,15 +149,14 @@ class ShardedDatabase(Generic[IdT]):
 
         The shards are asked one after the other, up to the first that has a match.  See `query`.
         """
-        searches.accepting.check_accept(accept)
-        check_optional(where)
+        check_filters(where, accept)
         given = (similarity, distance, recall, search)
         query = searching.asked(self._shards, document, id, errors, "first")
         if accept is None:
             return searching.find_first(self._shards, query, given, where)
         found = searching.find(self._shards, query, given, None, where, 1)
         least = Question(*given).least_similarity(self.options)
-        return searches.accepting.first_accepted(found, accept, least)
+        return first_accepted(found, accept, least)
 
     def query_many(
         self,
@@ -188,8 +185,7 @@ class ShardedDatabase(Generic[IdT]):
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
         first = match == "first"
         check_limit(limit)
-        check_optional(where)
-        searches.accepting.check_accept(accept)
+        check_filters(where, accept)
         room = searches.many.room_of(question.how.memory_limit)
         if accept is None and first:
             question = replace(question, limit=1)
@@ -205,7 +201,7 @@ class ShardedDatabase(Generic[IdT]):
         if accept is None:
             return found
         least = question.least_similarity(self.options)
-        return searches.accepting.accepted_many(found, accept, least, limit=limit, first=first)
+        return accepted_many(found, accept, least, limit=limit, first=first)
 
     def nearest(
         self,
@@ -247,7 +243,7 @@ class ShardedDatabase(Generic[IdT]):
     ) -> Matches[IdT]:
         """Find the `k` documents nearest to each of many documents; see `Database.nearest_many`."""
         wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
-        check_optional(where)
+        check_filters(where)
         if (documents is None) == (ids is None):
             raise InputError("nearest_many needs either documents or ids= of stored documents")
         listed = None if ids is None else states.incoming.as_list(ids, "ids")
@@ -336,7 +332,7 @@ class ShardedDatabase(Generic[IdT]):
         the folder for temporary files, which TMPDIR names.  Raises FullError if the documents are
         more than one database can hold.
         """
-        check_optional(where)
+        check_filters(where)
         count = thread_count(threads)
 
         def find(database: Database[IdT]) -> "Pairs[IdT]":
@@ -366,7 +362,7 @@ class ShardedDatabase(Generic[IdT]):
         See `Database.find_clusters`; the order of insertion is that of the shards, and in a shard
         its own.  The sketches are first copied into one database, see `find_all`.
         """
-        check_optional(where)
+        check_filters(where)
         count = thread_count(threads)
 
         def find(database: Database[IdT]) -> "Clusters[IdT]":

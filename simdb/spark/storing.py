@@ -15,7 +15,7 @@ import numpy as np
 from simdb import database
 from simdb.columns.vector_form import unpack_minima
 from simdb.database import Database
-from simdb.engine.search.where import Where
+from simdb.engine.search.filters import Where
 from simdb.ground.checks import instance
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search.methods.register import METHODS
+from simdb.engine.search.lookup import METHODS
 from simdb.engine.state.kinds import kind_of
 from simdb.index.defaults import settled
 from simdb.plan.planner import WAYS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simdb.engine.search.methods.rotation import find_neighbours
+from simdb.engine.search.methods.permuted import find_neighbours
 from simdb.ground.bits import rotated
 from simdb.plan.rotation import WINDOW, differing_pairs, missed
 

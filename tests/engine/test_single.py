@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import lookup, measure, one
+from simdb.engine.search import lookup, method, one
 from simdb.engine.search.methods import bands, exhaustive, permuted, probing
 
 ASKED = (
@@ -55,7 +55,7 @@ def count_matches(monkeypatch, made):
         made.append(simdb.Match(*values))
         return made[-1]
 
-    for module in (one, lookup, measure, bands):
+    for module in (one, lookup, method, bands):
         monkeypatch.setattr(module, "Match", counted)
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import simdb
 from corpus import read_corpus
 from record import Record, in_turns, number, options, short
-from simdb.engine.search.measure import levels_of
+from simdb.engine.search.method import levels_of
 from workload import DISTANCE, scratch
 
 INSERTED = 1_000_000

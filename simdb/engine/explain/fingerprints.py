@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.measure import levels_of
-from simdb.engine.search.method import PairMember
-from simdb.engine.search.methods.register import method_of
+from simdb.engine.search.lookup import method_of
+from simdb.engine.search.method import PairMember, levels_of
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.kinds import fingerprint_of
 from simdb.engine.state.state import State

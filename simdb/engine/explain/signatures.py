@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.explain.fingerprints import differences
-from simdb.engine.search.methods.register import method_of
+from simdb.engine.search.lookup import method_of
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.index.bands import Bands, bands_of

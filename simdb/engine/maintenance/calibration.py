@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.columns.vector_form import unpack
 from simdb.engine.maintenance.timing import measured_delays
-from simdb.engine.search.measure import levels_of
+from simdb.engine.search.method import levels_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import sketch_queries
 from simdb.engine.state.state import State

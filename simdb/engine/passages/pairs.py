@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb.engine.passages.candidates import measured, texts_of
 from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.search.couples import as_pairs, compared
-from simdb.engine.search.where import only_where
+from simdb.engine.search.filters import only_where
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.bits import FINGERPRINT_BITS

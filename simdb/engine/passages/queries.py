@@ -10,7 +10,7 @@ from simdb.columns.arrow_texts import text_column
 from simdb.engine.passages.candidates import ContainedDocuments, estimated, measured, read_texts
 from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.search.lookup import as_matches
-from simdb.engine.search.measure import estimates
+from simdb.engine.search.method import estimates
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.incoming import as_list

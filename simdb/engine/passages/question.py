@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from simdb.engine.search.accepting import check_accept
+from simdb.engine.search.filters import check_filters
 from simdb.engine.search.judge import by_ids
 from simdb.engine.search.question import check_limit
-from simdb.engine.search.where import check_optional
 from simdb.engine.state.store import Store
 from simdb.ground import checks
 from simdb.ground.checks import shown
@@ -82,7 +81,6 @@ def question_of(
         )
     if limit is not None:
         check_limit(limit)
-    check_optional(where)
-    check_accept(accept)
+    check_filters(where, accept)
     read = None if texts is None else by_ids("texts", texts)
     return ContainedQuestion(float(contained), read, limit, where, accept, is_of_many)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from simdb.ground import cold
 
 __all__ = [
-    "accepting",
     "couples",
     "judge",
     "many",
     "nearest",
-    "nearest_where",
     "pairs",
     "planning",
     "reranking",
@@ -21,12 +19,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from simdb.engine.search import (
-        accepting,
         couples,
         judge,
         many,
         nearest,
-        nearest_where,
         pairs,
         planning,
         reranking,

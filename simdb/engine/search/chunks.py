@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.methods.register import method_of
+from simdb.engine.search.lookup import method_of
 from simdb.engine.state.state import State
 from simdb.results.plans import Plan
 from simdb.storage import layout

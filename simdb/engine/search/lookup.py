@@ -1,18 +1,21 @@
 """Look-up: finds the stored documents that match given sketches.
 
 A batch is searched in parts, so that memory grows only with the number of matches and threads can
-share the work.  The method of the plan finds the matches of each part.
+share the work.  The method of the plan finds the matches of each part: here is the register of the
+methods, for each kind of database and each name of a method in a plan.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.measure import estimates
-from simdb.engine.search.methods.register import method_of
+from simdb.engine.search import methods
+from simdb.engine.search.method import Method, Nearest, estimates
 from simdb.engine.search.rows import Rows, joined
 from simdb.engine.state.state import State
+from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
 from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches, known
@@ -20,11 +23,28 @@ from simdb.results.plans import Plan
 from simdb.results.verification import Verification
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
+from simdb.settings.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, offsets_of
 
 PART_QUERIES = 1 << 17
 # If similarities decide, all candidates of a part, a few dozen for each query, are in memory.
 PART_MEASURED = 1 << 13
+
+# A method is loaded when it is first asked for.
+METHODS: dict[str, dict[str, Callable[[], Method]]] = {
+    FINGERPRINTS: {
+        EXHAUSTIVE: lambda: methods.exhaustive.METHOD,
+        BPHS: lambda: methods.permuted.BPHS_METHOD,
+        PSM: lambda: methods.probing.METHOD,
+        MULTIPROBE: lambda: methods.probing.METHOD,
+        POLYTOPE: lambda: methods.polytopes.METHOD,
+        ROTATION: lambda: methods.permuted.ROTATION_METHOD,
+    },
+    SIGNATURES: {
+        BANDING: lambda: methods.bands.BANDING_METHOD,
+        EXHAUSTIVE: lambda: methods.bands.EXHAUSTIVE_METHOD,
+    },
+}
 
 U32 = npt.NDArray[np.uint32]
 
@@ -136,3 +156,15 @@ def _without_empty(
     counts[full] = np.diff(rows.offsets)
     offsets = offsets_of(counts)
     return Rows(offsets, rows.ordinals, rows.distances, rows.similarities)
+
+
+def nearest_by_scan(state: State) -> Nearest:
+    """Return the function that finds the best documents by comparing all."""
+    found = METHODS[state.kind.stores][EXHAUSTIVE]().nearest
+    assert found is not None
+    return found
+
+
+def method_of(state: State, plan: Plan) -> Method:
+    """Return the method that carries out a plan."""
+    return METHODS[state.kind.stores][plan.method]()

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine import search
 from simdb.engine.search import lookup
-from simdb.engine.search.methods.register import method_of, nearest_by_scan
+from simdb.engine.search.filters import Where, kept
+from simdb.engine.search.lookup import method_of, nearest_by_scan
 from simdb.engine.search.question import Question
 from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
-from simdb.engine.search.where import Where
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -37,9 +36,6 @@ from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import BANDING, POLYTOPE, Options
 from simdb.values.arrays import EMPTY, WEIGHTED, Id, Sketches
 
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-
 # What a step costs a single query, and each query of a batch, beside its plan.
 ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
 # So many queries of a larger batch take all steps first.
@@ -47,6 +43,13 @@ PILOTS = 64
 BATCH_LEAST = 8 * PILOTS
 # A part of a scan: with fewer queries, memory would be the limit and not the processor.
 SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
+# Each search is for so many times as many documents as the one before.
+MORE = 4
+# So many found documents are in memory at a time, if one query does not find more.
+FOUND_TOGETHER = 1 << 20
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 
 
 class Wanted(NamedTuple):
@@ -106,9 +109,7 @@ def of_stored(
     sketches = stored_sketches(state, ordinals)
     if where is not None:
         find_more = _finding(store, state, wanted)
-        return search.nearest_where.of_sketches(
-            find_more, state, sketches, wanted.k, where, ordinals
-        )
+        return _best_satisfying(find_more, state, sketches, wanted.k, where, ordinals)
     # Each document also finds itself.
     rows = of_sketches(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
     rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
@@ -125,7 +126,7 @@ def of_slices(
     """Return the best documents of queries in slices."""
     if where is not None:
         find_more = _finding(store, state, wanted)
-        find_where = search.nearest_where.of_sketches
+        find_where = _best_satisfying
         return joined([find_where(find_more, state, each, wanted.k, where) for each in slices])
     return joined([of_sketches(store.options, state, each, wanted) for each in slices])
 
@@ -148,6 +149,42 @@ def of_sketches(options: Options, state: State, sketches: Sketches, wanted: Want
 def _finding(store: Store, state: State, wanted: Wanted) -> Callable[[Sketches, int], Rows]:
     """Return a function that finds as many of the best documents of sketches as it is told."""
     return lambda sketches, k: of_sketches(store.options, state, sketches, wanted._replace(k=k))
+
+
+def _best_satisfying(
+    find: Callable[[Sketches, int], Rows],
+    state: State,
+    sketches: Sketches,
+    wanted: int,
+    where: Where,
+    own: U32 | None = None,
+) -> Rows:
+    """Return the `wanted` best documents of every sketch that satisfy `where`.
+
+    `find` returns the best documents of some sketches, as many as it is told.
+    `own`: the ordinals of the queries, if they are stored; each is left out of its own answer.
+    """
+    known: dict[int, bool] = {}
+    parts: list[tuple[I64, Rows]] = []
+    pending = np.arange(len(sketches))
+    most = max(state.counts.document_count, 1)
+    k = wanted
+    while len(pending):
+        k = min(MORE * k, most)
+        step = max(FOUND_TOGETHER // k, 1)
+        left = []
+        for start in range(0, len(pending), step):
+            some = pending[start : start + step]
+            rows = find(sketches.taken(some), k)
+            has_all = np.diff(rows.offsets) < k
+            if own is not None:
+                rows = rows.chosen(np.flatnonzero(rows.ordinals != own[some][rows.queries]))
+            rows = kept(state, rows, where, wanted, known)
+            is_done = has_all | (k >= most) | (np.diff(rows.offsets) >= wanted)
+            parts.append((some[is_done], rows.of(np.flatnonzero(is_done))))
+            left.append(some[~is_done])
+        pending = np.concatenate(left)
+    return gathered(len(sketches), parts)
 
 
 def _find_fast(

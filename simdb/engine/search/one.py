@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from simdb.engine import search
-from simdb.engine.search.lookup import as_list
+from simdb.engine.search.lookup import as_list, method_of
 from simdb.engine.search.method import Method
-from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches

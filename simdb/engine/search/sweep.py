@@ -13,8 +13,7 @@ import numpy.typing as npt
 from simdb.engine.search.buckets import roots_of
 from simdb.engine.search.couples import Batches, Couples, couples_of, estimated, searched
 from simdb.engine.search.judge import Judge
-from simdb.engine.search.lookup import search
-from simdb.engine.search.methods.register import method_of
+from simdb.engine.search.lookup import method_of, search
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion

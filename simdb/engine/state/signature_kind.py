@@ -25,17 +25,17 @@ from simdb.storage.runs.table import Table, header_bits, make_table
 from simdb.values.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
 from simdb.values.signatures import Signature
 
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
 # Where any one match will do, so many documents with one key are tried before all of them are.
 TRIED = 64
 LOWER_BITS = np.uint64(2**32 - 1)
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
 # Returns the documents with the keys uint64[n, bands] of some queries, packed by `_coupled`; only
 # ordinals greater than after[i] for query i; of each query so many are enough, 0 for all.
 Find = Callable[[U64, U32 | None, int], U64]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.measure import estimates
+from simdb.engine.search.method import estimates
 from simdb.engine.search.rows import Rows
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import stored_sketches

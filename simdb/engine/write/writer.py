@@ -35,6 +35,7 @@ from simdb.storage.translation import MapFull
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
 # Values wait until they have so many bytes together; LMDB copies them when they are written.
 WAITING_BYTES = 1 << 24
+
 U32 = npt.NDArray[np.uint32]
 
 

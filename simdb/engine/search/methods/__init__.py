@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["bands", "exhaustive", "permuted", "polytopes", "probing", "rotation"]
+__all__ = ["bands", "exhaustive", "permuted", "polytopes", "probing"]
 
 if TYPE_CHECKING:
     from simdb.engine.search.methods import (
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         permuted,
         polytopes,
         probing,
-        rotation,
     )
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -18,14 +18,15 @@ from simdb.engine.search.couples import (
     sweep_table,
 )
 from simdb.engine.search.crowds import Crowds
-from simdb.engine.search.measure import (
+from simdb.engine.search.method import (
     Candidates,
+    Method,
+    all_compared,
     by_candidates,
     estimates,
     matches_of_one,
     measured_rows,
 )
-from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts

@@ -1,6 +1,14 @@
-"""Search by block permutations (BPHS): looks up the query's header, and flipped ones, in tables.
+"""Search by permuted bits: block permutations (BPHS), and all pairs by rotation.
 
-Each table has its own number of header bits that may be flipped; some tables need not be read.
+BPHS looks up the query's header, and flipped ones, in tables.  Each table has its own number of
+header bits that may be flipped; some tables need not be read.
+
+Rotation finds all pairs by sorting several times, with different bits in front.  Fingerprints that
+differ only in low bits are neighbours when all are sorted.  After a rotation by some bits and
+another sort, pairs that differ in other bits are neighbours (Biswas 2017, section 3.2).  Each
+fingerprint is compared with the few that follow it.  A pair that is near in no rotation is missed;
+`plan/rotation.py` predicts how many pairs are.  Each pair is returned once, by the first rotation
+in which it is near.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,24 +17,29 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
-from simdb.engine.search.measure import Candidates, by_candidates, matches_of_one
-from simdb.engine.search.method import Method, PairMember
+from simdb.engine.search.couples import Couples, measured, searched, sweep_table, whole_table
+from simdb.engine.search.method import Candidates, Method, PairMember, by_candidates, matches_of_one
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
-from simdb.ground.bits import set_bits
+from simdb.ground.bits import bit_counts, rotated, rotation_amounts, set_bits
 from simdb.plan.pigeonhole import NOT_READ, tables_read
 from simdb.plan.problem import Criterion
+from simdb.plan.rotation import WINDOW
 from simdb.results.matches import Match
 from simdb.results.plans import Plan, Probe
+from simdb.running import kernel
 from simdb.running.threads import streamed
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import Sketches
 
+# This many entries, and what is computed from them, stay in the second-level cache.
+PART_ENTRIES = 1 << 14
+
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 
 
 def search_one(
@@ -58,6 +71,46 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     read = [number for number, flips in enumerate(plan.table_flips) if flips != NOT_READ]
     walks = (partial(_links_of_table, state, criterion, plan, number) for number in read)
     return streamed(walks, state.threads)
+
+
+def rotation_links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Yield the matching pairs that are neighbours in some rotation."""
+    every = searched(state, is_measured=criterion.similarity is not None)
+    for left, right, distances in find_neighbours(
+        every.fingerprints, rotations=plan.tables, window=WINDOW, distance=plan.distance
+    ):
+        unknown = np.full(len(left), np.nan, np.float32)
+        couples = Couples(every.ordinals[left], every.ordinals[right], distances, unknown)
+        yield measured(state, criterion, couples)
+
+
+def find_neighbours(
+    fingerprints: U64, *, rotations: int, window: int, distance: int
+) -> Iterator[tuple[U32, U32, U8]]:
+    """Yield positions left < right and distances of the pairs within `distance`, in chunks.
+
+    In at least one of `rotations` sorted orders, the two of a pair are at most `window` places
+    apart.
+    """
+    earlier: list[U32] = []
+    for amount in rotation_amounts(rotations):
+        keys = rotated(fingerprints, amount)
+        positions = np.arange(len(keys), dtype=np.uint32)
+        kernel.sort(keys, positions)
+        for start in range(0, len(keys), PART_ENTRIES):
+            upto = start + PART_ENTRIES
+            for one, other, apart in _near(keys[start : upto + window], window, distance):
+                inside = one < PART_ENTRIES
+                left, right = positions[start + one[inside]], positions[start + other[inside]]
+                is_new = np.ones(len(left), np.bool_)
+                for ranks in earlier:
+                    is_new &= np.abs(ranks[left].astype(np.int64) - ranks[right]) > window
+                left, right = left[is_new], right[is_new]
+                if len(left):
+                    yield np.minimum(left, right), np.maximum(left, right), apart[inside][is_new]
+        ranks = np.empty_like(positions)
+        ranks[positions] = np.arange(len(positions), dtype=np.uint32)
+        earlier.append(ranks)
 
 
 def _links_of_table(
@@ -107,7 +160,17 @@ def _candidates(
     return found
 
 
-METHOD: Method = Method(
+def _near(
+    keys: U64, window: int, distance: int
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], U8]]:
+    """Yield positions and distances of keys at most `window` places apart and within `distance`."""
+    for apart in range(1, min(window, len(keys) - 1) + 1):
+        differing = bit_counts(keys[:-apart] ^ keys[apart:])
+        found = np.flatnonzero(differing <= distance)
+        yield found, found + apart, differing[found]
+
+
+BPHS_METHOD: Method = Method(
     search=by_candidates(_candidates),
     search_one=search_one,
     search_bits=search_bits,
@@ -116,3 +179,4 @@ METHOD: Method = Method(
     tables=tables,
     find_probe=find_probe,
 )
+ROTATION_METHOD: Method = Method(links=rotation_links)

@@ -11,8 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.measure import Candidates, by_candidates, levels_of, matches_of_one
-from simdb.engine.search.method import Method, PairMember
+from simdb.engine.search.method import (
+    Candidates,
+    Method,
+    PairMember,
+    by_candidates,
+    levels_of,
+    matches_of_one,
+)
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State

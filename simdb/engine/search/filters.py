@@ -1,6 +1,12 @@
-"""Where: keeps the documents whose metadata satisfy a function of the user."""
+"""Filters: the user's functions that decide about documents which were found.
+
+`where` is called with the metadata of a document, `accept` with the id of a match, of which it may
+also tell the exact similarity.
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,10 +17,11 @@ from simdb.engine.state.documents import find_ids
 from simdb.engine.state.state import State
 from simdb.ground.bits import bitmap
 from simdb.ground.checks import shown
-from simdb.ground.errors import InputError
-from simdb.results.matches import Match
+from simdb.ground.errors import InputError, OptionError
+from simdb.ground.ids import IdT
+from simdb.results.matches import Match, Matches
 from simdb.storage.records.metadata import unpacked
-from simdb.values.arrays import sorted_unique
+from simdb.values.arrays import offsets_of, sorted_unique
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]
@@ -23,6 +30,11 @@ Where: TypeAlias = Callable[[Any], Any]
 FOUND_TOGETHER = 256
 # The metadata of so many matches of a batch are read at once.
 READ_TOGETHER = 1 << 16
+
+# True or False, or the exact similarity.
+Verdict = float | bool
+Accept = Callable[[IdT], Verdict]
+AcceptMany = Callable[[int, IdT], Verdict]
 
 U32 = npt.NDArray[np.uint32]
 
@@ -36,10 +48,12 @@ def check_where(where: Any) -> None:
         )
 
 
-def check_optional(where: Any) -> None:
-    """Raise InputError if `where` is neither None nor callable."""
+def check_filters(where: Any, accept: Any = None) -> None:
+    """Raise InputError or OptionError if `where` or `accept` is neither None nor callable."""
     if where is not None:
         check_where(where)
+    if accept is not None and not callable(accept):
+        raise OptionError(f"accept must be a callable or None, got {type(accept).__name__}")
 
 
 def satisfying(state: State, ordinals: U32, where: Where) -> U32:
@@ -111,3 +125,69 @@ def kept(
                 chosen.append(at)
                 count += 1
     return rows.chosen(np.array(chosen, np.int64))
+
+
+def accepted(matches: list[Match], accept: Accept, least: float | None) -> list[Match]:
+    """Return the matches of one query that `accept` accepts, best first.
+
+    If `accept` returns a number, it replaces the estimate; below `least` the match is dropped.
+    """
+    judged = (_judged(match, accept(match.id), least) for match in matches)
+    confirmed = [match for match in judged if match is not None]
+    return sorted(
+        confirmed, key=lambda match: 0.0 if match.similarity is None else -match.similarity
+    )
+
+
+def first_accepted(matches: list[Match], accept: Accept, least: float | None) -> Match | None:
+    """Return the first match that `accept` accepts, without a look at the matches after it."""
+    for match in matches:
+        found = _judged(match, accept(match.id), least)
+        if found is not None:
+            return found
+    return None
+
+
+def accepted_many(
+    matches: Matches, accept: AcceptMany, least: float | None, *, limit: int | None, first: bool
+) -> Matches:
+    """Return the accepted matches of many queries: `accept(position of the query, id)`.
+
+    `limit`: at most this many for each query.  `first`: only the first match that is accepted.
+    """
+    counts, confirmed, places = [], [], []
+    for query in range(len(matches)):
+        every, accept_one = matches[query], partial(accept, query)
+        at = {match.id: rank for rank, match in enumerate(every, int(matches.offsets[query]))}
+        if first:
+            only = first_accepted(every, accept_one, least)
+            found = [] if only is None else [only]
+        else:
+            found = accepted(every, accept_one, least)[:limit]
+        counts.append(len(found))
+        confirmed += found
+        places += [at[match.id] for match in found]
+    chosen = np.array(places, np.int64)
+    similarities = [np.nan if match.similarity is None else match.similarity for match in confirmed]
+    ids = [match.id for match in confirmed]
+    return Matches(
+        offsets_of(counts),
+        matches.ordinals[chosen],
+        matches.distances[chosen],
+        np.array(similarities, np.float32),
+        lambda: ids,
+    )
+
+
+def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:
+    if isinstance(verdict, bool | np.bool_):
+        return match if verdict else None
+    is_number = isinstance(verdict, int | float | np.floating | np.integer)
+    if not is_number or verdict != verdict:
+        raise InputError(
+            f"accept must return True, False or the exact similarity as a number, got {verdict!r}"
+            f" for {match.id!r}"
+        )
+    if least is not None and verdict < least:
+        return None
+    return replace(match, similarity=float(verdict))
