@@ -27,8 +27,7 @@ from simdb.ground.errors import (
 if TYPE_CHECKING:
     from simdb.database import Database, open
     from simdb.decontamination.decontaminate import decontaminate
-    from simdb.decontamination.leaks import Leak
-    from simdb.decontamination.result import Decontaminated
+    from simdb.decontamination.result import Decontaminated, Leak
     from simdb.deduplication.deduplicate import deduplicate
     from simdb.deduplication.result import Deduplicated, Parts
     from simdb.engine.search.pairs import Pairs
@@ -91,8 +90,7 @@ else:
             "simdb.results.clusters": ["Cluster", "Clusters"],
             "simdb.database": ["Database", "open"],
             "simdb.decontamination.decontaminate": ["decontaminate"],
-            "simdb.decontamination.leaks": ["Leak"],
-            "simdb.decontamination.result": ["Decontaminated"],
+            "simdb.decontamination.result": ["Decontaminated", "Leak"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated", "Parts"],
             "simdb.values.document_like": ["Document", "DocumentLike"],

@@ -171,7 +171,7 @@ FOLDERS = {
         "deduplicate",
     ],
     "decontamination": [
-        "items", "scan", "judge", "leaks", "search", "run", "result", "decontaminate",
+        "items", "judge", "search", "result", "decontaminate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

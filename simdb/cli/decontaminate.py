@@ -13,10 +13,8 @@ from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
 from simdb.cli.reading.intake import Intake
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
-from simdb.decontamination.leaks import COLUMNS
-from simdb.decontamination.result import Decontaminated
-from simdb.decontamination.run import CUT, DROP, MARK, DecontaminationRun, Numbers
-from simdb.decontamination.search import ItemSearch
+from simdb.decontamination.result import COLUMNS, Decontaminated
+from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch, Numbers
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format

@@ -10,17 +10,16 @@ import numpy.typing as npt
 
 from simdb.decontamination.items import ItemPart
 from simdb.decontamination.judge import LeakRule
-from simdb.decontamination.leaks import Leak, marks, without
-from simdb.decontamination.result import Decontaminated
-from simdb.decontamination.run import (
+from simdb.decontamination.result import Decontaminated, Leak, marks, without
+from simdb.decontamination.search import (
     ACTIONS,
     DROP,
     MARK,
     MARKS_FIELD,
     DecontaminationRun,
+    ItemSearch,
     by_document,
 )
-from simdb.decontamination.search import ItemSearch
 from simdb.deduplication.files import (
     Files,
     KeptDocuments,

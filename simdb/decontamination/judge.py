@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.items import Items
-from simdb.decontamination.scan import Scan
+from simdb.decontamination.items import Items, Scan
 from simdb.running import kernel
 from simdb.sketch.word_order import WordOrder
 

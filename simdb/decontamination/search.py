@@ -1,29 +1,43 @@
 """Search: the way from documents to leaks, for data of any kind.
 
 The documents are read once to count which n-grams of the items they have.  The few that have any
-are read again, and judged by what the counts have shown to be common.
+are read again, and judged by what the counts have shown to be common.  `DecontaminationRun` does
+that for documents in files, of which no text stays in memory: what is needed again is read again.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.items import ItemPart, Items
+from simdb.decontamination.items import ItemPart, Items, Scan
 from simdb.decontamination.judge import LeakJudge, LeakRule
-from simdb.decontamination.leaks import Leak, leaks_of
-from simdb.decontamination.scan import Scan
+from simdb.decontamination.result import Leak, leaks_of, marks, without
+from simdb.outputs.rows import Row
+from simdb.outputs.survivors import SurvivorOutput
 from simdb.running.threads import mapped
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.word_order import WordOrder
+from simdb.sources.batch import Batch
+from simdb.sources.names import Names
+from simdb.sources.origins import Origins
+from simdb.sources.read_again import LinesAgain, TextsAgain
 
 # So many documents are judged by one thread at a time.
 JUDGED_DOCUMENTS = 256
 
+ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
+MARKS_FIELD = "leaks"  # which a marked record has
+
+Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 Texts = Sequence[Any]  # str, or UTF-8 in bytes
+Numbers = Callable[[list[str]], npt.NDArray[np.int64]]
 
 
 class ItemSearch:
@@ -92,3 +106,93 @@ class ItemSearch:
             for document, own in groupby(found, key=lambda each: each.document)
             for leak in leaks_of(own, texts[places[document]], self.items, self._order)
         ]
+
+
+class DecontaminationRun:
+    """The documents of one run, by their positions in the input; `with` frees them."""
+
+    def __init__(
+        self,
+        search: ItemSearch,
+        origins: Origins,
+        numbers: Numbers | None,
+        folder: str | None = None,
+    ) -> None:
+        """Look for what `search` looks for.
+
+        `origins`: where lines can be read again.  `numbers`: of the sources of documents that will
+        be written; None if none will.  `folder`: where lines wait.
+        """
+        self._search, self._numbers = search, numbers
+        self._held = ExitStack()
+        self.names = Names()
+        self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, folder)
+        for each in (self.names, self._texts, self._lines):
+            self._held.push(each)
+
+    def __enter__(self) -> "DecontaminationRun":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Free the documents."""
+        self._held.close()
+
+    def read(self, batches: Iterable[Batch]) -> Iterator[int]:
+        """Take all batches; yield the number of documents so far."""
+        return self._search.read(self._each(batches))
+
+    def leaks(self) -> list[Leak]:
+        """Return the leaks by document, the id of each is the position of its document."""
+        return self._search.leaks(lambda places: self._texts.texts(places.astype(np.uint32)))
+
+    def named(self, leaks: list[Leak]) -> list[Leak]:
+        """Return leaks with the ids of their documents, as these were read."""
+        places = np.array([leak.id for leak in leaks], np.int64)
+        ids = self.names.of(places, as_read=True)
+        return [replace(leak, id=id) for leak, id in zip(leaks, ids, strict=True)]
+
+    def kept(self, leaks: Iterable[Leak], action: str, sources: list[str], text: str) -> Bools:
+        """Return which documents stay, bool[n]; change the records that `action` changes.
+
+        `text`: the field with the text.
+        """
+        own = by_document(leaks)
+        positions = np.array(sorted(own), np.int64)
+        is_kept = np.ones(self._search.documents, np.bool_)
+        if action == DROP:
+            is_kept[positions] = False
+            return is_kept
+
+        def changed(position: int, row: Row) -> Row:
+            if action == MARK:
+                return {**row, MARKS_FIELD: marks(own[position])}
+            rest = without(row[text], own[position])
+            is_kept[position] = bool(rest.strip())
+            return {**row, text: rest}
+
+        if self._numbers is not None:
+            self._lines.change(positions, sources, changed)
+        return is_kept
+
+    def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
+        """Write the documents that stay: bool[n]; InputError if a file was changed since."""
+        self._lines.copy(is_kept, survivors)
+        survivors.finish()
+
+    def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
+        """Note what is needed later of each batch, and yield its texts."""
+        for batch in batches:
+            self.names.add(batch)
+            if self._numbers is not None:
+                self._lines.add(batch, self._numbers(batch.sources))
+            self._texts.add(batch)
+            yield batch.texts
+
+
+def by_document(leaks: Iterable[Leak]) -> dict[Any, list[Leak]]:
+    """Return the leaks of each document."""
+    found: dict[Any, list[Leak]] = defaultdict(list)
+    for leak in leaks:
+        found[leak.id].append(leak)
+    return dict(found)

@@ -70,14 +70,3 @@ def in_order(couples: Couples) -> Couples:
         return couples
     left, right = np.minimum(couples.left, couples.right), np.maximum(couples.left, couples.right)
     return Couples(left, right, couples.distances, couples.similarities)
-
-
-def joined(parts: Iterator[PartPairs]) -> PartPairs:
-    """Return the pairs of all chunks in one."""
-    every = list(parts)
-    return PartPairs(
-        np.concatenate([np.empty(0, np.int64), *(each.left for each in every)]),
-        np.concatenate([np.empty(0, np.int64), *(each.right for each in every)]),
-        np.concatenate([np.empty(0, np.uint8), *(each.distance for each in every)]),
-        np.concatenate([np.empty(0, np.float32), *(each.similarity for each in every)]),
-    )
