@@ -100,8 +100,7 @@ FOLDERS = {
         "membership", "notes", "contents", "salvage", "check",
     ],
     "distributed": [
-        "exchange", "by_blocks", "by_vertices", "by_bands", "forest",
-        "stars", "exact", "plan",
+        "exchange", "by_vertices", "forest", "plan",
     ],
     "spark": [
         "frames", "sketching", "packing", "narrowing", "finding", "components", "pairing",
@@ -171,7 +170,7 @@ FOLDERS = {
         "deduplicate",
     ],
     "decontamination": [
-        "items", "judge", "search", "result", "decontaminate",
+        "items", "judge", "result", "search", "decontaminate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

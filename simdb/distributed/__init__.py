@@ -11,20 +11,30 @@ from typing import TYPE_CHECKING
 from simdb.ground import cold
 
 if TYPE_CHECKING:
-    from simdb.distributed.exact import exact_similarities
     from simdb.distributed.exchange import PartPairs
-    from simdb.distributed.forest import LinkForest, components
-    from simdb.distributed.plan import Cell, PairsPlan, Split, chunks_of, plan_pairs
-    from simdb.distributed.stars import stars
+    from simdb.distributed.forest import LinkForest, components, stars
+    from simdb.distributed.plan import (
+        Cell,
+        PairsPlan,
+        Split,
+        chunks_of,
+        exact_similarities,
+        plan_pairs,
+    )
 else:
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.distributed.exact": ["exact_similarities"],
-            "simdb.distributed.forest": ["LinkForest", "components"],
             "simdb.distributed.exchange": ["PartPairs"],
-            "simdb.distributed.plan": ["Cell", "PairsPlan", "Split", "chunks_of", "plan_pairs"],
-            "simdb.distributed.stars": ["stars"],
+            "simdb.distributed.forest": ["LinkForest", "components", "stars"],
+            "simdb.distributed.plan": [
+                "Cell",
+                "PairsPlan",
+                "Split",
+                "chunks_of",
+                "exact_similarities",
+                "plan_pairs",
+            ],
         },
     )
 

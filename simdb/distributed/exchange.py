@@ -13,15 +13,29 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.couples import Couples
+from simdb.columns.vector_form import signs_of
+from simdb.engine.clusters.arrays import sorted_tables
+from simdb.engine.search.couples import Couples, Searched, sweep_table, sweep_tables
+from simdb.ground.bits import ALL_BITS, leading_masks
+from simdb.ground.correction import corrected
+from simdb.index.bands import Bands
+from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
+from simdb.plan.cost import FINGERPRINT_BYTES
+from simdb.running import kernel
+from simdb.storage.runs.table import Table
+from simdb.values.signatures import differing, estimates
+
+# A part is cut into at most so many blocks more than its distance, to be searched in.
+BLOCKS_MORE = 4
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
 class Exchange(Protocol):
-    """One way to spread documents; each module `by_*` has one."""
+    """A way to spread documents: `ByBlocks`, `ByBands`, or `ByVertices` in a module of its own."""
 
     @property
     def part_count(self) -> int:
@@ -57,6 +71,151 @@ class PartPairs:
     def __len__(self) -> int:
         """Count the pairs."""
         return len(self.left)
+
+
+class ByBlocks:
+    """An exchange that misses no pair within a Hamming distance, by blocks of fingerprints.
+
+    If at most d bits of two fingerprints differ, then for one choice of d blocks all of these bits
+    are in them (Manku, Jain & Das Sarma 2007).  So there is a table for each choice, as in BPHS,
+    C(blocks, distance) in all; each is cut into 2^part_bits parts by the first bits of its keys.
+    """
+
+    def __init__(
+        self, distance: int, blocks: int, part_bits: int, row_bytes: int, least: float | None
+    ) -> None:
+        """Rows are fingerprints, or volatility vectors if they are longer.
+
+        `least`: of the rounded weights, the least similarity of a pair; None for any.
+        """
+        self.distance = distance
+        self.row_bytes = row_bytes
+        self.part_bits = part_bits
+        self.masks = leading_masks(blocks, blocks - distance)
+        self._least = least
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts."""
+        return len(self.masks) << self.part_bits
+
+    def parts(self, rows: U8) -> tuple[I64, U32]:
+        """Return one part of each table for each row."""
+        bits, tables = self._bits(rows), len(self.masks)
+        found = np.empty((len(bits), tables), np.uint32)
+        for table in range(tables):
+            found[:, table] = self._numbers(bits, table)
+            found[:, table] += np.uint32(table << self.part_bits)
+        return np.arange(len(bits) + 1) * tables, found.ravel()
+
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+        """Yield the pairs within the distance that share no part of an earlier table."""
+        bits = self._bits(rows)
+        earlier = [self._numbers(bits, table) for table in range(part >> self.part_bits)]
+        every = Searched(bits, np.arange(len(bits), dtype=np.uint32))
+        blocks = min(self.distance + BLOCKS_MORE, BLOCKS_MAX)
+        masks, flips = choose_tables(bits, blocks=blocks, distance=self.distance)
+        tables = sorted_tables(every, masks)
+        for found in sweep_tables(tables, masks, self.distance, flips, threads=threads):
+            couples = in_order(found)
+            for numbers in earlier:
+                is_new = numbers[couples.left] != numbers[couples.right]
+                couples = chosen(couples, is_new)
+            couples = self._measured(rows, couples)
+            if len(couples):
+                yield couples
+
+    def _measured(self, rows: U8, couples: Couples) -> Couples:
+        """Return couples with the similarities of their vectors, those that are similar enough."""
+        if self.row_bytes == FINGERPRINT_BYTES or not len(couples):
+            return couples
+        vectors = kernel.Vectors(self.row_bytes, [(0, rows)])
+        rounded = vectors.between(couples.left, couples.right)
+        measured = Couples(couples.left, couples.right, couples.distances, corrected(rounded))
+        if self._least is None:
+            return measured
+        return chosen(measured, rounded >= np.float32(self._least))
+
+    def _bits(self, rows: U8) -> U64:
+        if self.row_bytes == FINGERPRINT_BYTES:
+            return rows.view("<u8").ravel().astype(np.uint64, copy=False)
+        return signs_of(rows)
+
+    def _numbers(self, bits: U64, table: int) -> U32:
+        """Return the part of each fingerprint within a table."""
+        keys = np.empty_like(bits)
+        kernel.permute(bits, self.masks[table], keys)
+        if not self.part_bits:
+            return np.zeros(len(bits), np.uint32)
+        return (keys >> np.uint64(64 - self.part_bits)).astype(np.uint32)
+
+
+class ByBands:
+    """An exchange for pairs of signatures that agree in a band, as a database with the same bands.
+
+    A document goes to one part for each band, by the key of its minima there (LSH, Leskovec,
+    Rajaraman & Ullman, section 3.4).  There is a table for each band, cut into 2^part_bits parts.
+    """
+
+    def __init__(self, bands: Bands, part_bits: int, least: float) -> None:
+        """`least`: the least similarity of a pair."""
+        self.bands = bands
+        self.part_bits = part_bits
+        self._least = least
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts."""
+        return self.bands.table_count << self.part_bits
+
+    @property
+    def row_bytes(self) -> int:
+        """The length of a row."""
+        return self.bands.sketch.vector_bytes
+
+    def band_keys(self, rows: U8) -> npt.NDArray[np.uint64]:
+        """Return the key of each band of each row: uint64[n, bands]."""
+        return self.bands.searchable(np.empty(0, np.uint64), rows)
+
+    def parts(self, rows: U8) -> tuple[I64, U32]:
+        """Return one part of each band for each row."""
+        keys = self.band_keys(rows)
+        numbers = np.zeros(keys.shape, np.uint32)
+        if self.part_bits:
+            numbers = (keys >> np.uint64(64 - self.part_bits)).astype(np.uint32)
+        tables = self.bands.table_count
+        first = np.arange(tables, dtype=np.uint32) << np.uint32(self.part_bits)
+        return np.arange(len(rows) + 1) * tables, (numbers + first).ravel()
+
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+        """Yield the pairs that agree in the band of the part, in no earlier one, and are alike."""
+        band = part >> self.part_bits
+        keys = self._keys_of_band(rows, band)
+        ordinals = np.arange(len(rows), dtype=np.uint32)
+        kernel.sort(keys, ordinals)
+        table = Table(keys, ordinals, np.empty(0, np.uint32))
+        for found in sweep_table(table, [ALL_BITS], 0, threads=threads):
+            couples = self._alike(rows, in_order(found))
+            left, right = rows[couples.left], rows[couples.right]
+            agreeing = self.bands.agreeing(left, right)[:, :band]
+            couples = chosen(couples, ~np.asarray(agreeing.any(axis=1), np.bool_))
+            if len(couples):
+                yield couples
+
+    def _keys_of_band(self, rows: U8, band: int) -> npt.NDArray[np.uint64]:
+        """Return keys which are equal where the minima of one band are: uint64[n]."""
+        length = self.bands.rows
+        minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
+        return kernel.band_keys(np.ascontiguousarray(minima), bands=1, rows=length)[:, 0].copy()
+
+    def _alike(self, rows: U8, couples: Couples) -> Couples:
+        """Return the couples whose signatures are similar enough, with their similarities."""
+        sketch, minima = self.bands.sketch, self.bands.minima_of
+        agreeing = kernel.agreements(minima(rows[couples.left]), minima(rows[couples.right]))
+        similarities = estimates(agreeing, sketch)
+        distances = differing(similarities, sketch)
+        measured = Couples(couples.left, couples.right, distances, similarities)
+        return chosen(measured, similarities >= np.float32(self._least))
 
 
 def chosen(couples: Couples, which: npt.NDArray[Any]) -> Couples:

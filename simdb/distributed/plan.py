@@ -2,22 +2,21 @@
 
 The costs are those of one AVX2 core: of a row that travels, packed with many others, and of the
 comparisons within parts.  They choose between ways that all reach the recall, so no result depends
-on them.
+on them.  `exact_similarities` decides by the texts about what was found with verify="exact".
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.arrow_texts import text_column
 from simdb.columns.vector_form import pack_minima
-from simdb.distributed.by_bands import ByBands
-from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
-from simdb.distributed.exchange import Exchange, PartPairs
+from simdb.distributed.exchange import ByBands, ByBlocks, Exchange, PartPairs
 from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
 from simdb.ground.bits import FINGERPRINT_BITS, fmix64
@@ -26,14 +25,16 @@ from simdb.ground.choices import VerifyName
 from simdb.ground.errors import InputError, OptionError
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
+from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.polytope_reach import meeting, probe_count
 from simdb.running import kernel
 from simdb.running.threads import thread_count
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
 from simdb.settings.resources import Resources
+from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.values.arrays import Fingerprints, describe
+from simdb.values.arrays import Fingerprints, check_many, describe
 from simdb.values.signatures import Signatures
 
 BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
@@ -57,6 +58,7 @@ LARGE_CELL_DOCUMENTS = 16_000_000
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
 
 
 class Split(NamedTuple):
@@ -278,6 +280,29 @@ def plan_pairs(
     return _by_vertices(documents, options, searched, least, criterion.recall)
 
 
+def exact_similarities(
+    texts: Iterable[Any], left: I64, right: I64, sketch: Simhash | Minhash | None = None
+) -> F32:
+    """Return the exact similarity of texts left[i] and right[i]: float32[k].
+
+    `texts`: texts or lists of tokens, or a column of Arrow; a pair is two positions in it.  The
+    similarity is that of all their features, where `sketch` (`Simhash()` if you give none) only
+    estimates it: Jaccard's if every feature counts once, see `Database.find_all`.  It is 0 if one
+    of the two has no features.  `plan_pairs(verify="exact")` finds the candidates; those of at
+    least the similarity asked for are matches.  All features of the texts are in memory.
+    """
+    sketch = Simhash() if sketch is None else sketch
+    instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+    check_many(texts, "texts")
+    column = text_column(texts)
+    given = list(texts) if column is None else column
+    both = [_positions(side, name, len(given)) for side, name in ((left, "left"), (right, "right"))]
+    if len(both[0]) != len(both[1]):
+        raise InputError(f"left has {len(both[0])} positions and right {len(both[1])}")
+    exact = ExactSimilarity(sketch, Resources(), [sketch.tokeniser])
+    return exact.of_pairs(given, both[0], both[1])
+
+
 def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     """Return for which similarity candidates are searched, and that from which they are kept."""
     if question.similarity is None and question.has_bound:
@@ -375,3 +400,13 @@ def _by_bands(
         documents, BY_BANDS, bands.reach(similarity), copies, 0.0,
         copies * documents * ROW_SECONDS, why, exchange,
     )  # fmt: skip
+
+
+def _positions(given: Any, name: str, count: int) -> I64:
+    positions = np.asarray(given)
+    if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iu"):
+        raise InputError(f"{name} must be positions, int64[k], got {describe(given)}")
+    if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
+        at = int(np.argmax((positions < 0) | (positions >= count)))
+        raise InputError(f"{name} has the position {positions[at]}, and there are {count} texts")
+    return np.ascontiguousarray(positions, np.int64)

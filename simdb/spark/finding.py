@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.distributed import Cell, PairsPlan, chunks_of, plan_pairs
-from simdb.distributed.by_blocks import FINGERPRINT_BYTES
 from simdb.distributed.plan import BY_BANDS
 from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.checks import one_of, shown, whole
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import OptionError
+from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
 from simdb.spark import frames, narrowing, packing, sketching

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.distributed import PairsPlan, Split, chunks_of
-from simdb.distributed.by_bands import ByBands
+from simdb.distributed.exchange import ByBands
 from simdb.ground.bits import fmix64
 from simdb.spark import packing
 from simdb.spark.frames import I64, U8

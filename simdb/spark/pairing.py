@@ -20,7 +20,6 @@ from simdb.spark import components, finding, frames, packing
 from simdb.spark.finding import SearchJob, Settings
 from simdb.spark.frames import HeldFrames
 
-JUDGED = "place int, root bigint, left_key bigint, right_key bigint, distance int, text string"
 
 
 def pairs(
