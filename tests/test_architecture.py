@@ -103,8 +103,7 @@ FOLDERS = {
         "exchange", "by_vertices", "forest", "plan",
     ],
     "spark": [
-        "frames", "sketching", "packing", "narrowing", "finding", "components", "pairing",
-        "clustering", "dropping", "storing",
+        "frames", "packing", "sketching", "finding", "pairing", "clustering", "dropping", "storing",
     ],
     "tuning": [
         "lengths", "stored", "characters", "sample", "measuring",

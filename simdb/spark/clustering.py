@@ -14,7 +14,7 @@ from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.settings import keeping
-from simdb.spark import components, finding, frames, packing, pairing
+from simdb.spark import finding, frames, packing, pairing
 from simdb.spark.finding import SearchJob, Settings
 from simdb.spark.frames import HeldFrames
 
@@ -165,7 +165,7 @@ def members(
         else:
             found = held.keep(pairing.matching_rows(collapsed.firsts, job))
             links = found.select("left_key", "right_key")
-        joined = components.joined(links.union(_links_of_copies(collapsed.every)), job)
+        joined = pairing.connected(links.union(_links_of_copies(collapsed.every)), job)
         named = preference.placed(joined.join(job.keyed.sketches, "key"))
         if policy == CONNECTED:
             held.release()

@@ -21,9 +21,9 @@ from simdb.ground.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
-from simdb.spark import frames, narrowing, packing, sketching
+from simdb.spark import frames, packing, sketching
 from simdb.spark.frames import I64, HeldFrames
-from simdb.spark.packing import Keyed
+from simdb.spark.sketching import Keyed
 
 # So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.
 DRIVER_LINKS = 20_000_000
@@ -95,9 +95,9 @@ def job_of(sketches: Any, settings: Settings, texts: Any, held: HeldFrames) -> S
     settings.check()
     sketch = sketching.sketch_of(sketches)
     shares = partitions_of(sketches, settings.partitions)
-    keyed = packing.checked_keys(sketches, shares)
+    keyed = sketching.checked_keys(sketches, shares)
     if texts is not None:
-        named = packing.with_key(texts, "id", keyed.is_hashed, keyed.salt)
+        named = sketching.with_key(texts, "id", keyed.is_hashed, keyed.salt)
         texts = named.where(named["text"].isNotNull()).select("key", "text")
     return SearchJob(keyed, settings, sketch, shares, texts, held)
 
@@ -215,14 +215,14 @@ def _cost(sizes: I64, cells_of: dict[int, tuple[int, list[int]]], cell: Cell) ->
 def _count_parts(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
     sizes = np.zeros(plan.part_count, np.int64)
     for _, rows in packing.gathered(batches, plan.row_bytes):
-        sizes += np.diff(narrowing.split_rows(plan, rows)[1].offsets)
+        sizes += np.diff(packing.split_rows(plan, rows)[1].offsets)
     parts = np.flatnonzero(sizes)
     yield frames.batch_of({"part": parts.astype(np.int32), "documents": sizes[parts]})
 
 
 def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
     for keys, given in packing.gathered(batches, plan.row_bytes):
-        rows, split = narrowing.split_rows(plan, given)
+        rows, split = packing.split_rows(plan, given)
         numbers, chunks, positions = [], [], []
         for part in np.flatnonzero(np.diff(split.offsets)).tolist():
             at = split.positions[split.offsets[part] : split.offsets[part + 1]]
@@ -280,9 +280,9 @@ def plan_of(job: SearchJob) -> PairsPlan:
 
 def _sent(rows: Any, job: SearchJob) -> tuple[Any, PairsPlan, Tasks]:
     made = plan_of(job)
-    if narrowing.can_narrow(made):
+    if packing.can_narrow(made):
         # It is read twice: the parts are counted before it is known where they go.
-        rows = job.held.keep(narrowing.narrowed(rows, made, job.partitions))
+        rows = job.held.keep(packing.narrowed(rows, made, job.partitions))
     sizes = part_sizes(rows, made)
     limit = job.settings.block_limit or made.cell_documents
     shared = make_tasks(made, sizes, job.partitions, limit)

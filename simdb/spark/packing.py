@@ -1,10 +1,12 @@
 """Packing: documents travel packed, in one row of Spark for each task and each part of the input.
 
 Spark moves and sorts these rows without looking inside: no row-wise codec, no row-wise Python.  A
-document travels by a number, its key, in place of its id: a whole number is its own key; the key of
-a string is its 64-bit hash by Spark, so that it does not depend on the order or the number of
-partitions.  `checked_keys` makes sure that no two documents have one key.  Of documents with equal
-sketches, one travels on for all (`collapsed`).
+document travels by a number, its key, in place of its id.  Of documents with equal sketches, one
+travels on for all (`collapsed`).
+
+A document can be in a pair by bands only if one of its bands is another document's, too.  So the
+hashes of bands travel first, 4 bytes each; then a signature goes once to where its shared bands are
+known, and from there to the parts of these bands alone (`narrowed`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.distributed import chunks_of
+from simdb.distributed import PairsPlan, Split, chunks_of
+from simdb.distributed.exchange import ByBands
 from simdb.engine.clusters.labels import first_equal_rows
 from simdb.ground.bits import fmix64
-from simdb.ground.errors import ExistsError
 from simdb.spark import frames
 from simdb.spark.frames import I64, U8
 
@@ -29,9 +31,13 @@ PACKED_DOCUMENTS = 1 << 18
 KEY_BYTES = 8
 # Numbers of 16 bits are put in order by their digits, ten times as fast.
 RADIX_MAX = 1 << 16
-# A hash of 64 bits gives two of 10^9 strings one key in one case of 40; then another one is used.
-SALTS = 8
 COLLAPSED = "key bigint, first_key bigint, row binary"
+# A narrowed row is a signature and a mask, which has a bit for each band.
+MASK_BYTES = 8
+BANDS_MAX = 64
+HASH_BYTES = 4
+BAND_BYTES = 1
+SIGNATURES, BANDS = range(2)
 
 
 class Blob(NamedTuple):
@@ -158,76 +164,6 @@ def _cut(content: npt.NDArray[np.uint8], starts: I64, ends: I64) -> Any:
     return arrow.Array.from_buffers(arrow.binary(), len(starts), buffers)
 
 
-class Keyed(NamedTuple):
-    """Sketches with a column `key`, how many they are, and how keys are made of their ids."""
-
-    sketches: Any
-    document_count: int
-    is_hashed: bool
-    salt: int
-
-
-def checked_keys(sketches: Any, partitions: int) -> Keyed:
-    """Return sketches with keys; ExistsError, which names the id, if two documents have one id."""
-    is_hashed = frames.id_type(sketches, "id") == "string"
-    for salt in range(SALTS):
-        keyed = Keyed(with_key(sketches, "id", is_hashed, salt), 0, is_hashed, salt)
-        count, repeated = _counted(keyed.sketches, partitions)
-        if repeated is None:
-            return keyed._replace(document_count=count)
-        functions = frames.functions()
-        ids = keyed.sketches.where(functions.col("key") == repeated).select("id").take(2)
-        if not is_hashed or len({row["id"] for row in ids}) == 1:
-            raise ExistsError(
-                f"two documents have the id {ids[0]['id']!r}; give every document an id of its own,"
-                " or drop the rows that are there twice"
-            )
-    raise ExistsError(f"two ids have one hash, by {SALTS} hashes; number the documents instead")
-
-
-def with_key(df: Any, id: str, is_hashed: bool, salt: int) -> Any:
-    """Return a DataFrame with a column `key` for the column `id`."""
-    functions = frames.functions()
-    column = functions.col(id)
-    made = functions.xxhash64(column, functions.lit(salt)) if is_hashed else column.cast("bigint")
-    return df.withColumn("key", made)
-
-
-def with_ids(df: Any, keyed: Keyed, names: dict[str, str]) -> Any:
-    """Return a DataFrame with ids in place of keys; `names`: of the columns of keys and of ids."""
-    functions = frames.functions()
-    if not keyed.is_hashed:
-        return df.withColumnsRenamed(names)
-    ids = keyed.sketches.select("key", "id")
-    for key, id in names.items():
-        named = ids.select(functions.col("key").alias(key), functions.col("id").alias(id))
-        df = df.join(named, key).drop(key)
-    return df
-
-
-def _counted(sketches: Any, partitions: int) -> tuple[int, int | None]:
-    """Return how many documents there are, and a key that two of them have, or None."""
-    sent = sketches.select("key").mapInArrow(partial(_pack_keys, partitions), SCHEMA)
-    spread = sent.repartitionById(partitions, "place")
-    found = spread.mapInArrow(_count_keys, "documents bigint, repeated bigint").toArrow()
-    repeated = [each for each in found.column("repeated").to_pylist() if each is not None]
-    return sum(found.column("documents").to_pylist()), min(repeated, default=None)
-
-
-def _pack_keys(partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
-    for keys, _ in gathered(batches, 0):
-        yield packed(chunks_of(keys, partitions), keys, None)
-
-
-def _count_keys(batches: Iterable[Any]) -> Iterator[Any]:
-    own = [blob.keys for batch in batches for blob in blobs(batch, 0)]
-    keys = np.sort(np.concatenate([np.empty(0, np.int64), *own]))
-    repeated = keys[1:][keys[1:] == keys[:-1]]
-    arrow = frames.pyarrow()
-    column = arrow.array([int(repeated[0]) if len(repeated) else None], arrow.int64())
-    yield frames.batch_of({"documents": np.array([len(keys)]), "repeated": column})
-
-
 def collapsed(rows: Any, width: int, partitions: int) -> Any:
     """Return documents with the least key of those with an equal row: key, first_key, row.
 
@@ -271,3 +207,109 @@ def _hashes(rows: U8) -> I64:
     for word in padded.view("<u8").T:
         found = fmix64(found ^ word)
     return found.view(np.int64)
+
+
+def can_narrow(plan: PairsPlan) -> bool:
+    """Return whether a plan is of bands, so few that a mask has a bit for each."""
+    return isinstance(plan.exchange, ByBands) and plan.exchange.bands.table_count <= BANDS_MAX
+
+
+def narrowed(rows: Any, plan: PairsPlan, partitions: int) -> Any:
+    """Return the documents that share a band with another, packed, with a mask after each row.
+
+    `rows`: key and row; `can_narrow` the plan.
+    """
+    hashes = rows.mapInArrow(partial(_pack_hashes, plan, partitions), SCHEMA)
+    hashes = hashes.repartitionById(partitions, "place")
+    shared = hashes.mapInArrow(partial(_pack_shared, partitions), SCHEMA)
+    signatures = rows.mapInArrow(partial(_pack_signatures, plan, partitions), SCHEMA)
+    both = signatures.union(shared).repartitionById(partitions, "place")
+    return both.mapInArrow(partial(_with_masks, plan), SCHEMA)
+
+
+def split_rows(plan: PairsPlan, rows: U8) -> tuple[U8, Split]:
+    """Return rows as the plan has them and which of them go to which part; see `PairsPlan.split`.
+
+    A narrowed row goes to the parts of the bands of its mask only.
+    """
+    if rows.shape[1] == plan.row_bytes:
+        return rows, plan.split(rows)
+    masks = _masks_of(rows)
+    rows = np.ascontiguousarray(rows[:, : plan.row_bytes])
+    every = plan.split(rows)
+    assert isinstance(plan.exchange, ByBands)
+    parts = np.repeat(np.arange(plan.part_count), np.diff(every.offsets))
+    bands = (parts >> plan.exchange.part_bits).astype(np.uint64)
+    is_shared = (masks[every.positions] >> bands) & np.uint64(1) != 0
+    sizes = np.bincount(parts[is_shared], minlength=plan.part_count)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return rows, Split(every.positions[is_shared], offsets)
+
+
+def _masks_of(rows: U8) -> npt.NDArray[np.uint64]:
+    return np.ascontiguousarray(rows[:, -MASK_BYTES:]).view("<u8").ravel().astype(np.uint64)
+
+
+def _pack_hashes(plan: PairsPlan, partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Send a hash of each band of each document to the task of the hash."""
+    assert isinstance(plan.exchange, ByBands)
+    for keys, rows in gathered(batches, plan.row_bytes):
+        hashes = plan.exchange.band_keys(rows)
+        tables = hashes.shape[1]
+        bands = np.tile(np.arange(tables), len(keys))
+        mixed = fmix64(hashes.ravel() + bands.astype(np.uint64))
+        places = (mixed % np.uint64(partitions)).astype(np.int64)
+        content = (mixed >> np.uint64(32)).astype("<u4").view(np.uint8).reshape(-1, HASH_BYTES)
+        yield packed(places, np.repeat(keys, tables), content, bands)
+
+
+def _pack_shared(partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Send the bands in which a document is not alone to the task of the document."""
+    every: dict[int, list[Blob]] = {}
+    for batch in batches:
+        for blob in blobs(batch, HASH_BYTES):
+            every.setdefault(blob.chunk, []).append(blob)
+    for band, own_blobs in sorted(every.items()):
+        keys = np.concatenate([blob.keys for blob in own_blobs])
+        hashes = np.concatenate([blob.rows.view("<u4").ravel() for blob in own_blobs])
+        own = keys[_is_repeated(hashes)]
+        if len(own):
+            content = np.full((len(own), BAND_BYTES), band, np.uint8)
+            sides = np.full(len(own), BANDS)
+            yield packed(chunks_of(own, partitions), own, content, sides)
+
+
+def _is_repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values are there more than once."""
+    order = np.argsort(values)
+    is_next = values[order][1:] == values[order][:-1]
+    found = np.zeros(len(values), np.bool_)
+    found[order[1:]] = is_next
+    found[order[:-1]] |= is_next
+    return found
+
+
+def _pack_signatures(plan: PairsPlan, partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
+    for keys, rows in gathered(batches, plan.row_bytes):
+        yield packed(chunks_of(keys, partitions), keys, rows)
+
+
+def _with_masks(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
+    """Put the bands of each document after its signature; leave out those that have none."""
+    sides: tuple[list[Blob], list[Blob]] = ([], [])
+    for batch in batches:
+        for side, of_side in enumerate(sides):
+            width = plan.row_bytes if side == SIGNATURES else BAND_BYTES
+            of_side += blobs(batch, width, chunk=side)
+    keys, rows = joined(sides[SIGNATURES], plan.row_bytes)
+    names: I64 = np.concatenate([np.empty(0, np.int64), *(each.keys for each in sides[BANDS])])
+    bands = np.concatenate([np.empty(0, np.uint8), *(each.rows.ravel() for each in sides[BANDS])])
+    masks = np.zeros(len(keys), np.uint64)
+    np.bitwise_or.at(masks, np.searchsorted(keys, names), np.uint64(1) << bands.astype(np.uint64))
+    kept = np.flatnonzero(masks)
+    for start in range(0, len(kept), PACKED_DOCUMENTS):
+        some = kept[start : start + PACKED_DOCUMENTS]
+        content = np.concatenate(
+            [rows[some], masks[some].astype("<u8").view(np.uint8).reshape(-1, MASK_BYTES)], axis=1
+        )
+        yield packed(np.zeros(len(some), np.int64), keys[some], content)

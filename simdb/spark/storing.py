@@ -25,7 +25,7 @@ from simdb.settings.search import SearchLike
 from simdb.sharding.routing import check_shards
 from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
 from simdb.sharding.writing import finish_sharded, write_shard
-from simdb.spark import frames, packing, sketching
+from simdb.spark import frames, sketching
 from simdb.spark.finding import partitions_of
 from simdb.storage.files.shards_file import Shard, has_shards_file
 from simdb.values.arrays import Fingerprints
@@ -73,7 +73,7 @@ def write_database(
         raise OptionError(
             "a database is written of sketches with vectors; make them with store_volatility=True"
         )
-    keyed = packing.checked_keys(sketches, partitions_of(sketches, partitions))
+    keyed = sketching.checked_keys(sketches, partitions_of(sketches, partitions))
     chunks = max(keyed.document_count // (shards * CHUNK_DOCUMENTS), 1)
     columns = ["signature"] if isinstance(sketch, Minhash) else ["fp", "vector"]
     functions = frames.functions()

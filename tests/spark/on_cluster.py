@@ -22,7 +22,7 @@ from simdb import spark as ss
 TASKS = {
     "map": ("simdb.spark.finding", "_pack_parts"),
     "reduce": ("simdb.spark.finding", "_find_pairs"),
-    "components": ("simdb.spark.components", "_star"),
+    "components": ("simdb.spark.pairing", "_star"),
 }
 STEPS_UP = {"worker": 0, "executor": 2, "machine": 3}
 SETTINGS = {

@@ -7,7 +7,7 @@ import pytest
 
 import simdb
 from simdb.distributed import plan_pairs
-from simdb.spark import frames, narrowing, packing
+from simdb.spark import frames, packing
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -32,7 +32,7 @@ def rows(plan):
 
 
 def narrowed(plan, keys, rows):
-    """Run the tasks of `narrowing.narrowed`: the keys and narrowed rows of all partitions."""
+    """Run the tasks of `packing.narrowed`: the keys and narrowed rows of all partitions."""
 
     def exchanged(*frames_of_batches):
         table = arrow.Table.from_batches([each for some in frames_of_batches for each in some])
@@ -46,10 +46,10 @@ def narrowed(plan, keys, rows):
         )
         for at in range(0, len(keys), 50)
     ]
-    hashes = exchanged(narrowing._pack_hashes(plan, PARTITIONS, batches))
-    shared = [each for some in hashes for each in narrowing._pack_shared(PARTITIONS, some)]
-    both = exchanged(narrowing._pack_signatures(plan, PARTITIONS, batches), shared)
-    made = [each for some in both for each in narrowing._with_masks(plan, some)]
+    hashes = exchanged(packing._pack_hashes(plan, PARTITIONS, batches))
+    shared = [each for some in hashes for each in packing._pack_shared(PARTITIONS, some)]
+    both = exchanged(packing._pack_signatures(plan, PARTITIONS, batches), shared)
+    made = [each for some in both for each in packing._with_masks(plan, some)]
     gathered = list(packing.gathered(made, plan.row_bytes))
     return np.concatenate([each for each, _ in gathered]), np.concatenate(
         [each for _, each in gathered]
@@ -70,7 +70,7 @@ def test_a_document_goes_to_the_parts_of_bands_that_it_shares(plan, rows):
         for each, part, count in zip(row.tolist(), numbers, counts, strict=True)
         if count[each] > 1
     }
-    given, split = narrowing.split_rows(plan, found)
+    given, split = packing.split_rows(plan, found)
     sent = {
         (int(found_keys[at]), part)
         for part in range(plan.part_count)
@@ -85,7 +85,7 @@ def test_a_document_goes_to_the_parts_of_bands_that_it_shares(plan, rows):
 
 
 def test_rows_that_were_not_narrowed_go_to_all_parts(plan, rows):
-    given, split = narrowing.split_rows(plan, rows)
+    given, split = packing.split_rows(plan, rows)
 
     assert given is rows
     assert len(split.positions) == len(rows) * plan.exchange.bands.table_count

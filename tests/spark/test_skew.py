@@ -8,7 +8,7 @@ import pytest
 import simdb
 from simdb import spark as ss
 from simdb.distributed import plan_pairs
-from simdb.spark import components, finding, packing, sketching
+from simdb.spark import finding, packing, pairing, sketching
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -49,7 +49,7 @@ def sent(batches):
 
 def links_of(plan, shared, inputs):
     found = finding._find_links(plan, shared, inputs)
-    (batch,) = components._join_some(found)
+    (batch,) = pairing._join_some(found)
     return list(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True))
 
 
@@ -118,7 +118,7 @@ def sent_links(monkeypatch):
         return call
 
     for name in ("_in_one", "_by_driver"):
-        monkeypatch.setattr(components, name, counting(name, getattr(components, name)))
+        monkeypatch.setattr(pairing, name, counting(name, getattr(pairing, name)))
     return counts
 
 
@@ -127,7 +127,7 @@ def sent_links(monkeypatch):
 def test_links_that_leave_a_job_are_fewer_than_documents(
     spark, bits, sent_links, monkeypatch, limit, forests
 ):
-    monkeypatch.setattr(components, "FORESTS", forests)
+    monkeypatch.setattr(pairing, "FORESTS", forests)
     table = {
         "id": np.arange(len(bits)),
         "fp": bits.view(np.int64),

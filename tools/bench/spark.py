@@ -95,7 +95,7 @@ class Collection:
 
     def collapse(self) -> None:
         sketches = self._fingerprints()
-        rows = packing.with_key(sketches, "id", False, 0).select("key", "vector")
+        rows = sketching.with_key(sketches, "id", False, 0).select("key", "vector")
         parts = finding.partitions_of(sketches, self.partitions)
         _run(packing.collapsed(rows, SIMHASH.vector_bytes, parts))
 
