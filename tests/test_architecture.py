@@ -173,9 +173,8 @@ FOLDERS = {
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [
-        "simhash", "programs", "minwise", "band_choice",
-        "row_form", "row_keys", "database_rows", "temporary_rows",
-        "sessions", "minhash_lsh", "datasketch", "unpickler", "importing",
+        "simhash", "programs", "minwise", "row_form", "row_keys", "rows", "sessions", "datasketch",
+        "unpickler", "importing",
     ],
     "report": [
         "facts", "excerpts", "words", "pairs", "gather", "figures",

@@ -23,8 +23,25 @@ index, the GPU, `hashfunc` of `MinHashLSH`, and all classes that use no index on
 `hashtables` and `keys` are copies, which change nothing in the index.
 """
 
-from simdb.compat.minhash_lsh import MinHashLSH
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from simdb.compat.minwise import MinHash, sha1_hash32, sha1_hash64
+from simdb.compat.row_form import RowForm, chosen_bands, form_of, kind_of, new_options
+from simdb.compat.row_keys import Keys, NumberedKeys, WrittenKeys
+from simdb.compat.rows import DatabaseRows, TemporaryRows, check_storage, opened_at
+from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unknown
+from simdb.database import Database
+from simdb.ground.choices import DurabilityName, ModeName
+from simdb.ground.errors import ExistsError, InputError, NotFoundError, OptionError
+from simdb.values.arrays import Id
+from simdb.values.signatures import Signature
 
 __all__ = ["MinHash", "MinHashLSH", "sha1_hash32", "sha1_hash64"]
 
@@ -34,6 +51,373 @@ IN_MEMORY = (
     "MinHashLSHEnsemble", "MinHashLSHForest", "WeightedMinHash", "WeightedMinHashGenerator",
     "WeightedMinHashLSHForest", "bBitMinHash",
 )  # fmt: skip
+Row = npt.NDArray[np.uint32]
+
+
+class MinHashLSH:
+    """An index of MinHash by `b` bands of `r` hash values, with the candidates of datasketch.
+
+    With `path` it is a database, and keys are str, bytes, int, float, None or tuples of these.
+    Without `path` it is temporary: it ends when it is closed or nothing refers to it, and a key is
+    any object that a dict accepts as a key.
+    """
+
+    def __init__(
+        self,
+        threshold: float | None = None,
+        num_perm: int | None = None,
+        weights: tuple[float, float] | None = None,
+        params: tuple[int, int] | None = None,
+        storage_config: dict[str, Any] | None = None,
+        prepickle: bool | None = None,
+        hashfunc: None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        scheme: str | None = None,
+        seed: int | None = None,
+        mode: ModeName = "c",
+        durability: DurabilityName = "full",
+    ) -> None:
+        """Make a temporary index, or open or create the index at `path`.
+
+        A new index has the b and r of `params`, or else those that datasketch chooses from
+        `threshold` (0.9), `num_perm` (128) and the `weights` (0.5, 0.5) of false positives and
+        false negatives.  It takes MinHash of one `scheme` and one `seed`: a temporary index those
+        of the first MinHash that it gets; an index at a path "affine32" and 1, if they are not
+        given.  The schemes are "affine32", "affine64", "legacy" for MinHash from before datasketch
+        2.0, and "weighted" for WeightedMinHash.
+
+        An existing index knows all of these; arguments that are given must be equal to its own.
+        `mode` and `durability` are those of `simdb.open`.  `storage_config` can be {"type":
+        "dict"}, which changes nothing; neither does `prepickle`.  `hashfunc` must be None.
+        """
+        check_storage(storage_config, hashfunc)
+        bands = chosen_bands(threshold, num_perm, weights, params)
+        self.b, self.r = bands
+        self._num_perm = num_perm
+        self._buffer: list[Row] = []
+        self._keys: Keys = NumberedKeys() if path is None else WrittenKeys()
+        self._rows: TemporaryRows | DatabaseRows | None = None
+        self._given = scheme, seed
+        if path is None:
+            self._num_perm = 128 if num_perm is None else num_perm
+            if scheme is not None:
+                new_options((2, 1), scheme)  # raises for an unknown scheme
+            return
+        given = new_options(bands, scheme, seed)
+        found = opened_at(path, mode, durability, given)
+        is_open = threshold is None and weights is None and params is None
+        try:
+            self._take_options(found, None if is_open else bands, scheme, seed)
+        except OptionError:
+            found.close()
+            raise
+
+    @property
+    def database(self) -> Database:
+        """The database, for queries by similarity, pairs, clusters, `check` and `compact`.
+
+        A temporary index moves all its keys into a temporary database.  Only read it, since the
+        index does not see other changes.  A key that is not str, bytes or int is a number there.
+        """
+        if self._rows is None and None in self._given:
+            raise InputError(
+                "the index is empty and does not know its scheme and seed; insert a MinHash first,"
+                " or give MinHashLSH(scheme=, seed=)"
+            )
+        return self._adopted(*self._given).database
+
+    @property
+    def h(self) -> int:
+        """The num_perm that was given, or else the number of hash values in bands."""
+        return self._num_perm or self.b * self.r
+
+    @property
+    def scheme(self) -> str | None:
+        """The scheme of the MinHash in the index; None until a temporary index has got one."""
+        return self._given[0] if self._rows is None else self._rows.form.scheme
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the MinHash in the index; None until a temporary index has got one."""
+        return self._given[1] if self._rows is None else self._rows.form.seed
+
+    @property
+    def keys(self) -> dict[Any, list[bytes]]:
+        """A copy: each key with its hash values, the bytes of each band as in datasketch."""
+        return dict(self._entries())
+
+    @property
+    def hashtables(self) -> list[dict[bytes, set[Any]]]:
+        """A copy: for each band, the keys with each hash value, as datasketch's bytes."""
+        tables: list[dict[bytes, set[Any]]] = [{} for _ in range(self.b)]
+        for key, bands in self._entries():
+            for band, table in zip(bands, tables, strict=True):
+                table.setdefault(band, set()).add(key)
+        return tables
+
+    def insert(self, key: Any, minhash: Any, check_duplication: bool = True) -> None:
+        """Insert a MinHash, of this module or of datasketch, with a key; at a path, commit.
+
+        Raises InputError if the key exists; without `check_duplication`, replaces its MinHash.
+        """
+        id, row = self.take(key, minhash)
+        one = {id: row}
+        try:
+            self.write(one if check_duplication else {}, {} if check_duplication else one)
+        except ExistsError:
+            raise InputError(taken(key)) from None
+
+    def insert_many(self, keys: Iterable[Any], minhashes: Iterable[Any]) -> int:
+        """Insert many MinHash, all or none, with one commit; return their number."""
+        listed = list(keys)
+        rows = [self._row(each, is_new=True) for each in minhashes]
+        if len(listed) != len(rows):
+            raise InputError(f"there are {len(listed)} keys but {len(rows)} MinHash")
+        ids = [self._keys.encode(key) for key in listed]
+        new = dict(zip(ids, rows, strict=True))
+        if len(new) != len(ids):
+            twice = next(key for key, count in Counter(ids).items() if count > 1)
+            raise InputError(f"the key {self._keys.decode(twice)!r} is given twice")
+        try:
+            if new:
+                self.write(new, {})
+        except ExistsError as error:
+            raise InputError(str(error)) from None
+        return len(new)
+
+    def query(self, minhash: Any) -> list[Any]:
+        """Return the keys of all stored MinHash that agree with this one in at least one band."""
+        row = self._row(minhash)
+        return self._decoded([] if self._rows is None else self._rows.find(row))
+
+    def query_b(self, minhash: Any, b: int) -> list[Any]:
+        """Return the keys of all stored MinHash that agree in at least one of the first b bands."""
+        if not 0 < b <= self.b:
+            raise InputError(f"b must be from 1 to {self.b}, the bands of the index, got {b}")
+        row = self._row(minhash)
+        return self._decoded([] if self._rows is None else self._rows.find(row, b))
+
+    def query_many(self, minhashes: Iterable[Any]) -> list[list[Any]]:
+        """Return the result of `query` for each of many MinHash; faster than one by one."""
+        return self._query_rows([self._row(each) for each in minhashes])
+
+    def add_to_query_buffer(self, minhash: Any) -> None:
+        """Add a MinHash to the buffer for `collect_query_buffer`."""
+        self._buffer.append(self._row(minhash))
+
+    def collect_query_buffer(self) -> list[Any]:
+        """Empty the buffer and return the keys that agree in a band with each MinHash in it."""
+        queries, self._buffer = self._buffer, []
+        found = [set(keys) for keys in self._query_rows(queries)]
+        return list(set.intersection(*found)) if found else []
+
+    def remove(self, key: Any) -> None:
+        """Remove a key; at a path, commit.  Raise InputError if it does not exist."""
+        id = self.find_id(key)
+        if id is None:
+            raise InputError(unknown(key))
+        try:
+            self.delete([id])
+        except NotFoundError:
+            raise InputError(unknown(key)) from None
+
+    def insertion_session(self, buffer_size: int = 50000) -> InsertionSession:
+        """Return a session that commits `buffer_size` insertions at a time, and at its end."""
+        return InsertionSession(self, buffer_size)
+
+    def deletion_session(self, buffer_size: int = 50000) -> DeletionSession:
+        """Return a session that commits `buffer_size` removals at a time, and at its end."""
+        return DeletionSession(self, buffer_size)
+
+    def merge(self, other: "MinHashLSH", check_overlap: bool = False) -> None:
+        """Insert all keys of another index, with one commit.
+
+        A key in both indexes gets the MinHash of `other`; with `check_overlap` it raises
+        InputError.
+        """
+        alike = isinstance(other, MinHashLSH) and (self.b, self.r) == (other.b, other.r)
+        if not alike or not all(
+            left == right or None in (left, right)
+            for left, right in ((self.scheme, other.scheme), (self.seed, other.seed))
+        ):
+            raise InputError("both indexes must have the same scheme, seed, num_perm, b and r")
+        if other._rows is None:
+            return
+        rows = self._adopted(other.scheme, other.seed)
+        if check_overlap:
+            shared = next((key for key in other._all_keys() if key in self), None)
+            if shared is not None:
+                raise InputError(taken(shared))
+        rows.write_all(
+            ({self._keys.encode(other._keys.decode(id)): row for id, row in part}, True)
+            for part in (zip(ids, rows, strict=True) for ids, rows in other._rows.parts())
+        )
+
+    def is_empty(self) -> bool:
+        """Return whether the index has no keys."""
+        return self._rows is None or len(self._rows) == 0
+
+    def get_counts(self) -> list[dict[bytes, int]]:
+        """Return for each band how many keys have each hash value, as datasketch's bytes."""
+        return [{band: len(keys) for band, keys in table.items()} for table in self.hashtables]
+
+    def get_subset_counts(self, *keys: Any) -> list[dict[bytes, int]]:
+        """Return the result of `get_counts` for some keys only; ignore unknown keys."""
+        counts: list[Counter[bytes]] = [Counter() for _ in range(self.b)]
+        ids = [self._keys.find(key) for key in keys]
+        for _, bands in self._entries([id for id in dict.fromkeys(ids) if id is not None]):
+            for band, counted in zip(bands, counts, strict=True):
+                counted[band] += 1
+        return [dict(counted) for counted in counts]
+
+    def signature(self, minhash: Any) -> Signature:
+        """Return a MinHash as a document of the database, for example for `database.query`."""
+        row = self._row(minhash, is_new=True)
+        return self._adopted().form.signature(row)
+
+    def close(self) -> None:
+        """Close the database, or forget all keys of a temporary index; closing again is allowed."""
+        if self._rows is not None:
+            self._rows.close()
+
+    def take(self, key: Any, minhash: Any) -> tuple[Id, Row]:
+        """Return the id and the row of minima of a key and its MinHash; sessions use this."""
+        row = self._row(minhash, is_new=True)
+        return self._keys.encode(key), row
+
+    def find_id(self, key: Any) -> Id | None:
+        """Return the id of a key in the database; None if the index does not have the key."""
+        id = self._keys.find(key)
+        return id if id is not None and self._rows is not None and id in self._rows else None
+
+    def write(self, new: dict[Id, Row], replacing: dict[Id, Row]) -> None:
+        """Insert rows by id; sessions use this.  Raises ExistsError if a new id exists."""
+        self._adopted().write(new, replacing)
+
+    def delete(self, ids: list[Id]) -> None:
+        """Delete the rows of ids; sessions use this.  Raises NotFoundError for unknown ids."""
+        self._adopted().delete(ids)
+        for id in ids:
+            self._keys.forget(id)
+
+    def __contains__(self, key: Any) -> bool:
+        """Return whether the index has a key."""
+        return self.find_id(key) is not None
+
+    def __enter__(self) -> "MinHashLSH":
+        """Return this index."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the index."""
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the database of an index with a path, and all keys of a temporary index."""
+        state = {"_num_perm": self._num_perm}
+        if isinstance(self._rows, DatabaseRows):
+            return {**state, "_database": self._rows.database}
+        parts = [] if self._rows is None else list(self._rows.parts())
+        keys = [self._keys.decode(id) for ids, _ in parts for id in ids]
+        rows = np.concatenate([rows for _, rows in parts]) if parts else None
+        kind = self.scheme, self.seed
+        return {**state, "bands": (self.b, self.r), "kind": kind, "keys": keys, "rows": rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the database of an index with a path, or insert the keys of a temporary index."""
+        self._num_perm, self._buffer, self._rows = state["_num_perm"], [], None
+        if "_database" in state:
+            self._keys = WrittenKeys()
+            self._take_options(state["_database"], None, None, None)
+            return
+        self._keys = NumberedKeys()
+        (self.b, self.r), self._given = state["bands"], state["kind"]
+        if state["rows"] is not None:
+            ids = map(self._keys.encode, state["keys"])
+            self._adopted(*self._given).write(dict(zip(ids, state["rows"], strict=True)), {})
+
+    def _row(self, minhash: Any, is_new: bool = False) -> Row:
+        """Return the row of a MinHash; with `is_new`, an index without a scheme adopts its own."""
+        if self._rows is not None:
+            return self._rows.form.row(minhash)
+        row = self._form(*kind_of(minhash)).row(minhash)
+        if is_new:
+            self._adopted(*kind_of(minhash))
+        return row
+
+    def _adopted(
+        self, scheme: str | None = None, seed: int | None = None
+    ) -> TemporaryRows | DatabaseRows:
+        """Return the rows; those of a new temporary index get a scheme and seed, once."""
+        if self._rows is None:
+            assert scheme is not None
+            assert seed is not None
+            self._rows = TemporaryRows(self._form(scheme, seed))
+        return self._rows
+
+    def _form(self, scheme: str, seed: int) -> RowForm:
+        """Return the form of a temporary index, whose given scheme and seed come first."""
+        known_scheme, known_seed = self._given
+        return RowForm(
+            scheme if known_scheme is None else known_scheme,
+            seed if known_seed is None else known_seed,
+            self.b, self.r, self._num_perm,
+        )  # fmt: skip
+
+    def _query_rows(self, rows: list[Row]) -> list[list[Any]]:
+        if self._rows is None:
+            return [[] for _ in rows]
+        return [self._decoded(ids) for ids in self._rows.find_many(rows)]
+
+    def _decoded(self, ids: list[Id]) -> list[Any]:
+        return [self._keys.decode(id) for id in ids]
+
+    def _all_keys(self) -> Iterator[Any]:
+        for ids, _ in [] if self._rows is None else self._rows.parts():
+            yield from self._decoded(ids)
+
+    def _entries(self, ids: list[Id] | None = None) -> Iterator[tuple[Any, list[bytes]]]:
+        """Yield keys, all or some, each with its hash values in bands."""
+        if self._rows is None:
+            return
+        for part, rows in self._rows.parts(ids):
+            for id, row in zip(part, rows, strict=True):
+                yield self._keys.decode(id), self._rows.form.keys_of(row)
+
+    def _take_options(
+        self,
+        opened: Database,
+        bands: tuple[int, int] | None,
+        scheme: str | None,
+        seed: int | None,
+    ) -> None:
+        """Adopt the options of a database; raise OptionError if the arguments differ."""
+        form = form_of(opened.options, self._num_perm)
+        if form is None:
+            raise OptionError(f"{opened.path} is not an index of datasketch; give another path=")
+        self.b, self.r = form.bands, form.rows
+        self._given = form.scheme, form.seed
+        self._rows = DatabaseRows(opened, form)
+        wanted = {"scheme": scheme, "seed": seed, "(b, r)": bands}
+        found = {"scheme": form.scheme, "seed": form.seed, "(b, r)": (self.b, self.r)}
+        differing = [
+            f"{name} {value!r}, not {wanted[name]!r}"
+            for name, value in found.items()
+            if wanted[name] not in (None, value)
+        ]
+        if differing:
+            raise OptionError(
+                f"{opened.path} has {'; '.join(differing)}; leave out these arguments, or"
+                " create another index"
+            )
+        if self.h < self.b * self.r:
+            raise OptionError(f"num_perm={self.h} is less than b * r = {self.b} * {self.r}")
 
 
 def __getattr__(name: str) -> object:

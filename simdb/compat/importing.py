@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database
-from simdb.compat.band_choice import banded, chosen_bands, new_options
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY
+from simdb.compat.row_form import banded, chosen_bands, new_options
 from simdb.compat.unpickler import (
     NONSENSE,
     StoredArray,

@@ -1,44 +1,53 @@
-"""Row form: which MinHash an index takes, and the row of minima that it keeps of each."""
+"""Row form: the bands of an index, and how the hash values of datasketch become minima in them.
 
+Datasketch's rule chooses b bands of r rows from a threshold and two weights.  Two documents of
+similarity s become candidates with probability 1 - (1 - s^r)^b.  The area under this curve below
+the threshold counts false positives; the area above the curve, above the threshold, counts false
+negatives.  The rule takes the b and r with the least weighted sum.
+
+Hash values are packed into the 32-bit minima that are stored.  In the schemes "affine32" and
+"legacy" a hash value is a minimum.  In "affine64" a hash value, and in "weighted" a pair (k, t),
+becomes two minima.  The pair is first k 2^32 + t, with t mod 2^32.  These 64 bits are mixed by the
+finaliser of MurmurHash3 and cut into halves, the lower half first.  The finaliser is one-to-one, so
+nothing is lost; and as it mixes, two different values agree in a half as rarely as random numbers,
+so that the share of equal minima estimates the similarity.
+"""
+
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.compat.band_choice import (
-    SCHEME_OF,
-    WEIGHTED,
-    WIDTHS,
-    banded,
-    new_options,
-    packed,
-    places_of,
-    unpacked,
-)
-from simdb.compat.minwise import LEGACY
+from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
+from simdb.ground.checks import whole
+from simdb.ground.choices import FamilyName
 from simdb.ground.errors import InputError, OptionError
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options
+from simdb.settings.minhash import PERMUTATIONS_MOST, PERMUTATIONS_STEP, Minhash
+from simdb.settings.options import TABLES_MAX, Options
 from simdb.values.arrays import describe
 from simdb.values.signatures import Signature, Signatures
 
+USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
+# The scheme of a weighted MinHash, which has none in datasketch.
+WEIGHTED = "weighted"
+FAMILY_OF: dict[str, FamilyName] = {
+    AFFINE32: "datasketch-affine32", LEGACY: "datasketch-legacy", AFFINE64: "datasketch-affine64",
+    WEIGHTED: "datasketch-weighted",
+}  # fmt: skip
+# Databases have at least so many minima, as those of earlier versions, so that both open alike.
+STORED_LEAST = 16
+SCHEME_OF: dict[str, str] = {family: scheme for scheme, family in FAMILY_OF.items()}
+# The minima of one hash value.
+WIDTHS = {AFFINE32: 1, LEGACY: 1, AFFINE64: 2, WEIGHTED: 2}
+INT32 = np.iinfo(np.int32)
+
 U32 = npt.NDArray[np.uint32]
-
-
-def kind_of(minhash: Any) -> tuple[str, int]:
-    """Return the scheme and the seed of a MinHash; raise InputError for any other object."""
-    values = getattr(minhash, "hashvalues", None)
-    seed = getattr(minhash, "seed", None)
-    if not isinstance(values, np.ndarray) or seed is None:
-        raise InputError(
-            f"{describe(minhash)} has no hash values and seed; give a MinHash of"
-            " simdb.compat.datasketch or of datasketch"
-        )
-    if values.ndim == 2:
-        return WEIGHTED, seed
-    return getattr(minhash, "scheme", LEGACY), seed
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -122,3 +131,175 @@ def form_of(options: Options, length: int | None) -> RowForm | None:
     assert options.rows is not None
     scheme = SCHEME_OF[sketch.family]
     return RowForm(scheme, sketch.seed, options.bands, options.rows // WIDTHS[scheme], length)
+
+
+def kind_of(minhash: Any) -> tuple[str, int]:
+    """Return the scheme and the seed of a MinHash; raise InputError for any other object."""
+    values = getattr(minhash, "hashvalues", None)
+    seed = getattr(minhash, "seed", None)
+    if not isinstance(values, np.ndarray) or seed is None:
+        raise InputError(
+            f"{describe(minhash)} has no hash values and seed; give a MinHash of"
+            " simdb.compat.datasketch or of datasketch"
+        )
+    if values.ndim == 2:
+        return WEIGHTED, seed
+    return getattr(minhash, "scheme", LEGACY), seed
+
+
+def new_options(
+    bands: tuple[int, int], scheme: str | None = None, seed: int | None = None
+) -> Options:
+    """Return the options of a new database for `bands`, the numbers (b, r) of bands and rows."""
+    scheme = AFFINE32 if scheme is None else scheme
+    family = FAMILY_OF.get(scheme)
+    if family is None:
+        raise OptionError(
+            f"scheme must be one of {', '.join(map(repr, FAMILY_OF))}, got {scheme!r}"
+        )
+    count, rows = bands
+    minima = count * rows * WIDTHS[scheme]
+    if count > TABLES_MAX:
+        raise OptionError(
+            f"{count} bands are too many: a database has at most {TABLES_MAX}; use fewer with"
+            " params=(b, r), a higher threshold= or a smaller num_perm="
+        )
+    if minima > PERMUTATIONS_MOST:
+        raise OptionError(
+            f"{count} bands of {rows} hash values are {minima} minima of 32 bits: a database has at"
+            f" most {PERMUTATIONS_MOST}; use fewer with params=(b, r) or a smaller num_perm="
+        )
+    steps = -(-max(minima, STORED_LEAST) // PERMUTATIONS_STEP)
+    sketch = Minhash(
+        permutations=steps * PERMUTATIONS_STEP, family=family, seed=1 if seed is None else seed
+    )
+    return Options(sketch=sketch, bands=count, rows=rows * WIDTHS[scheme])
+
+
+def chosen_bands(
+    threshold: float | None,
+    num_perm: int | None,
+    weights: tuple[float, float] | None,
+    params: tuple[int, int] | None,
+) -> tuple[int, int]:
+    """Return the b and r that datasketch chooses; raise OptionError for invalid arguments."""
+    threshold = USUAL_THRESHOLD if threshold is None else threshold
+    if not 0 <= threshold <= 1:
+        raise OptionError(f"threshold must be from 0 to 1, got {threshold!r}")
+    positive, negative = weights = weights or USUAL_WEIGHTS
+    if min(positive, negative) < 0 or not math.isclose(positive + negative, 1):
+        raise OptionError(f"weights must be two numbers of at least 0 with sum 1, got {weights!r}")
+    count = USUAL_COUNT if num_perm is None else num_perm
+    whole("num_perm", count, 2, 2**32)
+    bands, rows = params or choose_bands(threshold, count, positive, negative)
+    if bands < 2 or rows < 1 or bands * rows > count:
+        raise OptionError(
+            f"b={bands} bands of r={rows} hash values are not possible: use b of at least 2, and"
+            f" b * r of at most num_perm={count}"
+        )
+    return bands, rows
+
+
+def banded(minima: npt.NDArray[Any], options: Options) -> U32:
+    """Return the minima that a database stores, of minima [n, bands * rows or more]: uint32[n, m].
+
+    These are the minima in bands.  Their number m is a multiple of 8, so the first minima fill the
+    rest; this does not bias the estimated similarity.
+    """
+    return np.ascontiguousarray(minima[:, places_of(options)], np.uint32)
+
+
+def places_of(options: Options) -> npt.NDArray[np.intp]:
+    """Return for each minimum that a database stores the place of the one that it repeats."""
+    assert isinstance(options.sketch, Minhash)
+    assert options.bands is not None
+    assert options.rows is not None
+    places: npt.NDArray[np.intp] = np.arange(options.sketch.permutations)
+    return places % (options.bands * options.rows)
+
+
+@lru_cache(maxsize=64)
+def choose_bands(
+    threshold: float, num_perm: int, false_positive_weight: float, false_negative_weight: float
+) -> tuple[int, int]:
+    """Return the b and r with the least error; at equal error, the fewest bands, then rows."""
+    least, chosen = np.inf, (0, 0)
+    below, below_shares = _points(0.0, threshold, num_perm)
+    above, above_shares = _points(threshold, 1.0, num_perm)
+    for bands in range(1, num_perm + 1):
+        rows = np.arange(1, num_perm // bands + 1)[:, None]
+        found = (1 - (1 - below**rows) ** bands) @ below_shares
+        missed = (1 - above**rows) ** bands @ above_shares
+        errors = found * false_positive_weight + missed * false_negative_weight
+        best = int(errors.argmin())
+        if errors[best] < least:
+            least, chosen = float(errors[best]), (bands, best + 1)
+    return chosen
+
+
+def packed(values: Values, scheme: str) -> U32:
+    """Return the minima uint32[n * width] of hash values [n], or of pairs [n, 2]."""
+    if scheme == WEIGHTED:
+        return _halves(_paired(values))
+    if values.dtype.kind != "u" or values.ndim != 1:
+        raise InputError(f"hash values must be unsigned numbers in one row, got {describe(values)}")
+    if scheme == AFFINE64:
+        return _halves(values.astype(np.uint64, copy=False))
+    if values.dtype != np.uint32 and int(values.max(initial=0)) > LARGEST[LEGACY]:
+        raise InputError(f"a hash value has more than 32 bits, in scheme {scheme!r}")
+    return values.astype(np.uint32, copy=False)
+
+
+def unpacked(minima: U32, scheme: str) -> Values:
+    """Return the hash values of minima [..., n * width], of the type that datasketch has."""
+    if WIDTHS[scheme] == 1:
+        return minima.astype(DTYPES[scheme])
+    whole = _unmixed(np.ascontiguousarray(minima, "<u4").view("<u8").astype(np.uint64))
+    if scheme == AFFINE64:
+        return whole
+    pairs = np.empty((*whole.shape, 2), np.int64)
+    pairs[..., 0] = (whole >> np.uint64(32)).astype(np.int64)
+    pairs[..., 1] = whole.astype(np.uint32).view(np.int32)
+    return pairs
+
+
+def _paired(values: Values) -> U64:
+    """Return pairs int64[n, 2] as one number each."""
+    if values.dtype.kind not in "iu" or values.ndim != 2 or values.shape[1] != 2:
+        raise InputError(
+            f"the hash values of a weighted MinHash must be whole numbers [n, 2], got"
+            f" {describe(values)}"
+        )
+    places, steps = values[:, 0].astype(np.int64), values[:, 1].astype(np.int64)
+    fits = (places >= 0) & (places < 2**32) & (steps >= INT32.min) & (steps <= INT32.max)
+    if not fits.all():
+        raise InputError(
+            f"the pair {values[~fits][0].tolist()} of a weighted MinHash does not fit into 32 bits"
+            " each; scale the weights so that they are nearer to 1"
+        )
+    return places.astype(np.uint64) << np.uint64(32) | steps.astype(np.uint32).astype(np.uint64)
+
+
+def _halves(values: U64) -> U32:
+    return mixed(values, AFFINE64).astype("<u8").view("<u4").astype(np.uint32)
+
+
+def _unmixed(mixed_values: U64) -> U64:
+    """Return the values that `mixed` turns into these."""
+    shift, first, _, second, _ = MIXING[AFFINE64]
+    values = mixed_values
+    # A shift by more than half of the bits undoes itself, and the multipliers are odd.
+    for multiplier in (second, first):
+        values = values ^ (values >> np.uint64(shift))
+        values = values * np.uint64(pow(multiplier, -1, 2**64))
+    return np.asarray(values ^ (values >> np.uint64(shift)))
+
+
+def _points(start: float, stop: float, num_perm: int) -> tuple[F64, F64]:
+    """Return the places and weights of Gauss-Legendre quadrature from `start` to `stop`.
+
+    The curve is a polynomial of degree `num_perm` at most; n places are exact to degree 2 n - 1.
+    """
+    places, shares = np.polynomial.legendre.leggauss(num_perm // 2 + 1)
+    half = (stop - start) / 2
+    return start + half * (places + 1), shares * half

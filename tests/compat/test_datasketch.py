@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.compat.band_choice import choose_bands
 from simdb.compat.datasketch import MinHash, MinHashLSH, sha1_hash32, sha1_hash64
+from simdb.compat.row_form import choose_bands
 
 RECORDED = json.loads((Path(__file__).parent / "datasketch" / "values.json").read_text("ascii"))
 SETS = [[word.encode() for word in words] for words in RECORDED["sets"]]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.compat import temporary_rows
+from simdb.compat import rows
 from simdb.compat.datasketch import MinHash, MinHashLSH
 
 SCHEMES = ("affine32", "affine64", "legacy", "weighted")
@@ -23,7 +23,7 @@ SCHEMES = ("affine32", "affine64", "legacy", "weighted")
 def directories(tmp_path, monkeypatch):
     """Settle rows often, in a directory that must be empty at the end."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(temporary_rows, "SETTLED", 7)
+    monkeypatch.setattr(rows, "SETTLED", 7)
     yield tmp_path
     gc.collect()
     assert list(tmp_path.glob("simdb-*")) == []

@@ -47,7 +47,6 @@ MODULES = [
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
     "simdb.compat.minwise",
-    "simdb.compat.minhash_lsh",
     "simdb.compat.sessions",
     "simdb.compat.importing",
     "simdb.index.banding",

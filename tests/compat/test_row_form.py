@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.compat.band_choice import WEIGHTED, packed, unpacked
 from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
+from simdb.compat.row_form import WEIGHTED, packed, unpacked
 
 CHOSEN = np.random.default_rng(7)
 VALUES = {
