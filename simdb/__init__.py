@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from simdb.settings.options import Options, Simhash
     from simdb.settings.search import Search
     from simdb.settings.text_sketch import TextSketch
-    from simdb.sharding.routing import shard_of
+    from simdb.sharding.shard import shard_of
     from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
     from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
     from simdb.storage.files.shards_file import Shard
@@ -132,7 +132,7 @@ else:
                 "Statistics",
             ],
             "simdb.settings.search": ["Search"],
-            "simdb.sharding.routing": ["shard_of"],
+            "simdb.sharding.shard": ["shard_of"],
             "simdb.sharding.sharded_database": ["ShardedDatabase", "open_sharded"],
             "simdb.sharding.writing": ["finish_sharded", "write_shard", "write_sharded"],
             "simdb.values.signatures": ["Signature", "Signatures"],

@@ -147,8 +147,7 @@ FOLDERS = {
         "reading", "snapshot", "transaction", "stored",
     ],
     "sharding": [
-        "routing", "inspection", "filling", "writing", "merging", "shards", "documents",
-        "searching", "gathering", "sharded_database",
+        "shard", "writing", "shards", "searching", "gathering", "sharded_database",
     ],
     "outputs": [
         "rows", "pieces", "remote", "compression", "formats", "target",

@@ -29,8 +29,7 @@ from simdb.engine.state.store import Store
 from simdb.ground.errors import FullError
 from simdb.results.plans import Plan
 from simdb.results.reports import Explanation
-from simdb.sharding.inspection import OpenShard
-from simdb.sharding.routing import shard_of
+from simdb.sharding.shard import OpenShard, shard_of
 from simdb.sharding.shards import Shards
 from simdb.storage.records.batch import StoredBatch
 from simdb.values.arrays import ORDINALS_MAX, Id

@@ -35,14 +35,14 @@ from simdb.settings.keeping import Keep, needs_metadata
 from simdb.settings.options import Options
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.sharding import gathering, searching
-from simdb.sharding.documents import (
+from simdb.sharding.shards import (
+    Shards,
     all_sketches,
     check_known,
     contained,
     drawn_ids,
     of_stored,
 )
-from simdb.sharding.shards import Shards
 from simdb.storage.files.shards_file import shard_name
 from simdb.values.arrays import ORDINALS_MAX, Sketches, object_array
 from simdb.values.document_like import Document

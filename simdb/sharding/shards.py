@@ -1,4 +1,4 @@
-"""Shards: the open databases of a sharded database; asks all of them, or one by an id.
+"""Shards: the open databases of a sharded database; asks all, or one by an id, and finds documents.
 
 An error of a shard names it.  With missing="skip", a shard that cannot be opened or read is left
 out: a warning says so, once, and `skipped` remembers why.
@@ -9,12 +9,21 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.arrow import Columns, checked_arrow, read_batches
 from simdb.database import Database
+from simdb.engine import state as states
+from simdb.engine.state.documents import (
+    drawn,
+    known_ordinals,
+    no_sketches,
+    stored_sketches,
+    with_features,
+)
 from simdb.ground.checks import one_of
 from simdb.ground.choices import MissingName
 from simdb.ground.errors import (
@@ -31,8 +40,7 @@ from simdb.ground.errors import (
     ReplacedError,
 )
 from simdb.running.threads import mapped
-from simdb.sharding.inspection import OpenShard, named, options_digest
-from simdb.sharding.routing import shard_of
+from simdb.sharding.shard import OpenShard, named, options_digest, shard_of
 from simdb.storage.files.names import DATA_FILE, SHARDS_FILE
 from simdb.storage.files.plain import check_directory
 from simdb.storage.files.shards_file import (
@@ -43,13 +51,16 @@ from simdb.storage.files.shards_file import (
     shard_name,
     strange_directories,
 )
-from simdb.values.arrays import Id, sorted_unique
+from simdb.values.arrays import Id, Sketches, object_array, sorted_unique
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)
 # What is wrong with a shard, and not with a question.
 LASTING = (CorruptError, FormatError, ReplacedError)
 PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
+
+# A sharded database numbers a document by its shard and its ordinal in the shard.
+ORDINAL_BITS = np.uint64(32)
 
 Result = TypeVar("Result")
 I64 = npt.NDArray[np.int64]
@@ -132,8 +143,8 @@ class Shards:
         self._check_open()
         numbers = [number for number in self._open if number not in self.failures]
         outer = max(min(threads, len(numbers)), 1)
-        one = partial(_told, function, threads // outer)
-        ask = partial(self._answer, function=one)
+        share = max(threads // outer, 1)
+        ask = partial(self._answer, function=lambda shard: function(shard, share))
         answers = mapped(ask, numbers, outer)
         found = [
             (number, answer)
@@ -199,6 +210,76 @@ class Shards:
             raise self.failures[0]
 
 
+class StoredQueries(NamedTuple):
+    """Stored documents as queries: their sketches, and their numbers in the sharded database."""
+
+    sketches: Sketches
+    ordinals: npt.NDArray[np.uint64]
+
+
+def of_stored(shards: Shards, ids: list[Id]) -> StoredQueries:
+    """Return stored documents as queries; NotFoundError for the first unknown id."""
+    places = np.zeros(len(ids), np.uint64)
+    order: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    parts = []
+    check_known(shards, ids)
+    for number, chosen in shards.by_shard(ids):
+        ordinals, sketches = shards.ask(number, partial(_stored, [ids[at] for at in chosen]))
+        places[chosen] = global_ordinals(number, ordinals)
+        parts.append(sketches)
+        order.append(chosen)
+    sketcher = shards.sample.store.sketcher
+    together = states.incoming.joined(sketcher, parts) if parts else sketcher.sketch([])
+    return StoredQueries(together.taken(np.argsort(np.concatenate(order), kind="stable")), places)
+
+
+def check_known(shards: Shards, ids: list[Id]) -> None:
+    """Raise the NotFoundError of one database for the first id that is not stored."""
+    known = contained(shards, ids)
+    if not known.all():
+        shards.sample.database.get_many([ids[int(np.argmin(known))]])
+
+
+def contained(shards: Shards, ids: list[Id]) -> npt.NDArray[np.bool_]:
+    """Return whether each id is stored."""
+    found = np.zeros(len(ids), np.bool_)
+    for chosen, answer in shards.ask_of(ids, Database.contains_many):
+        found[chosen] = answer
+    return found
+
+
+def drawn_ids(shards: Shards, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
+    """Draw ids at random: those that one database with the documents of all shards would draw."""
+    counts = list(shards.each(partial(_drawable, is_weighted)))
+    ends = np.cumsum([found for _, found in counts])
+    chosen = drawn(int(ends[-1]), count, seed)
+    ids = object_array([None] * len(chosen))
+    which = np.searchsorted(ends, chosen, side="right")
+    for at, (number, found) in enumerate(counts):
+        places = np.flatnonzero(which == at)
+        own = chosen[places] - (ends[at] - found)
+        ids[places] = shards.ask(number, partial(_ids_at, own, is_weighted))
+    return list(ids)
+
+
+def all_sketches(shards: Shards, ids: str) -> Any:
+    """Return the sketches of all documents, shard by shard; see `Database.sketches`."""
+    checked_arrow(ids)
+    with shards.sample.store.state() as state:
+        empty = no_sketches(state)
+
+    def chunks() -> Iterator[Columns]:
+        for _, found in shards.each(lambda shard: shard.database._sketch_chunks()):
+            yield from found
+
+    return read_batches(chunks(), empty, id_columns=["id"], ids=ids)
+
+
+def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
+    """Return the numbers in the whole sharded database of documents of one shard."""
+    return (np.uint64(shard) << ORDINAL_BITS) + ordinals.astype(np.uint64)
+
+
 def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
     """Return the shards that a directory must have, and the digest of their options."""
     if not check_directory(path):
@@ -252,11 +333,26 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
         )
 
 
-def _told(function: Callable[[OpenShard, int], Result], threads: int, shard: OpenShard) -> Result:
-    return function(shard, max(threads, 1))
-
-
 def _of_ids(
     verb: Callable[[Database, list[Id]], Result], ids: list[Id], shard: OpenShard
 ) -> Result:
     return verb(shard.database, ids)
+
+
+def _stored(ids: list[Id], shard: OpenShard) -> tuple[npt.NDArray[np.uint32], Sketches]:
+    with shard.store.state() as state:
+        ordinals = known_ordinals(state, ids)
+        return ordinals, stored_sketches(state, ordinals)
+
+
+def _drawable(is_weighted: bool, shard: OpenShard) -> int:
+    with shard.store.state() as state:
+        return len(with_features(state, is_weighted=is_weighted))
+
+
+def _ids_at(
+    places: npt.NDArray[np.int64], is_weighted: bool, shard: OpenShard
+) -> npt.NDArray[np.object_]:
+    with shard.store.state() as state:
+        ordinals = with_features(state, is_weighted=is_weighted)[places]
+        return object_array(list(state.identifiers(ordinals).decode(ordinals)))

@@ -22,7 +22,7 @@ from simdb.running import kernel
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
 from simdb.settings.search import SearchLike
-from simdb.sharding.routing import check_shards
+from simdb.sharding.shard import check_shards
 from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
 from simdb.sharding.writing import finish_sharded, write_shard
 from simdb.spark import frames, sketching

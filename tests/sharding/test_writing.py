@@ -73,7 +73,7 @@ def test_batches_of_any_size_and_order_make_the_same_set(
     tmp_path, documents, monkeypatch, limit, value
 ):
     ids, texts = documents
-    monkeypatch.setattr(f"simdb.sharding.filling.{limit}", value)
+    monkeypatch.setattr(f"simdb.sharding.writing.{limit}", value)
     found = []
 
     for size in (4, 100):
@@ -94,7 +94,7 @@ def test_batches_are_stored_when_there_are_as_many_documents_or_bytes(
     tmp_path, monkeypatch, limit, over, stored
 ):
     sizes = {"BUFFERED_DOCUMENTS": 30, "BUFFERED_BYTES": 3 * 10 * (len(b"id") + 1 + 100)}
-    monkeypatch.setattr(f"simdb.sharding.filling.{limit}", sizes[limit] + over)
+    monkeypatch.setattr(f"simdb.sharding.writing.{limit}", sizes[limit] + over)
     store_batch, counts = write_state.store_batch, []
 
     def noted(store, batch, *given):
@@ -199,7 +199,7 @@ def test_what_fails_leaves_nothing(tmp_path, documents, fault, monkeypatch):
             yield ids[20:]
 
     for limit in (5, 1000):
-        monkeypatch.setattr("simdb.sharding.filling.BUFFERED_DOCUMENTS", limit)
+        monkeypatch.setattr("simdb.sharding.writing.BUFFERED_DOCUMENTS", limit)
         with pytest.raises((simdb.InputError, RuntimeError)) as raised:
             simdb.write_sharded(tmp_path / "db", failing(), SHARDS)
 

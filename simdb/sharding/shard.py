@@ -1,8 +1,11 @@
-"""Inspection of shards: reads a shard and says what it holds, or what is wrong with it."""
+"""Shard: which one an id belongs to, one that is open, and what one holds or what is wrong with it.
+
+The number of a shard is the same for every job and every reader.
+"""
 
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +14,61 @@ import numpy.typing as npt
 
 from simdb import database
 from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.incoming import as_list
 from simdb.engine.state.store import Store
+from simdb.ground.checks import whole
 from simdb.ground.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.running import kernel
 from simdb.settings.options import Options
-from simdb.sharding.routing import numbers_of
 from simdb.storage.contents import plain_options, read_resources
 from simdb.storage.files.plain import check_directory
-from simdb.storage.files.shards_file import Shard, digest_of, shard_name
-from simdb.values.arrays import WEIGHTED, Sketches
+from simdb.storage.files.shards_file import SHARDS_MAX, Shard, digest_of, shard_name
+from simdb.values.arrays import WEIGHTED, Id, Sketches
 
 READ_DOCUMENTS = 1 << 16
 # Multipliers of the 64-bit finaliser of MurmurHash3.
 FIRST, SECOND, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53), np.uint64(33)
 
 U64 = npt.NDArray[np.uint64]
+
+
+def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:
+    """Return the number of the shard that each of `ids` belongs to: int64[n], 0 to `shards` - 1.
+
+    It is the hash under which a database stores the id, modulo `shards`: the first 64 bits of
+    MurmurHash3_x64_128 with seed 0, unsigned, over a tag and the content of the id; see
+    docs/FORMAT.md.  So it is the same in every process, version and job.  The ids 5, "5" and b"5"
+    differ.
+    """
+    check_shards(shards)
+    return numbers_of(kernel.encode_ids(as_list(ids, "ids"))[2], shards)
+
+
+def numbers_of(hashes: npt.NDArray[np.uint64], shards: int) -> npt.NDArray[np.int64]:
+    """Return the number of the shard of each id, by the hashes that `kernel.encode_ids` gives."""
+    # The highest bits lead the headers of a database's table of ids, so the lowest ones choose.
+    return (hashes % np.uint64(shards)).astype(np.int64)
+
+
+def check_shards(shards: Any) -> None:
+    """Raise OptionError unless `shards` can be a number of shards."""
+    whole("shards", shards, 1, SHARDS_MAX)
+
+
+class OpenShard:
+    """One shard of a sharded database, open for reading."""
+
+    def __init__(self, path: str, number: int, allow: Collection[str] = ()) -> None:
+        """Open shard `number`, the database in the directory `path`, which is not a link."""
+        self.number = number
+        if not check_directory(path):
+            raise NotFoundError(f"{path} is missing")
+        self.database = database.open(path, "r", allow=allow)
+
+    @property
+    def store(self) -> Store:
+        """The store of the database; in a forked child, the one of the child."""
+        return self.database._store
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +78,33 @@ class Inspected:
     shard: Shard
     options: Options
     options_digest: str
+
+
+def inspect(
+    directory: str, number: int, shards: int, *, deep: bool = False, place: str | None = None
+) -> Inspected:
+    """Read shard `number` of `shards` in `directory` completely.
+
+    Raises an error that names the shard if it is missing or damaged, or if an id belongs to another
+    shard.  `deep`: compare every checksum and table too.  `place`: the directory of a shard that
+    does not have its name yet.
+    """
+    name = shard_name(number)
+    try:
+        shard = OpenShard(place or os.path.join(directory, name), number)
+        with shard.database as opened:
+            finding = next(opened.check(deep), None)
+            if finding is not None:
+                raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
+            content = ContentDigest()
+            for hashes, ids, sketches in _documents(shard.store):
+                numbers = numbers_of(hashes, shards)
+                _check_numbers(numbers, ids, number, shards)
+                content.add(hashes, sketches)
+            found = Shard(name, content.count, content.digest)
+            return Inspected(found, opened.options, options_digest(shard.store))
+    except (CorruptError, FormatError, InputError) as error:
+        raise named(error, name, directory) from error
 
 
 class ContentDigest:
@@ -66,22 +136,6 @@ class ContentDigest:
         return f"{self._sum:016x}"
 
 
-class OpenShard:
-    """One shard of a sharded database, open for reading."""
-
-    def __init__(self, path: str, number: int, allow: Collection[str] = ()) -> None:
-        """Open shard `number`, the database in the directory `path`, which is not a link."""
-        self.number = number
-        if not check_directory(path):
-            raise NotFoundError(f"{path} is missing")
-        self.database = database.open(path, "r", allow=allow)
-
-    @property
-    def store(self) -> Store:
-        """The store of the database; in a forked child, the one of the child."""
-        return self.database._store
-
-
 def named(error: Error, name: str, path: str) -> Error:
     """Return an error of the same class that names the shard."""
     return type(error)(f"{name} of {path}: {error}")
@@ -98,33 +152,6 @@ def options_digest(store: Store) -> str:
     plain.pop("polytopes", None)
     words = read_resources(store.environment).stop_words
     return digest_of(json.dumps([plain, words], sort_keys=True).encode())
-
-
-def inspect(
-    directory: str, number: int, shards: int, *, deep: bool = False, place: str | None = None
-) -> Inspected:
-    """Read shard `number` of `shards` in `directory` completely.
-
-    Raises an error that names the shard if it is missing or damaged, or if an id belongs to another
-    shard.  `deep`: compare every checksum and table too.  `place`: the directory of a shard that
-    does not have its name yet.
-    """
-    name = shard_name(number)
-    try:
-        shard = OpenShard(place or os.path.join(directory, name), number)
-        with shard.database as opened:
-            finding = next(opened.check(deep), None)
-            if finding is not None:
-                raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
-            content = ContentDigest()
-            for hashes, ids, sketches in _documents(shard.store):
-                numbers = numbers_of(hashes, shards)
-                _check_numbers(numbers, ids, number, shards)
-                content.add(hashes, sketches)
-            found = Shard(name, content.count, content.digest)
-            return Inspected(found, opened.options, options_digest(shard.store))
-    except (CorruptError, FormatError, InputError) as error:
-        raise named(error, name, directory) from error
 
 
 def _documents(store: Store) -> Iterator[tuple[U64, list[Any], Sketches]]:
