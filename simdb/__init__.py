@@ -49,11 +49,18 @@ if TYPE_CHECKING:
         similarity,
     )
     from simdb.index.vosh import vosh
-    from simdb.results.clusters import Cluster, Clusters
-    from simdb.results.contained import ContainedMatch, ContainedPair
-    from simdb.results.matches import Match, Matches, Pair, PairArrays, SharedSpan
+    from simdb.results.clusters import ArrayClusters, ArrayPairs, Cluster, Clusters, PairPositions
+    from simdb.results.matches import (
+        ContainedMatch,
+        ContainedPair,
+        Match,
+        Matches,
+        Pair,
+        PairArrays,
+        SharedSpan,
+        Verification,
+    )
     from simdb.results.plans import Plan, Probe
-    from simdb.results.positions import ArrayClusters, ArrayPairs, PairPositions
     from simdb.results.reports import (
         Advice,
         Compaction,
@@ -66,12 +73,10 @@ if TYPE_CHECKING:
         ShardedStatistics,
         Statistics,
     )
-    from simdb.results.verification import Verification
-    from simdb.settings.idf import IdfTable
     from simdb.settings.minhash import Minhash
     from simdb.settings.options import Options, Simhash
     from simdb.settings.search import Search
-    from simdb.settings.text_sketch import TextSketch
+    from simdb.settings.text_sketch import IdfTable, TextSketch
     from simdb.sharding.shard import shard_of
     from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
     from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
@@ -79,25 +84,22 @@ if TYPE_CHECKING:
     from simdb.tuning.advice import SketchAdvice
     from simdb.tuning.tune import tune
     from simdb.values.arrays import Fingerprint, Fingerprints
-    from simdb.values.document_like import Document, DocumentLike
-    from simdb.values.features import Features
+    from simdb.values.documents import Document, DocumentLike, Features
     from simdb.values.signatures import Signature, Signatures
 else:
     # Each module is loaded when a program first uses one of its names.
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.results.clusters": ["Cluster", "Clusters"],
             "simdb.database": ["Database", "open"],
             "simdb.decontamination.decontaminate": ["decontaminate"],
             "simdb.decontamination.result": ["Decontaminated", "Leak"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated", "Parts"],
-            "simdb.values.document_like": ["Document", "DocumentLike"],
+            "simdb.values.documents": ["Document", "DocumentLike", "Features"],
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
             "simdb.engine.transaction": ["WriteTransaction"],
-            "simdb.values.features": ["Features"],
             "simdb.functions": [
                 "distance",
                 "find_all",
@@ -113,12 +115,27 @@ else:
                 "similarities",
                 "similarity",
             ],
-            "simdb.settings.idf": ["IdfTable"],
             "simdb.index.vosh": ["vosh"],
             "simdb.settings.minhash": ["Minhash"],
             "simdb.settings.options": ["Options", "Simhash"],
+            "simdb.results.clusters": [
+                "ArrayClusters",
+                "ArrayPairs",
+                "Cluster",
+                "Clusters",
+                "PairPositions",
+            ],
+            "simdb.results.matches": [
+                "ContainedMatch",
+                "ContainedPair",
+                "Match",
+                "Matches",
+                "Pair",
+                "PairArrays",
+                "SharedSpan",
+                "Verification",
+            ],
             "simdb.results.plans": ["Plan", "Probe"],
-            "simdb.results.positions": ["ArrayClusters", "ArrayPairs", "PairPositions"],
             "simdb.results.reports": [
                 "Advice",
                 "Compaction",
@@ -137,13 +154,10 @@ else:
             "simdb.sharding.writing": ["finish_sharded", "write_shard", "write_sharded"],
             "simdb.values.signatures": ["Signature", "Signatures"],
             "simdb.storage.files.shards_file": ["Shard"],
-            "simdb.settings.text_sketch": ["TextSketch"],
-            "simdb.results.verification": ["Verification"],
+            "simdb.settings.text_sketch": ["IdfTable", "TextSketch"],
             "simdb.tuning.advice": ["SketchAdvice"],
             "simdb.tuning.tune": ["tune"],
             "simdb.values.arrays": ["Fingerprint", "Fingerprints"],
-            "simdb.results.contained": ["ContainedMatch", "ContainedPair"],
-            "simdb.results.matches": ["Match", "Matches", "Pair", "PairArrays", "SharedSpan"],
         },
         moved={
             "explain": "simdb.open(None).explain(document=left, other_document=right)",

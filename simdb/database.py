@@ -25,13 +25,13 @@ from simdb.ground.choices import (
 )
 from simdb.ground.errors import BusyError, ClosedError, Error, ReadOnlyError
 from simdb.ground.foreign import answering
-from simdb.ground.ids import IdT
 from simdb.plan.calibration import Calibration
 from simdb.results.matches import Match, Matches
 from simdb.running.threads import thread_count
 from simdb.settings.options import Options
 from simdb.settings.search import Search
 from simdb.sketch.kinds import AnySketcher
+from simdb.values.arrays import IdT
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from simdb.engine.transaction import WriteTransaction
     from simdb.results.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
     from simdb.running.progress import Progress
-    from simdb.settings.idf import IdfTable
-    from simdb.values.document_like import DocumentLike
+    from simdb.settings.text_sketch import IdfTable
+    from simdb.values.documents import DocumentLike
 
 
 class Database(Reading[IdT]):

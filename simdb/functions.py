@@ -8,21 +8,19 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import DIMENSIONS, unpack, width
+from simdb.columns.vector_form import DIMENSIONS, corrected, unpack, width
 from simdb.engine import maintenance
 from simdb.engine.clusters import arrays
 from simdb.ground.checks import instance
 from simdb.ground.choices import ErrorsName
-from simdb.ground.correction import corrected
 from simdb.ground.errors import InputError, OptionError
-from simdb.results.positions import ArrayClusters, ArrayPairs
+from simdb.results.clusters import ArrayClusters, ArrayPairs
 from simdb.running import kernel
 from simdb.running.progress import Progress
 from simdb.running.threads import thread_count
-from simdb.settings.idf import IdfTable
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Simhash
-from simdb.settings.text_sketch import TextSketch
+from simdb.settings.text_sketch import IdfTable, TextSketch
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.quantisation import widened

@@ -38,24 +38,24 @@ FLOORS = [
 # The order of modules inside a folder.
 FOLDERS = {
     "ground": [
-        "cold", "errors", "ids", "foreign", "choices", "decoding", "checks",
-        "previews", "bits", "correction",
+        "cold", "errors", "foreign", "choices", "checks",
+        "previews", "bits",
     ],
     "running": [
-        "progress_bar", "progress", "memory", "threads", "timings", "kernel",
+        "memory", "threads", "progress", "kernel",
     ],
     "columns": [
-        "arrow", "text_column", "arrow_texts", "vector_form",
+        "arrow", "text_column", "vector_form",
     ],
     "settings": [
-        "search", "keeping", "vocabulary", "idf", "text_sketch", "minhash", "options",
-        "stored_options", "resources",
+        "search", "keeping", "vocabulary", "text_sketch", "minhash", "options",
+        "stored_options",
     ],
     "values": [
-        "arrays", "features", "signatures", "document_like",
+        "arrays", "signatures", "documents",
     ],
     "results": [
-        "verification", "clusters", "matches", "contained", "positions", "plans", "reports",
+        "matches", "clusters", "plans", "reports",
     ],
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
@@ -189,7 +189,7 @@ DOORS = {
     "stop_words": ["sketch"],
     "selectolax": ["sketch"],
     "simdb_ext": ["running"],
-    "rich": ["cli", "running"],
+    "rich": ["cli"],
     "pyarrow": ["columns"],
     "zstandard": ["outputs"],
     "fsspec": ["outputs"],

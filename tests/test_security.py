@@ -29,6 +29,7 @@ IMPORTING = {
     "sources/line_parser.py", "sources/table_records.py", "ground/cold.py", "sketch/projection.py",
     "ground/previews.py", "report/figures.py", "report/page.py", "report/template.py",
     "outputs/remote.py", "outputs/compression.py", "sources/encoding_guess.py", "spark/frames.py",
+    "running/progress.py",
 }  # fmt: skip
 
 

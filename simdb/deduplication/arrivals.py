@@ -23,8 +23,7 @@ from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.within import alone
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
-from simdb.results.matches import Matches
-from simdb.results.verification import Verification
+from simdb.results.matches import Matches, Verification
 from simdb.values.arrays import Id, Sketches, object_array
 
 # So many documents are stored at a time.

@@ -17,7 +17,7 @@ from simdb.deduplication.minima import BandBuckets, joined, shared_keys
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.ground.choices import ErrorsName
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import COSINE
 from simdb.values.arrays import sorted_unique

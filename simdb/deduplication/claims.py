@@ -21,7 +21,7 @@ from simdb.deduplication.texts import RowTexts
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.values.arrays import EMPTY, Id, Sketches, object_array, offsets_of
 
 # So many rows are claimed at a time.

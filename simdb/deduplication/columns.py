@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import load_arrow
-from simdb.columns.arrow_texts import text_column
-from simdb.columns.text_column import TextColumn, joined
+from simdb.columns.text_column import TextColumn, joined, text_column
 from simdb.running.threads import mapped, thread_count
 
 Bools = npt.NDArray[np.bool_]

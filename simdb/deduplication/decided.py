@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.values.arrays import offsets_of
 
 I64 = npt.NDArray[np.int64]

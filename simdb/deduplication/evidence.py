@@ -11,7 +11,7 @@ from simdb import report
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.clusters.find import STAR
 from simdb.ground.errors import OptionError
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.settings.text_sketch import TextSketch
 
 if TYPE_CHECKING:

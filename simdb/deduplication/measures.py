@@ -10,13 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import unpack_minima
+from simdb.columns.vector_form import corrected, unpack_minima
 from simdb.deduplication.decided import TextSource
 from simdb.engine.search.judge import estimate_deviation
 from simdb.ground.bits import bit_counts
 from simdb.ground.checks import share
-from simdb.ground.correction import corrected
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.minhash import Minhash

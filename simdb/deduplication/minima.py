@@ -28,7 +28,7 @@ from simdb.running.memory import column_bytes
 from simdb.running.threads import mapped
 from simdb.settings.minhash import PERMUTATIONS_MOST, Minhash
 from simdb.settings.options import Simhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
 from simdb.sketch.permutations import narrowed, permutations_of
 

@@ -22,7 +22,7 @@ from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.running.threads import bounded
 from simdb.values.arrays import Id, object_array
 

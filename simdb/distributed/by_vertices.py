@@ -11,11 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import signs_of
+from simdb.columns.vector_form import corrected, signs_of
 from simdb.distributed.exchange import chosen
 from simdb.engine.search.couples import Batches, Couples, couples_of, joined_couples, sweep_table
 from simdb.engine.search.rows import Rows
-from simdb.ground.correction import corrected
 from simdb.plan.chance import filter_distance
 from simdb.plan.polytope_reach import universal
 from simdb.plan.polytopes import shares

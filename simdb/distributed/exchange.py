@@ -13,11 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import signs_of
+from simdb.columns.vector_form import corrected, signs_of
 from simdb.engine.clusters.arrays import sorted_tables
 from simdb.engine.search.couples import Couples, Searched, sweep_table, sweep_tables
 from simdb.ground.bits import ALL_BITS, leading_masks
-from simdb.ground.correction import corrected
 from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
 from simdb.plan.cost import FINGERPRINT_BYTES

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.columns.vector_form import pack_minima
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
 from simdb.distributed.exchange import ByBands, ByBlocks, Exchange, PartPairs
@@ -31,7 +31,7 @@ from simdb.running import kernel
 from simdb.running.threads import thread_count
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options, Simhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.values.arrays import Fingerprints, check_many, describe

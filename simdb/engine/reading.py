@@ -51,7 +51,6 @@ from simdb.ground import checks
 from simdb.ground.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.foreign import answering
-from simdb.ground.ids import IdT
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.plans import Plan
@@ -60,8 +59,8 @@ from simdb.settings.keeping import Keep
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
 from simdb.storage.notes import note_key
-from simdb.values.arrays import ORDINALS_MAX
-from simdb.values.document_like import Document
+from simdb.values.arrays import ORDINALS_MAX, IdT
+from simdb.values.documents import Document
 
 if TYPE_CHECKING:
     from simdb.columns.arrow import Columns
@@ -73,7 +72,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.reranking import Vectors
     from simdb.results.clusters import Clusters
     from simdb.results.reports import Explanation
-    from simdb.values.document_like import DocumentLike
+    from simdb.values.documents import DocumentLike
 
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024

@@ -13,8 +13,8 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import previews
 from simdb.ground.errors import ClosedError
-from simdb.ground.ids import IdT
 from simdb.storage.environment.gate import Gate, Holder
+from simdb.values.arrays import IdT
 
 
 class Snapshot(Reading[IdT]):

@@ -10,9 +10,8 @@ from simdb.engine.snapshot import Snapshot
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
 from simdb.engine.write.undecided import Referee
-from simdb.ground.ids import IdT
 from simdb.results.matches import Matches
-from simdb.values.arrays import Sketches
+from simdb.values.arrays import IdT, Sketches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
 from simdb.engine.search.filters import Where, check_filters, check_where, satisfying
@@ -23,7 +23,6 @@ from simdb.engine.write.write_state import WriteState
 from simdb.ground import previews
 from simdb.ground.choices import ConflictName, ErrorsName, MatchName, MethodName, VerifyName
 from simdb.ground.errors import NotFoundError, OptionError
-from simdb.ground.ids import IdT
 from simdb.results.matches import Match, Matches
 from simdb.running import kernel
 from simdb.running.progress import Progress
@@ -32,12 +31,12 @@ from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.notes import note_key, packed_note
 from simdb.storage.records.metadata import NO_METADATA
-from simdb.values.arrays import Sketches, check_many, sorted_unique
+from simdb.values.arrays import IdT, Sketches, check_many, sorted_unique
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
     from simdb.plan.problem import Criterion
-    from simdb.values.document_like import DocumentLike
+    from simdb.values.documents import DocumentLike
 
 
 class WriteTransaction(Reading[IdT]):

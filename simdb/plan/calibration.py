@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.decoding import a_map, a_number, a_whole, expecting
+from simdb.ground.checks import a_map, a_number, a_whole, expecting
 from simdb.ground.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays

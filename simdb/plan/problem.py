@@ -38,9 +38,9 @@ class Criterion:
     weights are rounded.  `rotations`: for search="rotation"; None for as many as the recall needs.
     `decided`: the least similarity of a match where something else decides it, as the sketch would
     estimate it; None for `similarity`.  `asked`: what the caller gave for `similarity`, if the
-    kernel compares with another number; see `simdb/ground/correction.py`.  `floor`: the similarity
-    from which candidates are kept although tables are searched for `similarity`, because something
-    else decides them; None for `similarity`.
+    kernel compares with another number; see `simdb/columns/vector_form.py`.  `floor`: the
+    similarity from which candidates are kept although tables are searched for `similarity`, because
+    something else decides them; None for `similarity`.
     `attempts`: for a probing method, how many headers are looked up in each table beside that of
     the query, whatever share of the matches this finds; None for as many as the recall needs.
     `header_bits`: the most bits of a header that such a method looks up; None for any.

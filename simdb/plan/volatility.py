@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.decoding import a_map, a_number, a_whole
+from simdb.ground.checks import a_map, a_number, a_whole
 from simdb.ground.errors import CorruptError, FormatError, InputError, OptionError
 from simdb.running import kernel
 

@@ -1,4 +1,7 @@
-"""Matches: the stored documents that a query finds and the pairs that match, as users get them."""
+"""Matches: the stored documents that a query finds and the pairs that match, as users get them.
+
+With verify="exact", a `Verification` counts what texts have decided where sketches only estimate.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -8,16 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns import arrow
-from simdb.ground import cold, previews
-from simdb.ground.ids import Id, IdT, IdT_co
-from simdb.results.verification import Verification
-from simdb.values.arrays import object_array
+from simdb.ground import previews
+from simdb.values.arrays import Id, IdT, IdT_co, object_array
 
 # So many ids are made only to show the first of them.
 PREVIEWED_IDS = 10_000
-
-# What only `contained=` gives is loaded for it.
-_load = cold.modules("simdb.results", ["contained"])
 
 
 class SharedSpan(NamedTuple):
@@ -86,6 +84,56 @@ class Match(SlottedRecord, Generic[IdT_co]):
 _set_id, _set_distance, _set_similarity = (
     vars(Match)[name].__set__ for name in ("id", "distance", "similarity")
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedMatch(Match[IdT_co]):
+    """A match of a query with `contained=`: how much of the query the document has, and where.
+
+    `containment` is a share of the query, not of the document: of the runs of 8 words of the query,
+    those that lie in passages.  A passage is a run of 15 or more words that both texts have, or all
+    words of a shorter query; case and punctuation do not count.  A query of fewer than 8 words is
+    one run by itself.
+
+    With `texts=` it is exact, every document with enough is found if the query has 15 words or
+    more, and `spans` has the passages, grown over up to three changed words in a row.  Without, it
+    is estimated: the share of the winnowed runs of the query that are stored for the document,
+    which also counts runs of 8 to 14 words; a query of 15 words or more that is in a document as a
+    whole is certain to have 1.0.  `spans` is then None.
+    """
+
+    containment: float | None = None
+    spans: tuple[SharedSpan, ...] | None = None
+
+    def __init__(
+        self,
+        id: IdT_co,
+        distance: int,
+        similarity: float | None,
+        containment: float,
+        spans: tuple[SharedSpan, ...] | None,
+    ) -> None:
+        """Hold the values."""
+        Match.__init__(self, id, distance, similarity)
+        object.__setattr__(self, "containment", containment)
+        object.__setattr__(self, "spans", spans)
+
+
+@dataclass(slots=True)
+class Verification:
+    """The counts of a search with verify="exact", so far.
+
+    `measure`: the exact similarity: "Jaccard", "weighted Jaccard" or "cosine".  `least`: the least
+    exact similarity of a match.  `judged`: the pairs that their texts decided.  `overruled`: how
+    many of these the estimate would have decided otherwise.  `unknown`: the pairs without a text,
+    which the estimate decided.
+    """
+
+    measure: str
+    least: float
+    judged: int = 0
+    overruled: int = 0
+    unknown: int = 0
 
 
 class Matches(Generic[IdT]):
@@ -205,9 +253,8 @@ class Matches(Generic[IdT]):
     def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
         ids = self.ids
         if self.containments is not None:
-            contained = _load("contained").ContainedMatch
             return [
-                contained(
+                ContainedMatch(
                     ids[at], int(self.distances[at]), known(self.similarities[at]),
                     float(self.containments[at]), self.spans[at],
                 )
@@ -234,6 +281,16 @@ class Pair(SlottedRecord, Generic[IdT_co]):
     def containment(self) -> float | None:
         """The share of `left` that `right` has; None unless `contained=` was asked."""
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedPair(Pair[IdT_co]):
+    """A pair of which `left` is contained in `right`, whichever was inserted first.
+
+    `containment`: the share of the n-grams of `left` in passages that `right` has, too.
+    """
+
+    containment: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,9 +325,7 @@ class PairArrays(Generic[IdT]):
             return PairArrays(left, right, distance, similarity, value)
         if value is None:
             return Pair(left, right, int(distance), known(similarity))
-        return _load("contained").ContainedPair(
-            left, right, int(distance), known(similarity), float(value)
-        )
+        return ContainedPair(left, right, int(distance), known(similarity), float(value))
 
     def __repr__(self) -> str:
         """Return the number of pairs, and the ids of the first."""

@@ -8,16 +8,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from simdb.columns.vector_form import DIMENSIONS, width
+from simdb.columns.vector_form import DIMENSIONS, least_rounded, width
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import flag, one_of, share, whole
 from simdb.ground.choices import ClustersName, SimhashWeightingName, TimesName
-from simdb.ground.correction import least_rounded
 from simdb.ground.errors import OptionError
 from simdb.ground.foreign import answering_class
-from simdb.settings.idf import IdfTable
 from simdb.settings.minhash import Minhash
-from simdb.settings.text_sketch import TextSketch, differing_options, written
+from simdb.settings.text_sketch import IdfTable, TextSketch, differing_options, written
 
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 TIMES_KEPT: tuple[TimesName, ...] = ("none", "inserted", "seen")

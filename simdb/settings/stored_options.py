@@ -1,20 +1,24 @@
-"""Stored options: the options of a database as they are stored, and compared when it is opened.
+"""Stored options: options and resources of a database, as they are stored, read and compared.
 
 The stored form says that similarities are corrected for the rounding of weights, and how scripts
 without spaces are cut.  Versions before the first release left this out, and are refused.
+
+*Resources* are stop words, and versions of other packages.  A new version of a package may change
+its stop words, its stems or the text that it finds in a page.  Then a document would get another
+fingerprint than the stored copy of the same document.  So a database stores the stop words
+themselves, and of the other packages the version, to warn if another version is installed.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from simdb.ground.correction import corrected_one
-from simdb.ground.decoding import a_map, a_number, expecting
+from simdb.columns.vector_form import corrected_one
+from simdb.ground.checks import a_map, a_number, a_text, expecting
 from simdb.ground.errors import FormatError, OptionError
-from simdb.settings.idf import IdfTable
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import BANDED, PERMUTED, Options, Simhash
-from simdb.settings.text_sketch import CJK, EARLIER, TextSketch
+from simdb.settings.text_sketch import CJK, EARLIER, IdfTable, TextSketch
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
@@ -164,3 +168,36 @@ def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
         else:
             pairs.append((each.name, old, new))
     return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The `stop_words` of the language in the options, and `versions` of packages by name."""
+
+    stop_words: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def encode_resources(resources: Resources) -> dict[str, Any]:
+    """Make a map of plain types that can be stored."""
+    return {"stop_words": list(resources.stop_words), "versions": dict(resources.versions)}
+
+
+def decode_resources(stored: Mapping[str, Any]) -> Resources:
+    """Read what `encode_resources` made; raise FormatError for a field that is not known."""
+    with expecting("the value 'resources'"):
+        return _decoded(a_map(stored))
+
+
+def _decoded(stored: Mapping[str, Any]) -> Resources:
+    unknown = set(stored) - {"stop_words", "versions"}
+    if unknown:
+        raise FormatError(
+            f"the database keeps resources that this version does not know:"
+            f" {', '.join(sorted(unknown))}; open it with a newer simdb"
+        )
+    versions = a_map(stored.get("versions", {}))
+    return Resources(
+        tuple(a_text(word) for word in stored.get("stop_words", ())),
+        {name: a_text(version) for name, version in versions.items()},
+    )

@@ -26,7 +26,6 @@ from simdb.ground.choices import (
     VerifyName,
 )
 from simdb.ground.errors import InputError, ReadOnlyError
-from simdb.ground.ids import IdT
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.plans import Plan
 from simdb.results.reports import Advice, Finding, ShardedStatistics
@@ -44,8 +43,8 @@ from simdb.sharding.shards import (
     of_stored,
 )
 from simdb.storage.files.shards_file import shard_name
-from simdb.values.arrays import ORDINALS_MAX, Sketches, object_array
-from simdb.values.document_like import Document
+from simdb.values.arrays import ORDINALS_MAX, IdT, Sketches, object_array
+from simdb.values.documents import Document
 
 if TYPE_CHECKING:
     from simdb.engine.search.filters import Accept, AcceptMany, Where
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.reranking import Vectors
     from simdb.results.clusters import Clusters
     from simdb.results.reports import Explanation
-    from simdb.values.document_like import DocumentLike
+    from simdb.values.documents import DocumentLike
 
 
 class ShardedDatabase(Generic[IdT]):

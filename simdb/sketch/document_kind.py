@@ -10,7 +10,7 @@ from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.sketch.vectors import Vectors, is_vector
 from simdb.values.arrays import Fingerprint, describe
-from simdb.values.features import Features
+from simdb.values.documents import Features
 
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"

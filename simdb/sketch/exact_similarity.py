@@ -28,7 +28,7 @@ from simdb.ground.errors import OptionError
 from simdb.running import kernel
 from simdb.settings.minhash import BAG, Minhash
 from simdb.settings.options import Simhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher

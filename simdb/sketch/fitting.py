@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
-from simdb.settings.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
+from simdb.settings.text_sketch import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import check_many, is_first
 

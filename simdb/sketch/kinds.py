@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from simdb import sketch as room
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Simhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.sketcher import Sketcher
 
 if TYPE_CHECKING:

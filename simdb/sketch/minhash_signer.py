@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow_texts import text_column
-from simdb.columns.text_column import TextColumn
+from simdb.columns.text_column import TextColumn, text_column
 from simdb.columns.vector_form import minimum_type
 from simdb.ground.bits import fmix64
 from simdb.ground.checks import is_one_of, shown
@@ -22,7 +21,7 @@ from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.minhash import BAG, SET, Minhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch import weighing
 from simdb.sketch.document_kind import check_not_null
@@ -30,7 +29,7 @@ from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.sketch.pipeline import Pipeline
 from simdb.values.arrays import check_many, describe, offsets_of
-from simdb.values.features import Features, NamedFeatures
+from simdb.values.documents import Features, NamedFeatures
 from simdb.values.signatures import Signature, Signatures, check_comparable
 
 ERRORS = ("strict", "replace")

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.columns.vector_form import pack_minima
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.minhash import Minhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
 from simdb.values.arrays import EMPTY, ONE_STATE, WEIGHTED, Sketches, aligned, describe
-from simdb.values.features import NamedFeatures
+from simdb.values.documents import NamedFeatures
 from simdb.values.signatures import Signatures
 
 TEXTS = (str, bytes)

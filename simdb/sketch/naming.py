@@ -14,7 +14,7 @@ from simdb.ground.bits import FINGERPRINT_BITS, rotated
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.weighing import UNITS, weigh
-from simdb.values.features import Features, NamedFeatures
+from simdb.values.documents import Features, NamedFeatures
 
 U64 = npt.NDArray[np.uint64]
 

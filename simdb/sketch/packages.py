@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from simdb.ground.errors import OptionError
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.markup import parser_version
 

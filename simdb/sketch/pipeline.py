@@ -19,7 +19,7 @@ from simdb import sketch as room
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
@@ -27,7 +27,7 @@ from simdb.sketch.markup import Markup
 from simdb.sketch.normalisation import cleaned, cleaning_of, spelled
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.weighing import Idf
-from simdb.values.features import NamedFeatures
+from simdb.values.documents import NamedFeatures
 
 if TYPE_CHECKING:
     from simdb.sketch.permutations import Family

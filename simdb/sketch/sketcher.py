@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import sketch as room
-from simdb.columns.arrow_texts import text_column
-from simdb.columns.text_column import TextColumn
+from simdb.columns.text_column import TextColumn, text_column
 from simdb.columns.vector_form import projected, width
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import is_one_of, shown
@@ -23,7 +22,7 @@ from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import Simhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch.document_kind import kind_of, kind_of_all
 from simdb.sketch.numbers import numbers_in
@@ -41,7 +40,7 @@ from simdb.values.arrays import (
     describe,
     offsets_of,
 )
-from simdb.values.features import Features, NamedFeatures
+from simdb.values.documents import Features, NamedFeatures
 
 ERRORS = ("strict", "replace")
 # Documents that are fingerprinted at a time.

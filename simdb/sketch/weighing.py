@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from simdb.settings.idf import WEIGHT_BITS, WEIGHT_MASK, WEIGHT_UNIT
+from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, WEIGHT_UNIT
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.errors import OptionError
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.encoding import decoded

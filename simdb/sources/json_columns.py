@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import listed, load_arrow
-from simdb.columns.arrow_texts import text_column
-from simdb.columns.text_column import TextColumn
+from simdb.columns.text_column import TextColumn, text_column
 from simdb.ground.choices import KEEP
 from simdb.running import kernel
 from simdb.sources.records import SourceOptions

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from simdb.columns.arrow import listed
-from simdb.columns.arrow_texts import text_column
-from simdb.columns.text_column import TextColumn
+from simdb.columns.text_column import TextColumn, text_column
 from simdb.ground.choices import KEEP
 from simdb.outputs.parquet_file import load_parquet, parquet_source
 from simdb.outputs.remote import is_remote

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simdb.columns.arrow import listed, load_arrow
-from simdb.columns.arrow_texts import text_column
-from simdb.columns.text_column import TextColumn
+from simdb.columns.text_column import TextColumn, text_column
 from simdb.ground.errors import InputError
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel

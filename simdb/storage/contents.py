@@ -10,11 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.ground.decoding import a_map, a_whole, expecting
+from simdb.ground.checks import a_map, a_whole, expecting
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.settings.options import POLYTOPES_MAX, Options
-from simdb.settings.resources import Resources, decode_resources, encode_resources
-from simdb.settings.stored_options import decode_options, encode_options
+from simdb.settings.stored_options import (
+    Resources,
+    decode_options,
+    decode_resources,
+    encode_options,
+    encode_resources,
+)
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.reading import get_value, values_from

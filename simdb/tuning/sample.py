@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.ground.errors import InputError
 from simdb.tuning.characters import WritingSystem, writing_of
 from simdb.tuning.lengths import count_words

@@ -6,19 +6,31 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import fixed_rows
 from simdb.columns.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
-from simdb.ground import ids, previews
+from simdb.ground import previews
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 
-Id: TypeAlias = ids.Id
+# The ids of documents.  A database can hold ids of several kinds, so ids in its answers have the
+# type Any for a type checker, unless the program names one, as in
+# `database: simdb.Database[str] = simdb.open(path)`.  Nothing is checked at run time.
+Id: TypeAlias = str | bytes | int
+if TYPE_CHECKING:
+    # Type checkers know this module even if it is not installed.
+    from typing_extensions import TypeVar as DefaultedTypeVar
+
+    IdT = DefaultedTypeVar("IdT", bound=Id, default=Any)
+    IdT_co = DefaultedTypeVar("IdT_co", bound=Id, default=Any, covariant=True)
+else:
+    IdT = TypeVar("IdT", bound=Id)
+    IdT_co = TypeVar("IdT_co", bound=Id, covariant=True)
 Number = TypeVar("Number", bound=np.generic)
 # The state of a stored document: no features, a fingerprint without weights, or with weights.
 EMPTY, BARE, WEIGHTED = 0, 1, 2

@@ -9,7 +9,7 @@ from simdb.deduplication.alike import Comparing
 from simdb.deduplication.measures import ByTexts
 from simdb.deduplication.minima import Minima
 from simdb.index.banding import Banding
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 
 SKETCH = simdb.Simhash()

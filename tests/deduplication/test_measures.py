@@ -7,7 +7,7 @@ import simdb
 from simdb.deduplication import measures
 from simdb.deduplication.measures import ByEstimates
 from simdb.settings.options import Options
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.kinds import sketcher_of
 
 WORDS = [f"w{at}" for at in range(60)]

@@ -16,7 +16,7 @@ from simdb.deduplication.minima import (
 )
 from simdb.index.banding import Banding, candidate_probability
 from simdb.running import memory
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 
 SKETCH = simdb.Simhash()
 

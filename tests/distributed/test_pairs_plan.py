@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.vector_form import signs_of
+from simdb.columns.vector_form import corrected, signs_of
 from simdb.distributed import Cell, by_vertices, chunks_of, plan_pairs
 from simdb.ground.bits import bit_counts
-from simdb.ground.correction import corrected
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.running import kernel

@@ -16,8 +16,7 @@ import pytest
 from binomial import chance_of
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of, unpack
-from simdb.ground.correction import corrected
+from simdb.columns.vector_form import corrected, fingerprints_of, unpack
 from simdb.running import kernel
 
 ABOVE = 0.005

@@ -15,7 +15,7 @@ import mmh3
 import numpy as np
 
 import simdb
-from simdb.settings.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
+from simdb.settings.text_sketch import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
 from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import EMPTY

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.outputs.spool import TextSpool
 
 TEXTS = ["one", "", "na\u00efve", "\U0001f600 smile", "lone \ud800", "x" * 3000, ""]

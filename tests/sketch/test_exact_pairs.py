@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch import exact_pairs
 from simdb.sketch.exact_pairs import ExactPairs, numbered
 from simdb.sketch.exact_similarity import ExactSimilarity

@@ -3,7 +3,7 @@
 import pytest
 
 import simdb
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.markup import Markup
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.numbers import numbers_in
 from simdb.sketch.sketcher import Sketcher
 

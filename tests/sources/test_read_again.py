@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
 from simdb.sources import read_again
 from simdb.sources.batch import Batch

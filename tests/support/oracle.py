@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.correction import CURVE
+from simdb.columns.vector_form import CURVE
 
 ERROR_FLOAT32 = 1e-6
 ROUNDED, COSINES = np.array(CURVE).T

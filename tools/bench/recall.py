@@ -26,8 +26,7 @@ import numpy.typing as npt
 import simdb
 from corpus import read_corpus
 from record import Record, number, options
-from simdb.columns.vector_form import fingerprints_of, unpack
-from simdb.ground.correction import corrected
+from simdb.columns.vector_form import corrected, fingerprints_of, unpack
 from simdb.running import kernel
 from simdb.settings.options import AUTO, METHODS
 from texts import load_sketches

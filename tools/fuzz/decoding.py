@@ -12,8 +12,7 @@ import xxhash
 
 import simdb
 from simdb.plan.calibration import decode_calibration
-from simdb.settings.resources import decode_resources
-from simdb.settings.stored_options import decode_options
+from simdb.settings.stored_options import decode_options, decode_resources
 from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
 from simdb.storage.membership import Membership

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from simdb.cli import output
 from simdb.cli.output.render import plain
-from simdb.running.timings import Timings
+from simdb.running.progress import Timings
 
 if TYPE_CHECKING:
     from simdb.cli.output.terminal import ProgressLine
 import json
-from dataclasses import asdict
 
-from simdb.running.timings import Stage
+from simdb.running.progress import Stage
 
 PATIENCE_SECONDS = 1.0
 DIGITS = 4
@@ -117,7 +116,7 @@ def stage_lines(timings: Timings, *, as_json: bool) -> Iterator[str]:
 
 
 def _rounded(stage: Stage) -> dict[str, str | float]:
-    row = {"stage": stage.name, **asdict(stage)}
+    row = {"stage": stage.name, **stage._asdict()}
     del row["name"]
     return {
         name: round(value, DIGITS) if isinstance(value, float) else value

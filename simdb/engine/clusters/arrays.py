@@ -15,7 +15,7 @@ from simdb.engine.search.couples import Searched, sweep_tables
 from simdb.ground.bits import ALL_BITS
 from simdb.ground.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_tables
-from simdb.results.positions import ArrayClusters, PairPositions
+from simdb.results.clusters import ArrayClusters, PairPositions
 from simdb.running import kernel
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import Fingerprint, Fingerprints, aligned, check_bits, check_many, describe

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.vector_form import corrected
 from simdb.engine.search.lookup import method_of
 from simdb.engine.search.method import PairMember, levels_of
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.kinds import fingerprint_of
 from simdb.engine.state.state import State
 from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
-from simdb.ground.correction import corrected
 from simdb.plan.problem import Criterion
 from simdb.results.plans import Plan, Probe
 from simdb.results.reports import DifferingBit, Explanation, FeatureDifference
 from simdb.settings.options import EXHAUSTIVE, Options
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import Id, sorted_unique
-from simdb.values.features import NamedFeatures
+from simdb.values.documents import NamedFeatures
 
 # The number of features listed with each differing bit; the explanation has them all.
 BIT_FEATURES = 5

@@ -18,7 +18,7 @@ from simdb.running import kernel
 from simdb.settings.options import Options
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.values.arrays import EMPTY, Id, Sketches
-from simdb.values.features import NamedFeatures
+from simdb.values.documents import NamedFeatures
 from simdb.values.signatures import differing, estimates
 
 

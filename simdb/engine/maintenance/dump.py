@@ -17,8 +17,7 @@ from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.ground.errors import Error, InputError
 from simdb.running.progress import Progress, Report, report_of
-from simdb.settings.resources import encode_resources
-from simdb.settings.stored_options import encode_options
+from simdb.settings.stored_options import encode_options, encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
 from simdb.storage.files.idf_file import read_own_idf

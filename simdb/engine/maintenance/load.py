@@ -33,17 +33,16 @@ from simdb.engine.state.store import Store
 from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import Ahead, Writer, put_clusters, write_notes
-from simdb.ground.decoding import a_map, a_text, a_whole, expecting
+from simdb.ground.checks import a_map, a_text, a_whole, expecting
 from simdb.ground.errors import (
     CorruptError,
     InputError,
     NotFoundError,
 )
 from simdb.running.progress import Progress, Report, report_of
-from simdb.settings.idf import IdfTable
 from simdb.settings.options import Options
-from simdb.settings.resources import Resources, decode_resources
-from simdb.settings.stored_options import decode_dumped
+from simdb.settings.stored_options import Resources, decode_dumped, decode_resources
+from simdb.settings.text_sketch import IdfTable
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import registry
 from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES

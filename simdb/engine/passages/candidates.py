@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.state.state import State
 from simdb.ground.errors import InputError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.engine.passages.candidates import ContainedDocuments, estimated, measured, read_texts
 from simdb.engine.passages.question import ContainedQuestion
 from simdb.engine.search.lookup import as_matches

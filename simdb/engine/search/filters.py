@@ -18,10 +18,9 @@ from simdb.engine.state.state import State
 from simdb.ground.bits import bitmap
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.ids import IdT
 from simdb.results.matches import Match, Matches
 from simdb.storage.records.metadata import unpacked
-from simdb.values.arrays import offsets_of, sorted_unique
+from simdb.values.arrays import IdT, offsets_of, sorted_unique
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]

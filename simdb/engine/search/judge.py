@@ -18,13 +18,12 @@ from simdb.engine.search.couples import Couples
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of, shown
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.ids import IdT
 from simdb.plan.problem import Criterion
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.settings.options import Options
 from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.values.arrays import Id
+from simdb.values.arrays import Id, IdT
 
 ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"

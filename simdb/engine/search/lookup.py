@@ -18,9 +18,8 @@ from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
 from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
-from simdb.results.matches import Match, Matches, known
+from simdb.results.matches import Match, Matches, Verification, known
 from simdb.results.plans import Plan
-from simdb.results.verification import Verification
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION

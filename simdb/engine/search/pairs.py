@@ -15,12 +15,10 @@ from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
 from simdb.ground import previews
 from simdb.ground.errors import ClosedError, InputError
-from simdb.ground.ids import IdT
 from simdb.plan.problem import Criterion
-from simdb.results.matches import Pair, PairArrays
+from simdb.results.matches import Pair, PairArrays, Verification
 from simdb.results.plans import Plan
-from simdb.results.verification import Verification
-from simdb.values.arrays import object_array
+from simdb.values.arrays import IdT, object_array
 
 
 class PairStream:

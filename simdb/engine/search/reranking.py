@@ -16,9 +16,8 @@ from simdb.engine.search.nearest import Wanted
 from simdb.engine.state.incoming import as_list
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
-from simdb.ground.ids import IdT
 from simdb.results.matches import Matches
-from simdb.values.arrays import offsets_of
+from simdb.values.arrays import IdT, offsets_of
 
 if TYPE_CHECKING:
     from simdb.sketch.exact_similarity import ExactSimilarity

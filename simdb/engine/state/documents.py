@@ -14,7 +14,7 @@ from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
 from simdb.values.arrays import BARE, EMPTY, WEIGHTED, Sketches, object_array
-from simdb.values.document_like import Document
+from simdb.values.documents import Document
 
 # Vectors have at least so many bytes.
 WIDTH_LEAST = 32

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import listed
-from simdb.columns.arrow_texts import text_column
+from simdb.columns.text_column import text_column
 from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError

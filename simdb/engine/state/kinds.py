@@ -12,12 +12,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import unpack
+from simdb.columns.vector_form import corrected, corrected_one, unpack
 from simdb.engine import state
 from simdb.engine.state.polytope_tables import gathered_tables, polytope_runs, swept_runs
 from simdb.engine.state.view import FINGERPRINTS, Kind, Sealed, View
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.correction import corrected, corrected_one
 from simdb.index.permutation import Permutations
 from simdb.plan.problem import Criterion, Population
 from simdb.running import kernel

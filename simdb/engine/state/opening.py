@@ -14,8 +14,7 @@ from simdb.ground.checks import one_of, shown
 from simdb.ground.errors import ExistsError, ForkedError, FormatError, InputError, OptionError
 from simdb.index.defaults import settled
 from simdb.settings.options import Options
-from simdb.settings.resources import Resources
-from simdb.settings.stored_options import check_same
+from simdb.settings.stored_options import Resources, check_same
 from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents

@@ -19,7 +19,7 @@ from simdb.engine.state.view import FINGERPRINTS, KeptParts, View
 from simdb.ground.errors import ClosedError, CorruptError
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.settings.options import Options, Simhash
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored

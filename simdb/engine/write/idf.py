@@ -12,8 +12,8 @@ from typing import Any
 from simdb.engine.state.store import Store
 from simdb.ground.errors import OptionError
 from simdb.running.progress import Progress
-from simdb.settings.idf import IdfTable
 from simdb.settings.options import Options
+from simdb.settings.text_sketch import IdfTable
 from simdb.sketch.fitting import fit
 from simdb.storage import contents
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf

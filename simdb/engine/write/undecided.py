@@ -24,7 +24,7 @@ from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
 from simdb.plan.problem import Criterion
-from simdb.results.verification import Verification
+from simdb.results.matches import Verification
 from simdb.running import kernel
 from simdb.settings.options import EXHAUSTIVE
 from simdb.storage.records.batch import StoredBatch

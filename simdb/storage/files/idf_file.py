@@ -25,8 +25,8 @@ import xxhash
 
 from simdb.ground.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.running import kernel
-from simdb.settings.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.settings.stored_options import decode_settings
+from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.storage import codec
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY

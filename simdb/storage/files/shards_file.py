@@ -19,7 +19,7 @@ from typing import Any
 
 import xxhash
 
-from simdb.ground.decoding import a_map, a_text, a_whole, expecting
+from simdb.ground.checks import a_map, a_text, a_whole, expecting
 from simdb.ground.errors import CorruptError, FormatError, NotFoundError
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import SHARDS_FILE

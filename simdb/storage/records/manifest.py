@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from simdb.ground.decoding import a_map, a_whole, expecting
+from simdb.ground.checks import a_map, a_whole, expecting
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pictures
 from claim import Claim, Section
 from scene import World
+from simdb.columns.vector_form import corrected
 from simdb.ground.bits import bit_counts
-from simdb.ground.correction import corrected
 from simdb.running import kernel
 
 COSINE = 0.9
