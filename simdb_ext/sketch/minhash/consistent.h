@@ -44,11 +44,16 @@ static inline double consistent_uniform(uint64_t half)
     return ((double)(int64_t)half + 0.5) * 0x1p-32;
 }
 
+/* Return the product of two uniform numbers. */
+static inline double consistent_product(uint64_t word)
+{
+    return consistent_uniform(word & 0xFFFFFFFF) * consistent_uniform(word >> 32);
+}
+
 /* Return a number of Gamma(2, 1): minus the logarithm of the product of two uniform numbers. */
 static inline double consistent_gamma(uint64_t word)
 {
-    return -consistent_logarithm(consistent_uniform(word & 0xFFFFFFFF) *
-                                 consistent_uniform(word >> 32));
+    return -consistent_logarithm(consistent_product(word));
 }
 
 /* Draw the sample of a weight from the random numbers of a feature under one permutation: return
@@ -179,24 +184,44 @@ static int64_t consistent(const uint64_t *keys, int permutations,
 
 #else
 
+/* What the rounding of a sample changes is far less. */
+#define CONSISTENT_MARGIN 1.0001
+
+/* Tell whether the a of a sample can be below `bound` / weight: without a logarithm, for one in ten.
+
+   In `consistent_sample`, rate * (step - shift + 1) is at most logarithm + rate, so a is at least
+   c exp(-rate) / weight, where ln c is the cost.  exp(-rate) is the product that the rate is made
+   of, and c, minus the logarithm of another product, is at least 1 - that. */
+static inline int consistent_may_win(uint64_t feature, uint64_t key, double bound)
+{
+    uint64_t draw = mix_final(feature ^ key);
+    double rate = consistent_product(mix_final(draw + DRAW_STEP));
+    double cost = consistent_product(mix_final(draw + 2 * DRAW_STEP));
+
+    return (1 - cost) * rate <= bound;
+}
+
 static int64_t consistent(const uint64_t *keys, int permutations, const uint64_t *hashes,
                           const float *weights, int64_t count, uint32_t *row)
 {
-    double least[MINIMA_MOST];
+    double least[MINIMA_MOST], bounds[MINIMA_MOST]; /* the least ln a so far, and these a */
     int64_t features = 0;
 
     memset(row, 0xFF, (size_t)permutations * sizeof *row);
     for (int j = 0; j < permutations; j++)
-        least[j] = INFINITY;
+        least[j] = bounds[j] = INFINITY;
     for (int64_t i = 0; i < count; i++) {
         if (!(weights[i] > 0))
             continue;
         uint64_t feature = mix_final(hashes[i]), word;
         double logarithm = consistent_logarithm(weights[i]);
         for (int j = 0; j < permutations; j++) {
+            if (!consistent_may_win(feature, keys[j], bounds[j] * weights[i]))
+                continue;
             double value = consistent_sample(feature, keys[j], logarithm, &word);
             if (value < least[j] || (value == least[j] && word < row[j])) {
                 least[j] = value;
+                bounds[j] = exp(value) * CONSISTENT_MARGIN;
                 row[j] = (uint32_t)word;
             }
         }
