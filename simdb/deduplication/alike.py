@@ -30,7 +30,7 @@ from simdb.index.banding import Background, Banding
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.options import Options
-from simdb.sketch.exact_similarity import JACCARD, ExactSimilarity
+from simdb.sketch.exact_similarity import COSINE, ExactSimilarity
 from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.packages import take_resources
 
@@ -78,8 +78,8 @@ class Alike:
 
     @property
     def is_possible(self) -> bool:
-        """Whether minima find the candidates: if the similarity is that of sets, and not low."""
-        return self._exact.measure == JACCARD and self._banding(1.0) is not None
+        """Whether minima find the candidates: if the similarity is Jaccard's, and not low."""
+        return self._exact.measure != COSINE and self._banding(1.0) is not None
 
     @property
     def needs_texts(self) -> bool:

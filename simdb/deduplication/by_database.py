@@ -1,6 +1,6 @@
 """By database: which documents of one run stay, by a search in a temporary database.
 
-It finds what minima do not: features weigh, or distances decide.
+It finds what minima do not: the cosine of weights, or distances of fingerprints, decide.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -26,7 +26,7 @@ from simdb.index.banding import (
 )
 from simdb.running.memory import column_bytes
 from simdb.running.threads import mapped
-from simdb.settings.minhash import PERMUTATIONS_MOST, Minhash
+from simdb.settings.minhash import BAG, PERMUTATIONS_MOST, SET, Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.stored_options import Resources
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
@@ -210,8 +210,12 @@ def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
 def signer_of(
     sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
 ) -> MinHashSigner:
-    """Return what makes at least so many minima of the features that `sketch` takes."""
-    made = Minhash(**sketch.feature_settings, permutations=max(minima, COMPARED_MINIMA))
+    """Return what makes at least so many minima of the features, and weights, of `sketch`."""
+    weights: dict[str, Any] = {}
+    if isinstance(sketch, Minhash) and sketch.weighting != SET:
+        # Without IDF weights are whole numbers; then bags have minima of the same similarity.
+        weights = {"weighting": sketch.weighting if sketch.uses_idf else BAG, "idf": sketch.idf}
+    made = Minhash(**sketch.feature_settings, **weights, permutations=max(minima, COMPARED_MINIMA))
     return MinHashSigner(made, resources, allowed)
 
 

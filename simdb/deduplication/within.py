@@ -1,7 +1,8 @@
 """Within: finds the documents of one run that are alike.
 
-Where features count once, candidates come from minima, and there is no database; where features
-weigh, or fingerprints decide by their distance, they come from a temporary one.
+Where the similarity is Jaccard's, of sets or of weights, candidates come from minima, and there is
+no database; where it is the cosine of weights, or fingerprints decide by their distance, they come
+from a temporary one.
 """
 
 from dataclasses import replace

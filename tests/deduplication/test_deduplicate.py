@@ -2,12 +2,15 @@
 
 import random
 import sys
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 import simdb
+from simdb.settings.resources import Resources
+from simdb.sketch.exact_similarity import ExactSimilarity
 
 LEAST = 0.8
 
@@ -41,7 +44,7 @@ def families(count, seed):
 
 TEXTS = [*families(40, 3), "", "one word", "one word", ""]
 COUNT = len(TEXTS)
-# Features that weigh are compared in a temporary database.
+# The cosine of features that weigh is measured in a temporary database.
 WEIGHING = simdb.Simhash(weighting="tf")
 
 
@@ -119,6 +122,34 @@ def test_with_stars_every_removed_row_matches_its_survivor(keep):
     assert found.removed_ids.tolist() == removed
     assert found.representatives.tolist() == [leader[row] for row in removed]
     assert (found.similarities >= np.float32(LEAST)).all()
+
+
+@pytest.mark.parametrize("weighting", ["bag", "tf", "tf-idf"])
+def test_features_that_weigh_decide_like_a_double_loop(weighting):
+    chance = random.Random(8)
+    # Members of a family differ in how often a passage is in them.
+    texts = [" ".join([text] * (1 + at % 3 // 2)) for at, text in enumerate(families(20, 8))]
+    texts += [" ".join([*text.split()[:20], *text.split()[:20]]) for text in texts[:40]]
+    # These share most of their weight, but one word of nine.
+    texts += [" ".join(["often"] * 60 + [f"{at}x{n}" for n in range(8)]) for at in range(20)]
+    chance.shuffle(texts)
+    sketch = simdb.Minhash(shingle=1, weighting=weighting)
+    if weighting == "tf-idf":
+        sketch = replace(sketch, idf=simdb.fit_idf(texts[::3], sketch))
+    one, other = np.triu_indices(len(texts), 1)
+    similarities = ExactSimilarity(sketch, Resources(), ()).of_pairs(texts, one, other)
+
+    found = exact(texts, sketch=sketch, similarity=0.7)
+
+    leader = list(range(len(texts)))
+    is_match = similarities >= np.float32(0.7)
+    for row, later in zip(one[is_match], other[is_match], strict=True):
+        if leader[row] == row and leader[later] == later:
+            leader[later] = row
+    removed = [row for row in range(len(texts)) if leader[row] != row]
+    assert found.removed_ids.tolist() == removed
+    assert found.representatives.tolist() == [leader[row] for row in removed]
+    assert 20 < len(removed) < len(texts)
 
 
 def test_a_function_of_a_row_says_which_survives():
