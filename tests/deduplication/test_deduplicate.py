@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.settings.resources import Resources
+from simdb.settings.stored_options import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 
 LEAST = 0.8
