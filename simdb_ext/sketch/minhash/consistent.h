@@ -187,7 +187,7 @@ static int64_t consistent(const uint64_t *keys, int permutations,
 /* What the rounding of a sample changes is far less. */
 #define CONSISTENT_MARGIN 1.0001
 
-/* Tell whether the a of a sample can be below `bound` / weight: without a logarithm, for one in ten.
+/* Tell without a logarithm whether the a of a sample can be below `bound` / weight: one in ten can.
 
    In `consistent_sample`, rate * (step - shift + 1) is at most logarithm + rate, so a is at least
    c exp(-rate) / weight, where ln c is the cost.  exp(-rate) is the product that the rate is made
