@@ -81,8 +81,7 @@ if TYPE_CHECKING:
     from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
     from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
     from simdb.storage.files.shards_file import Shard
-    from simdb.tuning.advice import SketchAdvice
-    from simdb.tuning.tune import tune
+    from simdb.tuning.tune import SketchAdvice, tune
     from simdb.values.arrays import Fingerprint, Fingerprints
     from simdb.values.documents import Document, DocumentLike, Features
     from simdb.values.signatures import Signature, Signatures
@@ -155,8 +154,7 @@ else:
             "simdb.values.signatures": ["Signature", "Signatures"],
             "simdb.storage.files.shards_file": ["Shard"],
             "simdb.settings.text_sketch": ["IdfTable", "TextSketch"],
-            "simdb.tuning.advice": ["SketchAdvice"],
-            "simdb.tuning.tune": ["tune"],
+            "simdb.tuning.tune": ["SketchAdvice", "tune"],
             "simdb.values.arrays": ["Fingerprint", "Fingerprints"],
         },
         moved={

@@ -67,7 +67,7 @@ FOLDERS = {
         "fitting", "exact_similarity", "exact_pairs",
     ],
     "index": [
-        "permutation", "vosh", "banding", "bands", "defaults",
+        "permutation", "vosh", "bands", "defaults",
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "polytope_table",
@@ -106,8 +106,8 @@ FOLDERS = {
         "frames", "packing", "sketching", "finding", "pairing", "clustering", "dropping", "storing",
     ],
     "tuning": [
-        "lengths", "stored", "characters", "sample", "measuring",
-        "judged", "pairs", "choice", "advice", "tune",
+        "lengths", "sample",
+        "judged", "pairs", "choice", "tune",
     ],
     "engine": [
         "state.signature_vectors",

@@ -24,7 +24,7 @@ FOREIGN = [
 UNUSED_BY_A_QUERY = [
     "sources.batch", "sources.records", "engine.clusters.find", "engine.search.many",
     "engine.search.pairs", "engine.snapshot",
-    "engine.state.signature_kind", "engine.transaction", "index.banding",
+    "engine.state.signature_kind", "engine.transaction", "index.bands",
     "sketch.minhash_sketcher",
 ]  # fmt: skip
 USE = """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.index.banding import Banding, candidate_probability
+from simdb.index.bands import Banding, candidate_probability
 from simdb.sketch.minhash_signer import MinHashSigner
 
 STRING = "abeabe"

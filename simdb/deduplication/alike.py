@@ -26,7 +26,7 @@ from simdb.deduplication.minima import (
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.stars import find_connected, find_stars
 from simdb.ground.choices import ErrorsName
-from simdb.index.banding import Background, Banding
+from simdb.index.bands import Background, Banding
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.options import Options

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.text_column import TextColumn
-from simdb.index.banding import (
+from simdb.index.bands import (
     Background,
     Banding,
     background_of,

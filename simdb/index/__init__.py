@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["banding"]
+__all__ = ["bands"]
 
 if TYPE_CHECKING:
-    from simdb.index import banding
+    from simdb.index import bands
 else:
     __getattr__ = cold.modules(__name__, __all__)

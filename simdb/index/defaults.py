@@ -26,7 +26,7 @@ def settled(
         return replace(options, polytopes=USUAL_POLYTOPES) if is_open else options
     if options.bands is not None:
         return options
-    chosen = index.banding.choose(
+    chosen = index.bands.choose(
         sketch.permutations,
         options.similarity if similarity is None else similarity,
         options.recall if recall is None or recall >= 1 else recall,

@@ -12,14 +12,17 @@ from simdb.tuning.judged import (
     Flags,
     Rating,
     best_ordered,
+    chance_level,
+    directions,
     folds_of,
     left_out,
     order_of,
     rate,
+    similarities,
     simplest,
+    unrelated,
 )
 from simdb.tuning.lengths import changed_words
-from simdb.tuning.measuring import chance_level, directions, similarities, unrelated
 from simdb.tuning.pairs import (
     CHARACTERS,
     JudgedPairs,

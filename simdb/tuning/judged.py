@@ -4,16 +4,31 @@ A pair of similarity s is judged a duplicate with probability q + (1 - 2 q) / (1
 q allows for judgements that have nothing to do with similarity.  All t and b of a grid are
 weighted by their prior, around the threshold by the sample alone, and by the pairs, so a few pairs
 move the threshold a little, and no gap between two of them decides it.
+
+Similarities of texts are measured as a database with the sketch would estimate them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.tuning.measuring import NORMAL
+from simdb.columns.vector_form import unpack
+from simdb.ground.correction import corrected
+from simdb.running import kernel
+from simdb.settings.options import Simhash
+from simdb.sketch.quantisation import widened
+from simdb.sketch.sketcher import Sketcher
+
+# The level of unrelated pairs follows from this quantile: near-duplicates are rarer than that.
+QUANTILE = 0.99
+# So many unrelated documents of the collection may reach the threshold, for each document.
+CHANCE_MATCHES = 0.1
+PART_TEXTS = 4096
+NORMAL = NormalDist()
 
 STRAY = 0.02  # q
 MIDDLES = np.linspace(-0.3, 1.2, 76)
@@ -26,8 +41,46 @@ FOLDS, REPEATS, INNER_REPEATS = 5, 6, 3
 RESAMPLES = 200
 CONFIDENCE = 0.9
 
+F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+
+def directions(texts: Sequence[str], sketch: Simhash) -> F32:
+    """Return the weights of texts, rounded as stored and of length 1; zeros without features."""
+    sketcher = Sketcher(sketch)
+    parts = [np.empty((0, sketch.dimensions), np.float32)]
+    for start in range(0, len(texts), PART_TEXTS):
+        weights = sketcher.weights(texts[start : start + PART_TEXTS])
+        _, vectors = kernel.quantise(widened(weights, sketch.dimensions))
+        rounded = unpack(vectors)[:, : sketch.dimensions].astype(np.float32)
+        rounded[~weights.any(axis=1)] = 0
+        lengths = np.sqrt(np.square(rounded).sum(axis=1, keepdims=True))
+        parts.append(rounded / np.maximum(lengths, 1))
+    return np.concatenate(parts)
+
+
+def similarities(left: F32, right: F32) -> F32:
+    """Return the estimated similarity of each row of `left` to the same row of `right`."""
+    return corrected((left * right).sum(axis=1, dtype=np.float32))
+
+
+def unrelated(rows: F32) -> F32:
+    """Return the estimated similarities of all pairs of some texts, few of which are similar."""
+    return corrected((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+
+
+def chance_level(pairs: F32, total: int) -> float:
+    """Return the similarity that few unrelated documents reach in a collection of `total`.
+
+    On average `CHANCE_MATCHES` of them reach it, for each document.  It is extrapolated from
+    `pairs` by a normal distribution.
+    """
+    if not len(pairs):
+        return 0.0
+    middle, high = (float(each) for each in np.quantile(pairs, [0.5, QUANTILE]))
+    beyond = -NORMAL.inv_cdf(min(CHANCE_MATCHES / max(total, 1), 0.5))
+    return min(1.0, middle + (high - middle) * beyond / NORMAL.inv_cdf(QUANTILE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from simdb.deduplication import alike
 from simdb.deduplication.alike import Comparing
 from simdb.deduplication.measures import ByTexts
 from simdb.deduplication.minima import Minima
-from simdb.index.banding import Banding
+from simdb.index.bands import Banding
 from simdb.settings.stored_options import Resources
 from simdb.sketch.exact_similarity import ExactSimilarity
 

@@ -14,7 +14,7 @@ from simdb.deduplication.minima import (
     banding_for,
     signer_of,
 )
-from simdb.index.banding import Banding, candidate_probability
+from simdb.index.bands import Banding, candidate_probability
 from simdb.running import memory
 from simdb.settings.stored_options import Resources
 

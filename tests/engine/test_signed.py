@@ -10,7 +10,7 @@ from soundness import assert_sound
 
 import simdb
 from simdb.engine.state import signature_kind
-from simdb.index.banding import Banding, candidate_probability
+from simdb.index.bands import Banding, candidate_probability
 
 
 def rows_of(matches):

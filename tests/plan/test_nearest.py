@@ -5,8 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from simdb.index.banding import Banding
-from simdb.index.bands import Bands
+from simdb.index.bands import Banding, Bands
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.nearest import (
     NearestStep,

@@ -1,9 +1,12 @@
-"""What a sample shows: scripts, mark-up, lengths."""
+"""What a sample shows: scripts, mark-up, lengths, how texts are written, and noise."""
+
+import random
 
 import numpy as np
 import pytest
 
-from simdb.tuning.sample import TAG, drawn
+import simdb
+from simdb.tuning.sample import TAG, drawn, writing_of
 
 CHINESE = "\u8fd9\u662f\u4e00\u4e2a\u6587\u672c"
 THAI = "\u0e02\u0e2d\u0e1a\u0e04\u0e38\u0e13\u0e21\u0e32\u0e01"
@@ -47,3 +50,82 @@ def test_tags_are_no_words():
 
     assert sample.words == 2
     assert sample.marked == 2 / 3
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+ARABIC = "\u0643\u064f\u0644\u064f\u0651 \u0627\u0644\u0646\u0651\u064e\u0627\u0633\u0650"
+WIDE = "\uff36\uff2f\uff2c\uff0e\uff11\uff12"
+
+
+def texts(count, seed, *, wrong=0.0):
+    """Return texts of frequent words, of which a share of the letters is wrong."""
+    chance = random.Random(seed)
+    words = ["".join(chance.choice(LETTERS) for _ in range(7)) for _ in range(400)]
+
+    def shown(word):
+        return "".join(chance.choice(LETTERS) if chance.random() < wrong else each for each in word)
+
+    return [" ".join(shown(chance.choice(words)) for _ in range(60)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("added", "share", "options"),
+    [
+        ("plain words", 1.0, {}),
+        ("\u4e2d\u6587\uff0c\u3002\uff01", 1.0, {}),  # full width punctuation is in no word
+        (WIDE, 0.05, {"normalisation": "nfkc"}),
+        (ARABIC, 0.05, {"marks": "drop"}),
+        ("\u0131\u015f\u0131k", 0.9, {"turkic_case": True}),
+        ("\u0131\u015f\u0131k", 0.1, {}),
+    ],
+    ids=ascii,
+)
+def test_options_follow_from_characters(added, share, options):
+    some = texts(100, 1)
+    written = [f"{each} {added}" if at < share * 100 else each for at, each in enumerate(some)]
+
+    assert writing_of(written).options == options
+
+
+@pytest.mark.parametrize(("wrong", "is_noisy"), [(0.0, False), (0.01, True), (0.05, True)])
+def test_wrong_letters_are_seen(wrong, is_noisy):
+    assert writing_of(texts(200, 2, wrong=wrong)).is_noisy == is_noisy
+
+
+def test_advice_has_the_options_and_says_why():
+    written = [f"{each} {WIDE} {ARABIC}" for each in texts(60, 3, wrong=0.03)]
+
+    advice = simdb.tune(written)
+
+    sketch = advice.options.sketch
+    assert (sketch.normalisation, sketch.marks) == ("nfkc", "drop")
+    assert "--normalisation nfkc --marks drop" in advice.flags
+    assert "forms of characters" in advice.reason
+    assert "points or a tatweel" in advice.reason
+    assert "--unit characters --shingle 5" in advice.flags
+    assert "shingles of 5 characters, so copies with wrong letters" in advice.reason
+    assert simdb.fingerprint(written[0], sketch).bits
+
+
+def test_advice_finds_copies_with_wrong_letters():
+    originals = texts(100, 3, wrong=0.0)
+    chance = random.Random(7)
+
+    def misread(text):
+        return "".join("x" if chance.random() < 0.05 else letter for letter in text)
+
+    read = [misread(text) for text in originals for _ in range(2)]
+    advice = simdb.tune(read)
+    found = simdb.deduplicate(read, options=advice.options)
+
+    pairs = list(zip(found.removed_ids.tolist(), found.representatives.tolist(), strict=True))
+    assert len(simdb.deduplicate(read)) == 200
+    assert len(pairs) >= 95
+    assert [row - 1 for row, _ in pairs] == [kept for _, kept in pairs]
+
+
+def test_advice_for_turkic_texts_folds_their_capitals():
+    advice = simdb.tune([f"{each} \u0131\u015f\u0131k" for each in texts(60, 4)])
+
+    assert advice.options.sketch.turkic_case
+    assert "--turkic-case" in advice.create_flags

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.tuning.advice import flags_of
+from simdb.tuning.tune import flags_of
 
 CONSONANTS = "bcdfghjklmnprstvz"
 THAI = "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e0a\u0e14\u0e15\u0e16\u0e17\u0e19\u0e1a\u0e1b\u0e1e\u0e21"

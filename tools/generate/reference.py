@@ -49,7 +49,7 @@ MODULES = [
     "simdb.compat.minwise",
     "simdb.compat.sessions",
     "simdb.compat.importing",
-    "simdb.index.banding",
+    "simdb.index.bands",
 ]
 # Packages that users import by name; their modules define what they export.
 PACKAGES = ["simdb.distributed", "simdb.spark"]

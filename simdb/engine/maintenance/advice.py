@@ -26,8 +26,7 @@ from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
 from simdb.storage.files.plain import file_mode, is_shared
 from simdb.storage.records.manifest import Manifest
-from simdb.tuning.lengths import SHORT_WORDS
-from simdb.tuning.stored import is_telling, median_features
+from simdb.tuning.lengths import SHORT_WORDS, is_telling, median_features
 from simdb.values.arrays import WEIGHTED
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.index.banding import (
+from simdb.index.bands import (
     Background,
     Banding,
     background_of,
