@@ -70,8 +70,8 @@ FOLDERS = {
         "permutation", "vosh", "bands", "defaults",
     ],
     "plan": [
-        "volatility", "recall", "cost", "chance", "calibration", "polytope_table",
-        "polytope_reach", "problem", "exhaustive", "pigeonhole", "tables", "probing_reach",
+        "volatility", "recall", "cost", "chance", "calibration",
+        "problem", "pigeonhole", "tables",
         "probing", "polytopes", "rotation", "bands", "nearest", "arrangement", "planner",
         "compaction",
     ],

@@ -16,8 +16,7 @@ from simdb.distributed.exchange import chosen
 from simdb.engine.search.couples import Batches, Couples, couples_of, joined_couples, sweep_table
 from simdb.engine.search.rows import Rows
 from simdb.plan.chance import filter_distance
-from simdb.plan.polytope_reach import universal
-from simdb.plan.polytopes import shares
+from simdb.plan.polytopes import shares, universal
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits

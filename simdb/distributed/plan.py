@@ -26,7 +26,7 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.polytope_reach import meeting, probe_count
+from simdb.plan.polytopes import meeting, probe_count
 from simdb.running import kernel
 from simdb.running.threads import thread_count
 from simdb.settings.minhash import Minhash

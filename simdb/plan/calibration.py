@@ -24,7 +24,7 @@ from simdb.ground.checks import a_map, a_number, a_whole, expecting
 from simdb.ground.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
-from simdb.plan.recall import SampledPairs
+from simdb.plan.recall import FlipEvidence, SampledPairs
 from simdb.plan.volatility import VolatilityModel
 
 # Pairs of fewer queries than this are not enough: to be sure of a recall of .95 needs 59.
@@ -85,29 +85,6 @@ class Calibration:
             distances = recall.distances(self.pairs)
             found &= (distances > 0) & (distances <= distance)
         return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlipEvidence:
-    """The pairs and the costs of flips from which the planner predicts recall for one criterion.
-
-    `is_measured`: whether the pairs are from the collection, not synthetic.  `is_like`: whether
-    they are, moreover, of documents like the queries: of stored documents for a stored query, and
-    of documents that were given as a sample for any other.  `groups`: the places of pairs of each
-    kind, each of which must be reached; () for one kind.
-    """
-
-    pairs: SampledPairs
-    distances: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.uint8]
-    is_measured: bool
-    is_like: bool = False
-    groups: tuple[npt.NDArray[np.int64], ...] = ()
-
-    @property
-    def kinds(self) -> tuple[npt.NDArray[np.int64], ...]:
-        """The places of pairs of each kind."""
-        return self.groups or (np.arange(len(self.pairs)),)
 
 
 @lru_cache(64)

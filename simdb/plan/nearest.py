@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.plan import bands, exhaustive, polytopes, tables
+from simdb.plan import bands, polytopes, tables
 from simdb.plan.cost import Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
 from simdb.results.plans import Plan
@@ -73,11 +73,11 @@ def steps_by_distance(
 ) -> Steps:
     """Return the steps of an exact search by distance; `criterion_at(distance)`."""
     # Comparing with every document by distance costs about the same for any distance.
-    (scan,) = exhaustive.plans(Problem(criterion_at(0), population, None, delays))
+    (scan,) = tables.comparing(Problem(criterion_at(0), population, None, delays))
     found = []
     for distance in range(FINGERPRINT_BITS):
         problem = Problem(criterion_at(distance), population, None, delays)
-        able = [plan for plan in tables.plans(problem) if plan.recall >= 1.0]
+        able = [plan for plan in tables.looking_up(problem) if plan.recall >= 1.0]
         if not able:
             break
         found.append(NearestStep(problem.criterion, able[0]))
@@ -137,7 +137,7 @@ def _of_weights(
 ) -> tuple[list[NearestStep], float]:
     """Return steps by cross-polytope tables; without them, by any tables or a filter."""
     every = replace(criterion_at(1.0), recall=1.0)
-    (scan,) = exhaustive.plans(Problem(every, population, None, delays))
+    (scan,) = tables.comparing(Problem(every, population, None, delays))
     found = []
     for similarity in SIMILARITIES:
         problem = Problem(criterion_at(similarity), population, None, delays)
@@ -145,8 +145,7 @@ def _of_weights(
         if population.polytope_tables:
             able = polytopes.plans(problem)
         else:
-            ways: tuple[Any, ...] = (tables, exhaustive)
-            able = [plan for way in ways for plan in way.plans(problem) if plan.recall >= recall]
+            able = [plan for plan in tables.plans(problem) if plan.recall >= recall]
         if recall >= 1.0 or not able:
             break
         found.append(NearestStep(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))

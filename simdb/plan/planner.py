@@ -8,7 +8,7 @@ way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were meas
 from dataclasses import replace
 from typing import Any
 
-from simdb.plan import bands, exhaustive, polytopes, probing, rotation, tables
+from simdb.plan import bands, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
@@ -18,7 +18,7 @@ from simdb.settings.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
-    Population: (exhaustive, tables, polytopes, probing, rotation),
+    Population: (tables, polytopes, probing, rotation),
     BandedPopulation: (bands,),
 }
 # A plan with better recall is chosen if it costs at most this many times the cheapest plan.

@@ -1,18 +1,27 @@
 """Search by cross-polytope tables: plans that look up the likely headers of a query's weights.
 
 See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  A header names the largest coordinates of
-the rotated weights.  The search looks up, in all tables, every header that costs at most one
-threshold (`polytope_reach`).  Each run has a threshold of its own, by the width of its headers.
+the rotated weights.  The search looks up, in all tables, every header that costs the query at most
+one threshold (`polytope_costs` in `simdb_ext/_search.pyi` defines costs).  Each run has a threshold
+of its own, by the width of its headers.
+
+The threshold for a share of the matches is **universal**: it holds for any documents, because it is
+that of pairs that are exactly as similar as asked, the hardest of all; `polytope_costs.txt` has it
+from a simulation.  So the share is found of every kind of documents, and a lower similarity or a
+greater share never finds less.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
 
 from simdb.ground.errors import OptionError
 from simdb.plan.chance import binomial_below, filter_distance
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
-from simdb.plan.polytope_reach import probe_count, thresholds
-from simdb.plan.problem import Criterion, Population, Problem
+from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 from simdb.results.plans import Plan
 from simdb.settings.options import POLYTOPE
 
@@ -29,6 +38,11 @@ PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for vola
 ENTRY_SECONDS = 2e-9
 # The key of a document in a table that is made for all pairs, and its place there.
 GATHERED_SECONDS = 120e-9
+# The table is for exact similarities, and between them the costs are not quite straight.
+SIMILARITY_CAUTION = 0.002
+# One document sees the header of the other, either sees that of the other, both see some header.
+SEEN, EITHER, MEETING = "costs", "least_costs", "meeting_costs"
+SIMULATED = Path(__file__).with_name("polytope_costs.txt")
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
@@ -152,3 +166,63 @@ def _hindrance(criterion: Criterion, population: Population) -> str:
         f"cannot reach recall {criterion.recall:g} at similarity={criterion.asked_similarity:g};"
         " use search='exhaustive'"
     )
+
+
+@cache
+def simulated() -> dict[tuple[str, int], list[list[float]]]:
+    """Return rows of simulated costs of the headers of similar documents, by name and width.
+
+    Written by tools/generate/polytope_table.py, which says how.  All costs are in standard
+    deviations of a rotated coordinate.  Row i of ("costs", t): in one table with headers of t bits,
+    the share `shares[j]` of the documents at the similarity `similarities[i]` costs at most the
+    number j, as the other document sees it.  "least_costs": the same for the smaller cost of the
+    two that two documents see in each other.  "meeting_costs": for the least threshold with which
+    both look up some header.  "probes": the number k is the mean number of headers of one table
+    that cost at most k times `threshold_step`.  "shares", "similarities" and "threshold_step" are
+    for all widths, 0.
+    """
+    found: dict[tuple[str, int], list[list[float]]] = {}
+    for line in SIMULATED.read_text(encoding="ascii").splitlines():
+        name, width, *numbers = line.split()
+        found.setdefault((name, int(width)), []).append([float(number) for number in numbers])
+    return found
+
+
+def universal(similarity: float, share: float, *, width: int, tables: int, either: bool) -> float:
+    """Return the threshold that finds the share of documents at a similarity; infinite if unknown.
+
+    Rotations are independent, so a search of several tables misses what each of them misses.
+    """
+    return _universal(similarity, share, width, tables, EITHER if either else SEEN)
+
+
+def meeting(similarity: float, share: float, *, width: int, tables: int) -> float:
+    """Return the threshold with which a share of pairs look up a common header; see `universal`."""
+    return _universal(similarity, share, width, tables, MEETING)
+
+
+def thresholds(
+    runs: Sequence[PolytopeRun], similarity: float, share: float, *, tables: int, either: bool
+) -> list[float]:
+    """Return the threshold for each run."""
+    return [
+        universal(similarity, share, width=run.width, tables=tables, either=either) for run in runs
+    ]
+
+
+def probe_count(threshold: float, width: int) -> float:
+    """Return the mean number of headers of one table that cost at most `threshold`."""
+    ((step,),), (known,) = simulated()["threshold_step", 0], simulated()["probes", width]
+    at = threshold / step
+    return float(np.exp(np.interp(at, np.arange(len(known)), np.log(known))))
+
+
+@lru_cache(4096)
+def _universal(similarity: float, share: float, width: int, tables: int, kind: str) -> float:
+    (similarities,), (shares,) = simulated()["similarities", 0], simulated()["shares", 0]
+    cautious = min(similarity - SIMILARITY_CAUTION, similarities[-1])
+    of_one = 1.0 - (1.0 - share) ** (1.0 / tables)
+    if cautious < similarities[0] or of_one > shares[-1]:
+        return math.inf
+    at_similarity = [np.interp(of_one, shares, row) for row in simulated()[kind, width]]
+    return float(np.interp(cautious, similarities, at_similarity))

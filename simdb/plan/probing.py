@@ -19,12 +19,11 @@ from functools import lru_cache
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.calibration import Calibration, FlipEvidence, edits, evidence
+from simdb.plan.calibration import Calibration, edits, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays, distinct_bits
-from simdb.plan.probing_reach import Reach, mean_count, reach, recall_of
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.plan.recall import least_reached
+from simdb.plan.recall import FlipEvidence, Reach, least_reached, mean_count, reach, recall_of
 from simdb.plan.volatility import COST_UNIT
 from simdb.results.plans import Plan, Probing
 from simdb.settings.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM

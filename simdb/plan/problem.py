@@ -12,10 +12,10 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.calibration import Calibration, FlipEvidence
+from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
-from simdb.plan.polytope_reach import PolytopeRun
+from simdb.plan.recall import FlipEvidence
 from simdb.results.plans import Plan
 
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
@@ -73,6 +73,14 @@ class Criterion:
     def asked_similarity(self) -> float | None:
         """The similarity as users know it."""
         return self.similarity if self.asked is None else self.asked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolytopeRun:
+    """The cross-polytope tables of one run: `count` entries each, under headers of `width` bits."""
+
+    count: int
+    width: int
 
 
 @dataclass(frozen=True, slots=True)

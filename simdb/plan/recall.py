@@ -4,7 +4,8 @@ The search probes a table for every header that differs from the query's in a se
 costs (`volatility.costs`) sum up to at most a threshold, theta.  The **need** of a pair is the
 smallest theta that finds it: the sum of the costs of its differing header bits, in the table where
 that sum is smallest.  So the needs of a sample of pairs give the whole recall curve: recall(theta)
-is the share of pairs whose need is at most theta.
+is the share of pairs whose need is at most theta.  The cost of a theta is the number of headers
+that a query then probes, counted over the queries of the sample.
 
 The next documents will differ from the sample by chance.  So `theta_for` requires that enough
 sampled pairs are within theta: if the true recall were less than asked for, so many would be with
@@ -15,7 +16,8 @@ The bound takes the pairs as independent, so a sample should not have many pairs
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +25,18 @@ import numpy.typing as npt
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground import bits
 from simdb.plan import volatility
+from simdb.results.plans import Probing
 from simdb.running import kernel
 from simdb.values.arrays import sorted_unique
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta
 DIMENSIONS = 128  # weights of a synthetic document
+
+# A query that needs more probes than this in one table is better compared with all documents.
+CAP = 4096
+# Enough queries for the mean number of probes, to a few per cent.
+COUNTED_QUERIES = 256
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
@@ -60,6 +68,38 @@ class SampledPairs:
     def taken(self, chosen: Any) -> "SampledPairs":
         """Return some of the pairs, chosen by a slice, flags or positions."""
         return SampledPairs(self.queries[chosen], self.levels[chosen], self.stored[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlipEvidence:
+    """The pairs and the costs of flips from which the planner predicts recall for one criterion.
+
+    `is_measured`: whether the pairs are from the collection, not synthetic.  `is_like`: whether
+    they are, moreover, of documents like the queries: of stored documents for a stored query, and
+    of documents that were given as a sample for any other.  `groups`: the places of pairs of each
+    kind, each of which must be reached; () for one kind.
+    """
+
+    pairs: SampledPairs
+    distances: npt.NDArray[np.int64]
+    costs: npt.NDArray[np.uint8]
+    is_measured: bool
+    is_like: bool = False
+    groups: tuple[npt.NDArray[np.int64], ...] = ()
+
+    @property
+    def kinds(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """The places of pairs of each kind."""
+        return self.groups or (np.arange(len(self.pairs)),)
+
+
+class Reach(NamedTuple):
+    """What a probing achieves on a sample: the mean number of `probes` of a query, and recall."""
+
+    probing: Probing
+    probes: float
+    recall: float
+    recall_bound: float
 
 
 def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int) -> I64:
@@ -197,6 +237,91 @@ def stored_weights(weights: npt.NDArray[Any]) -> F64:
     return unpack(vectors).astype(np.float64)
 
 
+def joined(parts: Sequence[SampledPairs]) -> SampledPairs:
+    """Return several samples as one."""
+    return SampledPairs(
+        np.concatenate([part.queries for part in parts]),
+        np.concatenate([part.levels for part in parts]),
+        np.concatenate([part.stored for part in parts]),
+    )
+
+
+@lru_cache(256)
+def reach(
+    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
+) -> Reach | None:
+    """Return the cheapest probing of these tables that finds the share `wanted`; None if none does.
+
+    Pairs beyond the distance `limit` are never found.  The share must be found of each kind of
+    pairs.
+    """
+    every = needs(known.pairs, known.costs, masks, header_bits)
+    every[known.distances > limit] = UNREACHABLE
+    each = [every[kind] for kind in known.kinds]
+    counts = [known.pairs.taken(kind).query_count for kind in known.kinds]
+    theta = 0
+    for own, independent in zip(each, counts, strict=True):
+        least = theta_for(wanted, own, independent)
+        if least is None:
+            return None
+        theta = max(theta, least)
+    levels = known.pairs.levels[:COUNTED_QUERIES]
+    probes = sum(
+        count_sets(levels, known.costs, bits.header_mask(mask, header_bits), theta)
+        for mask in masks
+    )
+    # A query beyond the cap finds less than the sample predicts.
+    if np.mean(probes > CAP * len(masks)) > 1.0 - wanted:
+        return None
+    return Reach(
+        Probing(len(masks), header_bits, theta, CAP, known.costs),
+        float(np.mean(probes)),
+        min(recall_at(theta, own) for own in each),
+        min(map(partial(recall_bound, theta), each, counts)),
+    )
+
+
+@lru_cache(64)
+def recall_of(
+    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, limit: int, attempts: int
+) -> float:
+    """Return the share of pairs found by the `attempts` likeliest headers of each table.
+
+    Of the sample, a number of pairs spread over all of it are taken.  Of headers with equal costs,
+    of which only some are looked up, each is as likely the right one.
+    """
+    step = max(1, len(known.pairs) // COUNTED_QUERIES)
+    pairs = known.pairs.taken(slice(None, None, step))
+    is_near = known.distances[::step] <= limit
+    missed = np.ones(len(pairs))
+    for mask in masks:
+        header = bits.header_mask(mask, header_bits)
+        own = needs(pairs, known.costs, (mask,), header_bits)
+        for row in np.flatnonzero(is_near & (missed > 0) & (own < UNREACHABLE)):
+            need = int(own[row])
+            ways = _ways(pairs.levels[row : row + 1], known.costs, header, need, limit)[0]
+            before = float(ways[:need].sum())
+            missed[row] *= 1.0 - min(max((attempts + 1 - before) / ways[need], 0.0), 1.0)
+    return float((1.0 - missed).mean()) if len(missed) else 0.0
+
+
+@lru_cache(256)
+def mean_count(
+    known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, theta: int
+) -> float:
+    """Return how many headers of these tables cost a query of the sample at most `theta`."""
+    levels = known.pairs.levels[:COUNTED_QUERIES]
+    headers = [bits.header_mask(mask, header_bits) for mask in masks]
+    return float(sum(count_sets(levels, known.costs, each, theta).mean() for each in headers))
+
+
+def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
+    """Return how many sets of `header` bits cost at most `theta`, for each row of `levels`."""
+    ways = _ways(levels, costs, header, theta)
+    found: I64 = np.minimum(ways.sum(axis=1), 2.0**40).astype(np.int64)
+    return found
+
+
 def _at_least(count: int, share: float) -> F64:
     """Return P(X >= r) for r = 0 .. `count`, X binomial of `count` trials with chance `share`."""
     if share in (0.0, 1.0):
@@ -211,10 +336,24 @@ def _at_least(count: int, share: float) -> F64:
     return summed
 
 
-def joined(parts: Sequence[SampledPairs]) -> SampledPairs:
-    """Return several samples as one."""
-    return SampledPairs(
-        np.concatenate([part.queries for part in parts]),
-        np.concatenate([part.levels for part in parts]),
-        np.concatenate([part.stored for part in parts]),
-    )
+def _ways(levels: U8, costs: U8, header: int, theta: int, most: int | None = None) -> F64:
+    """Return how many sets of `header` bits have each cost up to `theta`: float64[n, theta + 1].
+
+    `most`: count only sets of at most so many bits.
+    """
+    sizes = 1 if most is None else min(most, header.bit_count()) + 1
+    ways = np.zeros((sizes, len(levels), theta + 1))
+    ways[0, :, 0] = 1.0
+    rows = np.arange(len(levels))[:, None]
+    sums = np.arange(theta + 1)[None, :]
+    for bit in bits.set_bits(header):
+        price = costs[levels[:, bit]].astype(np.int64)
+        before = sums - price[:, None]
+        usable = (before >= 0) & (price != volatility.NEVER)[:, None]
+        added = np.where(usable, ways[:, rows, np.maximum(before, 0)], 0.0)
+        if most is None:
+            ways += added
+        else:
+            ways[1:] += added[:-1]
+    found: F64 = ways.sum(axis=0)
+    return found

@@ -1,4 +1,6 @@
-"""Search by tables (BPHS): plans that look up the query's header, and flipped ones, in the tables.
+"""Search by block tables (BPHS): plans that look up the query's header, and flipped ones, in them.
+
+Other plans compare all fingerprints, or measure all volatility vectors.
 
 By the pigeonhole principle, some flips of each table are certain to find all fingerprints within a
 distance; `pigeonhole.py` chooses the cheapest.  For a similarity every table gets the same flips,
@@ -10,23 +12,32 @@ from collections.abc import Callable, Sequence
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import reach, share_of_reached, share_within
-from simdb.plan.cost import distinct_bits
-from simdb.plan.exhaustive import SWEPT_SECONDS
+from simdb.plan.chance import binomial_below, reach, share_of_reached, share_within
+from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 from simdb.results.plans import Plan
-from simdb.settings.options import BPHS
+from simdb.settings.options import BPHS, EXHAUSTIVE
 
-METHODS = (BPHS,)
+METHODS = (EXHAUSTIVE, BPHS)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group
-VISITED_SECONDS = (
-    12e-9  # comparing one document with the group of a flipped header, beside SWEPT_SECONDS
-)
+# Comparing one document with the group of a flipped header, beside SWEPT_SECONDS.
+VISITED_SECONDS = 12e-9
 FLIPS_MAX = 4
+SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints during a walk over one table
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
+    """Return the plans that compare all documents, and those that look up headers in tables."""
+    return [*comparing(problem), *looking_up(problem)]
+
+
+def comparing(problem: Problem[Population]) -> list[Plan]:
+    """Return a plan for each distance limit for candidates."""
+    return [_by_comparing(problem, limit) for limit in candidate_distances(problem.criterion)]
+
+
+def looking_up(problem: Problem[Population]) -> list[Plan]:
     """Return the plan that is certain, and one for each number of flips and distance limit."""
     found = [
         _even(problem, limit, flips)
@@ -41,11 +52,14 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
     """Return the plan for search="bphs": exact for a distance, with flips for a similarity.
 
+    For search="exhaustive" it is the plan that loses the fewest matches.
     Beyond the distance that the tables serve by themselves, header bits are flipped, unevenly where
     that is less work.  If no number of flips reaches the recall of a similarity, return the plan
     with the best recall.
     """
     criterion, population = problem.criterion, problem.population
+    if criterion.method == EXHAUSTIVE:
+        return comparing(problem)[0]
     exact = _exact(problem)
     if exact is not None:
         return exact
@@ -77,6 +91,34 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     """Return "": the plans themselves say what the tables find."""
     return ""
+
+
+def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
+    """Return the plan whose candidates are within the distance `limit`."""
+    criterion, population, delays = problem.criterion, problem.population, problem.delays
+    count, paging = population.count, population.paging
+    if population.is_swept:
+        count = -(-count // 2)
+    if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
+        plan = Plan(
+            EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, 1.0, count * delays.measure,
+            f"every stored volatility vector is measured ({population.count} documents)",
+            bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
+        )  # fmt: skip
+        return paging.charged(plan, row_bytes=count * population.vector_bytes)
+    share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+    compare = SWEPT_SECONDS if population.is_swept else delays.compare
+    cost = count * (compare + share * delays.candidate)
+    is_measured = criterion.similarity is not None
+    recall = share_within(criterion.similarity, criterion.distance, limit)
+    plan = Plan(
+        EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
+        f"each of {population.count} fingerprints is compared; fingerprints within distance"
+        f" {limit} are candidates",
+        bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
+    )  # fmt: skip
+    measured = is_measured * count * share
+    return paging.charged(plan, measured=measured, row_bytes=count * FINGERPRINT_BYTES)
 
 
 def _exact(problem: Problem[Population]) -> Plan | None:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import unpack
-from simdb.ground.correction import corrected
+from simdb.columns.vector_form import corrected, unpack
 from simdb.running import kernel
 from simdb.settings.options import Simhash
 from simdb.sketch.quantisation import widened

@@ -5,8 +5,7 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of
-from simdb.plan.polytope_reach import universal
-from simdb.plan.polytopes import delta_limit, shares
+from simdb.plan.polytopes import delta_limit, shares, universal
 from simdb.running import kernel
 
 TABLES = 3

@@ -14,8 +14,7 @@ from simdb.plan.nearest import (
     steps_by_similarity,
     worthwhile,
 )
-from simdb.plan.polytope_reach import PolytopeRun
-from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
 from simdb.results.plans import Plan
 from simdb.settings.minhash import Minhash
 

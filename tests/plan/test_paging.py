@@ -10,8 +10,7 @@ from simdb.index.defaults import settled
 from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
-from simdb.plan.polytope_reach import PolytopeRun
-from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Options
 

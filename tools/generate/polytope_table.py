@@ -1,4 +1,4 @@
-"""Write `simdb/plan/polytope_table.py`: how far cross-polytope headers of similar documents are.
+"""Write `simdb/plan/polytope_costs.txt`: how far cross-polytope headers of similar documents are.
 
     python tools/generate/polytope_table.py
 
@@ -8,8 +8,7 @@ vectors serves every collection.  The stored vectors have 4 bits for each weight
 pairs are chosen by the cosine of their 4-bit vectors, since that is what a search measures.
 """
 
-import math
-import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from simdb.columns.vector_form import unpack
 from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.running import kernel
 
-TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_table.py"
+TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_costs.txt"
 WIDTHS = (7, 13, 18, 22)
 # Documents are exchanged by headers of this width alone, see `simdb/distributed/by_vertices.py`.
 MEETING_WIDTH = 7
@@ -35,7 +34,6 @@ PAIRS = 30_000
 # the error of the sample.
 BAND = 0.002
 QUERIES = 1_000
-LINE = 98
 SLICE = 4096  # vectors that are rotated at a time, to bound memory
 FIRST_SLICE = 64  # the coordinates of a rotated vector that give the first vertex
 FIRST_RATIO = 239  # what makes the costs of slices comparable, in 1/256
@@ -67,7 +65,7 @@ def main() -> None:
         for width in WIDTHS
     }
     meeting = {MEETING_WIDTH: [np.quantile(meeting_costs(*each), SHARES) for each in sides]}
-    TARGET.write_text(module(costs, least, meeting, probes))
+    TARGET.write_text(written(costs, least, meeting, probes))
 
 
 def pairs_at(similarity: float, generator: np.random.Generator) -> tuple[U8, U8]:
@@ -131,53 +129,22 @@ def cosine(
     return np.asarray((left * right).sum(axis=1) / np.sqrt(norms))
 
 
-def module(costs: Costs, least: Costs, meeting: Costs, probes: dict[int, list[float]]) -> str:
+def written(costs: Costs, least: Costs, meeting: Costs, probes: dict[int, list[float]]) -> str:
+    """Return the text of the file, with a row of numbers in a line; see `simulated`."""
     lines = [
-        '"""Costs of the cross-polytope headers of similar documents, by simulation.',
-        "",
-        "Written by tools/generate/polytope_table.py, which says how.  All costs are in standard",
-        "deviations of a rotated coordinate.  `COSTS[t][i]`: in one table with headers of t bits,",
-        "the share `SHARES[j]` of the documents at the similarity `SIMILARITIES[i]` costs at most",
-        "`COSTS[t][i][j]`, as the other document sees it.  `LEAST_COSTS`: the same for the smaller",
-        "cost of the two that two documents see in each other.  `MEETING_COSTS`: for the least",
-        "threshold with which both look up some header.  `PROBES[t][k]`: the mean number of",
-        "headers of one table that cost at most `k * THRESHOLD_STEP`.",
-        '"""',
-        "",
-        *assigned("SIMILARITIES", SIMILARITIES),
-        *assigned("SHARES", SHARES),
-        f"THRESHOLD_STEP = {THRESHOLD_STEP}",
-        "",
-        "# fmt: off",
-        *quantiles("COSTS", costs),
-        *quantiles("LEAST_COSTS", least),
-        *quantiles("MEETING_COSTS", meeting),
-        "PROBES = {",
+        line("similarities", 0, SIMILARITIES),
+        line("shares", 0, SHARES),
+        line("threshold_step", 0, [THRESHOLD_STEP]),
     ]
-    for width, counts in probes.items():
-        lines.append(f"    {width}:")
-        lines += wrapped([f"{value:.4g}" for value in counts], 8)
-    return "\n".join([*lines, "}", "# fmt: on", ""])
+    for name, tables in (("costs", costs), ("least_costs", least), ("meeting_costs", meeting)):
+        for width, rows in tables.items():
+            lines += [line(name, width, np.ceil(row * 1000) / 1000) for row in rows]
+    lines += [line("probes", width, counts, 4) for width, counts in probes.items()]
+    return "\n".join([*lines, ""])
 
 
-def quantiles(name: str, costs: Costs) -> list[str]:
-    lines = [f"{name} = {{"]
-    for width, rows in costs.items():
-        lines.append(f"    {width}: (")
-        for row in rows:
-            lines += wrapped([f"{math.ceil(value * 1000) / 1000:g}" for value in row], 8)
-        lines.append("    ),")
-    return [*lines, "}"]
-
-
-def assigned(name: str, values: tuple[float, ...]) -> list[str]:
-    return textwrap.wrap(f"{name} = {values!r}", LINE, subsequent_indent="    ")
-
-
-def wrapped(words: list[str], indent: int) -> list[str]:
-    text = f"({', '.join(words)}),"
-    space = " " * indent
-    return textwrap.wrap(text, LINE, initial_indent=space, subsequent_indent=space + " ")
+def line(name: str, width: int, values: Iterable[float], digits: int = 6) -> str:
+    return f"{name} {width} {' '.join(f'{value:.{digits}g}' for value in values)}"
 
 
 if __name__ == "__main__":

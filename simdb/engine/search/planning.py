@@ -19,8 +19,8 @@ from simdb.plan.calibration import Calibration, delays_of, edits
 from simdb.plan.cost import Paging
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import supposed
-from simdb.plan.probing_reach import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
+from simdb.plan.recall import reach
 from simdb.results.plans import ModelCost, Plan
 from simdb.running.memory import memory_bytes
 from simdb.settings.options import TABLES_MAX, Options

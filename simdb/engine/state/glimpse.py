@@ -18,8 +18,8 @@ import numpy.typing as npt
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.plan import volatility
-from simdb.plan.calibration import QUERIES_LEAST, FlipEvidence
-from simdb.plan.recall import SampledPairs, distances, joined, perturbed
+from simdb.plan.calibration import QUERIES_LEAST
+from simdb.plan.recall import FlipEvidence, SampledPairs, distances, joined, perturbed
 from simdb.plan.volatility import STORED_STEP
 from simdb.storage import layout
 from simdb.values.arrays import WEIGHTED

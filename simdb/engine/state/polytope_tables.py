@@ -1,6 +1,6 @@
 """Polytope tables: the cross-polytope tables of a view, and how far a search in them must go.
 
-Every run has tables of its own, and so a threshold of its own (`plan/polytope_reach.py`).  Who asks
+Every run has tables of its own, and so a threshold of its own (`plan/polytopes.py`).  Who asks
 for many documents gathers the tables of all runs in memory first, since two runs need nearly twice
 the probes of one.  Documents that are in no run yet are compared one by one.
 """
@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.state.view import KeptParts, View
-from simdb.plan.polytope_reach import PolytopeRun, thresholds
+from simdb.plan.polytopes import thresholds
+from simdb.plan.problem import PolytopeRun
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage.records.delta import NO_DOCUMENTS

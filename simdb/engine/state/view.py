@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.plan.calibration import Calibration
-from simdb.plan.polytope_reach import PolytopeRun
-from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
 from simdb.results.plans import Plan
 from simdb.running import kernel
 from simdb.storage import layout

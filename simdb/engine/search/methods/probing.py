@@ -23,8 +23,8 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.ground.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
-from simdb.plan.probing_reach import count_sets
 from simdb.plan.problem import Criterion
+from simdb.plan.recall import count_sets
 from simdb.plan.volatility import NEVER
 from simdb.results.matches import Match
 from simdb.results.plans import Plan, Probe, Probing

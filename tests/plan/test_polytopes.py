@@ -5,21 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from simdb.plan.polytope_reach import (
-    PolytopeRun,
-    probe_count,
-    thresholds,
-    universal,
-)
-from simdb.plan.polytope_table import COSTS, LEAST_COSTS, PROBES, SHARES, SIMILARITIES
+from simdb.plan.polytopes import probe_count, simulated, thresholds, universal
+from simdb.plan.problem import PolytopeRun
 
 WIDTHS = (7, 13, 18, 22)
+(SHARES,), (SIMILARITIES,) = simulated()["shares", 0], simulated()["similarities", 0]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("table", [COSTS, LEAST_COSTS])
-def test_costs_rise_with_the_share_and_fall_with_the_similarity(table, width):
-    rows = np.array(table[width])
+@pytest.mark.parametrize("name", ["costs", "least_costs"])
+def test_costs_rise_with_the_share_and_fall_with_the_similarity(name, width):
+    rows = np.array(simulated()[name, width])
 
     assert rows.shape == (len(SIMILARITIES), len(SHARES))
     assert (np.diff(rows, axis=1) >= 0).all()
@@ -28,7 +24,9 @@ def test_costs_rise_with_the_share_and_fall_with_the_similarity(table, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_smaller_of_two_costs_is_smaller(width):
-    assert (np.array(LEAST_COSTS[width]) <= np.array(COSTS[width])).all()
+    least, every = (np.array(simulated()[name, width]) for name in ("least_costs", "costs"))
+
+    assert (least <= every).all()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -37,7 +35,7 @@ def test_probes_rise_with_the_threshold_from_the_own_header(width):
 
     assert 1 <= counts[0] < 1.2
     assert (np.diff(counts) > 0).all()
-    assert counts[-1] <= PROBES[width][-1]
+    assert counts[-1] <= simulated()["probes", width][0][-1]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -52,8 +50,7 @@ def test_a_universal_threshold_falls_with_more_tables(width, either):
 
 
 def test_a_universal_threshold_of_one_table_is_in_the_table():
-    row = np.array(COSTS[18][SIMILARITIES.index(0.88)])
-    below = np.array(COSTS[18][SIMILARITIES.index(0.84)])
+    row, below = (simulated()["costs", 18][SIMILARITIES.index(each)] for each in (0.88, 0.84))
 
     found = universal(0.88, 0.95, width=18, tables=1, either=False)
 
