@@ -56,7 +56,7 @@ def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bo
 def thresholds_of(
     view: View, source: Source, similarity: float, share: float, *, either: bool
 ) -> F32:
-    """Return the threshold of each run that finds a share of the matches; see `polytope_reach`."""
+    """Return the threshold of each run that finds a share of the matches; see `thresholds`."""
     known = view.sealed.thresholds
     key = (similarity, share, either)
     found = known.get(key)
