@@ -30,7 +30,7 @@ from simdb.results.matches import Match, Matches
 from simdb.running.threads import thread_count
 from simdb.settings.options import Options
 from simdb.settings.search import Search
-from simdb.sketch.kinds import AnySketcher
+from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import IdT
 
 if TYPE_CHECKING:

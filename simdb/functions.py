@@ -22,9 +22,8 @@ from simdb.settings.minhash import Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import IdfTable, TextSketch
 from simdb.sketch.fitting import fit
-from simdb.sketch.minhash_signer import MinHashSigner
-from simdb.sketch.quantisation import widened
-from simdb.sketch.ready import ReadySketcher
+from simdb.sketch.minhash_sketcher import MinHashSketcher
+from simdb.sketch.quantisation import ReadySketcher, widened
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.values.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
@@ -80,8 +79,8 @@ def signatures(
     made with the same sketch.  `threads`: see `Database.insert_many`.
     """
     sketch = _sketch_of(sketch, Minhash)
-    signer = MinHashSigner(sketch, allowed=[sketch.tokeniser])
-    return signer.sign(documents, errors=errors, threads=thread_count(threads))
+    signer = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
+    return signer.signatures(documents, errors=errors, threads=thread_count(threads))
 
 
 def fit_idf(

@@ -58,13 +58,9 @@ FOLDERS = {
         "matches", "clusters", "plans", "reports",
     ],
     "sketch": [
-        "vectors", "projection", "encoding", "nesting", "normalisation_table", "unicode_table",
-        "normalisation", "cutting", "weighing", "markup",
-        "tokeniser", "packages", "naming", "permutations", "pipeline", "numbers",
-        "word_order", "winnowing", "containment",
-        "quantisation",
-        "document_kind", "ready", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
-        "fitting", "exact_similarity", "exact_pairs",
+        "document_kind", "projection", "encoding", "unicode_table", "normalisation", "cutting",
+        "weighing", "markup", "packages", "pipeline", "minhash_sketcher", "winnowing",
+        "containment", "quantisation", "sketcher", "fitting", "exact_similarity", "exact_pairs",
     ],
     "index": [
         "permutation", "vosh", "bands", "defaults",

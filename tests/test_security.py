@@ -25,7 +25,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # The modules that import others by name: tokenisers, when they are allowed; optional packages; and
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
-    "sketch/tokeniser.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
+    "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
     "sources/line_parser.py", "sources/table_records.py", "ground/cold.py", "sketch/projection.py",
     "ground/previews.py", "report/figures.py", "report/page.py", "report/template.py",
     "outputs/remote.py", "outputs/compression.py", "sources/encoding_guess.py", "spark/frames.py",

@@ -12,7 +12,7 @@ import pytest
 
 import simdb
 from simdb.index.bands import Banding, candidate_probability
-from simdb.sketch.minhash_signer import MinHashSigner
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 
 STRING = "abeabe"
 # Rows are shingles, columns are documents; then the position of each row in three orders.
@@ -22,7 +22,7 @@ DOCUMENTS = [{row for row, has in enumerate(ROWS) if has[each]} for each in rang
 
 
 def shingles(text, **options):
-    named = MinHashSigner(simdb.Minhash(unit="characters", **options)).features(text)
+    named = MinHashSketcher(simdb.Minhash(unit="characters", **options)).features(text)
     return dict(zip(named.shingles, named.weights.tolist(), strict=True))
 
 
@@ -55,7 +55,7 @@ def test_three_documents_share_two_thirds_and_one_third():
     first, third = (set(shingles(each, shingle=3)) for each in (STRING, "eab"))
     second = {"abe", "eab"}
     hashes = {
-        each: MinHashSigner(sketch).features(each).hashes for each in ("abe", "eab")
+        each: MinHashSketcher(sketch).features(each).hashes for each in ("abe", "eab")
     }  # two strings of one shingle each
     left, right = simdb.signatures([STRING, "eab"], sketch)
     both = simdb.signature(simdb.Features(np.concatenate(list(hashes.values()))), sketch)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.running import kernel
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 from simdb.values.arrays import sorted_unique
 
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.

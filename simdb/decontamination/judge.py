@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from simdb.decontamination.items import Items, Scan
 from simdb.running import kernel
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 
 # An n-gram is not common in so few documents or items, however few there are in all.
 COMMON_LEAST = 10

@@ -18,7 +18,7 @@ from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
 from simdb.sketch.encoding import decoded
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 
 
 class Span(NamedTuple):

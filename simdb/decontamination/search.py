@@ -22,7 +22,7 @@ from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.running.threads import mapped
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 from simdb.sources.batch import Batch
 from simdb.sources.names import Names
 from simdb.sources.origins import Origins

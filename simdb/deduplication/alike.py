@@ -31,8 +31,8 @@ from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.options import Options
 from simdb.sketch.exact_similarity import COSINE, ExactSimilarity
-from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.packages import take_resources
+from simdb.sketch.sketcher import AnySketcher, sketcher_of
 
 # A pair that is alike agrees in fewer minima than this many standard deviations below the mean once
 # in a million times.

@@ -18,7 +18,7 @@ from simdb.ground.choices import ErrorsName
 from simdb.index.defaults import settled
 from simdb.results.clusters import Clusters
 from simdb.settings.options import Options
-from simdb.sketch.kinds import AnySketcher
+from simdb.sketch.sketcher import AnySketcher
 
 # So many documents are stored by one commit, and so many of those that go compared with those that
 # stay, at a time.

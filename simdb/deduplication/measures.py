@@ -23,7 +23,7 @@ from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
-from simdb.sketch.kinds import AnySketcher
+from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import Sketches
 from simdb.values.signatures import differing, estimates
 

@@ -29,8 +29,8 @@ from simdb.running.threads import mapped
 from simdb.settings.minhash import BAG, PERMUTATIONS_MOST, SET, Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.stored_options import Resources
-from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
-from simdb.sketch.permutations import narrowed, permutations_of
+from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
+from simdb.sketch.pipeline import NO_RESOURCES
 
 # No number of bands makes all pairs candidates.
 RECALL_MOST = 0.999999
@@ -138,7 +138,7 @@ class Minima:
 
         Several threads may call this.
         """
-        signatures = self._signer.sign(texts, errors=errors)
+        signatures = self._signer.signatures(texts, errors=errors)
         found = band_keys(signatures, self.banding)
         keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
         family = permutations_of(self._signer.options)
@@ -209,21 +209,21 @@ def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
 
 def signer_of(
     sketch: Simhash | Minhash, minima: int, resources: Resources, allowed: Collection[str]
-) -> MinHashSigner:
+) -> MinHashSketcher:
     """Return what makes at least so many minima of the features, and weights, of `sketch`."""
     weights: dict[str, Any] = {}
     if isinstance(sketch, Minhash) and sketch.weighting != SET:
         # Without IDF weights are whole numbers; then bags have minima of the same similarity.
         weights = {"weighting": sketch.weighting if sketch.uses_idf else BAG, "idf": sketch.idf}
     made = Minhash(**sketch.feature_settings, **weights, permutations=max(minima, COMPARED_MINIMA))
-    return MinHashSigner(made, resources, allowed)
+    return MinHashSketcher(made, resources, allowed)
 
 
-def background_in(texts: Texts, signer: MinHashSigner) -> Background | None:
+def background_in(texts: Texts, signer: MinHashSketcher) -> Background | None:
     """Return how similar unrelated texts are, estimated by their minima; None for too few texts."""
     if len(texts) < SAMPLED_DOCUMENTS:
         return None
-    minima = signer.sign(texts[:SAMPLED_DOCUMENTS], errors="replace").minima
+    minima = signer.signatures(texts[:SAMPLED_DOCUMENTS], errors="replace").minima
     shares = [
         (minima[at + 1 :] == minima[at]).mean(axis=1, dtype=np.float32)
         for at in range(len(minima) - 1)

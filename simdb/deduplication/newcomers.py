@@ -26,7 +26,7 @@ from simdb.ground.choices import ErrorsName
 from simdb.ground.errors import InputError
 from simdb.results.matches import Matches
 from simdb.settings.options import Options
-from simdb.sketch.kinds import AnySketcher
+from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import Sketches
 
 

@@ -17,7 +17,7 @@ from simdb.running.memory import check_memory
 from simdb.running.progress import Report
 from simdb.settings.search import SearchLike
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.kinds import AnySketcher
+from simdb.sketch.sketcher import AnySketcher
 
 I64 = npt.NDArray[np.int64]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["exact_similarity", "minhash_sketcher", "naming", "projection", "winnowing"]
+__all__ = ["exact_similarity", "minhash_sketcher", "projection", "weighing", "winnowing"]
 
 if TYPE_CHECKING:
-    from simdb.sketch import exact_similarity, minhash_sketcher, naming, projection, winnowing
+    from simdb.sketch import exact_similarity, minhash_sketcher, projection, weighing, winnowing
 else:
     __getattr__ = cold.modules(__name__, __all__)

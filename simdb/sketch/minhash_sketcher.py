@@ -1,30 +1,65 @@
-"""The MinHash sketcher: turns documents into `Sketches` of signatures, with a `Sketcher`'s methods.
+"""The MinHash sketcher: turns documents into MinHash signatures, by the options of a `Minhash`.
 
-The vector of a document is its packed signature.  Its fingerprint is a hash of the signature, so
-that equal signatures have equal fingerprints.
+If only the set of features counts, the kernel signs texts or hashes directly.  If it matters how
+often a feature occurs, the features are counted first, some documents at a time.  A bag then has
+a feature of its own for each occurrence; weights are signed by consistent weighted sampling.
+
+In a sketch, the vector of a document is its packed signature, and its fingerprint is a hash of the
+signature, so that equal signatures have equal fingerprints.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from simdb.columns.text_column import text_column
-from simdb.columns.vector_form import pack_minima
+from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.vector_form import minimum_type, pack_minima
+from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.ground.errors import InputError
 from simdb.running import kernel
-from simdb.settings.minhash import Minhash
+from simdb.running.threads import mapped, parts_of
+from simdb.settings.minhash import BAG, PERMUTATIONS_STEP, SET, STRATIFIED, Minhash
+from simdb.settings.minhash import MERSENNE as MERSENNE_FAMILY
 from simdb.settings.stored_options import Resources
-from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
-from simdb.values.arrays import EMPTY, ONE_STATE, WEIGHTED, Sketches, aligned, describe
-from simdb.values.documents import NamedFeatures
-from simdb.values.signatures import Signatures
+from simdb.settings.text_sketch import threads_for
+from simdb.sketch import weighing
+from simdb.sketch.document_kind import check_not_null
+from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Family, Pipeline, check_errors
+from simdb.values.arrays import (
+    EMPTY,
+    ONE_STATE,
+    WEIGHTED,
+    Sketches,
+    aligned,
+    check_many,
+    describe,
+    offsets_of,
+)
+from simdb.values.documents import Features, NamedFeatures
+from simdb.values.signatures import Signature, Signatures, check_comparable
 
-TEXTS = (str, bytes)
+COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
+KINDS = "str, bytes (UTF-8), a list of tokens, simdb.Features or a simdb.Signature"
+
+MERSENNE = (1 << 61) - 1
+# Makes the permutations independent of the hash of features, which uses the same seed.
+_BEGINNING = np.uint64(0x6D696E68617368)
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+Minima = tuple[U32, Flags]  # uint32[n, permutations], and which documents have no features
 
 
 class MinHashSketcher:
-    """A maker of sketches for one database of MinHash signatures."""
+    """A maker of signatures with the options of one sketch, and of sketches for its database."""
 
     def __init__(
         self,
@@ -32,17 +67,23 @@ class MinHashSketcher:
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
     ) -> None:
-        """Sketch every document with `options`; see `MinHashSigner` for the other arguments."""
-        self._signer = MinHashSigner(options, resources, allowed)
+        """Sign every document with `options`.
+
+        `resources`: stop words and versions that a database has stored; without them the packages
+        are asked when needed.  `allowed`: names of tokenisers that may be imported.
+        """
+        self._options = options
+        self._family = permutations_of(options)
+        self._pipeline = Pipeline(options, resources, allowed)
 
     @property
     def options(self) -> Minhash:
-        """The options of every sketch."""
-        return self._signer.options
+        """The options of every signature."""
+        return self._options
 
     def prepare(self) -> None:
         """Load the packages that texts need; OptionError for a missing or forbidden one."""
-        self._signer.prepare()
+        self._pipeline.prepare()
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
@@ -55,9 +96,10 @@ class MinHashSketcher:
         characters.
         """
         if type(documents) is list and len(documents) == 1 and type(documents[0]) in TEXTS:
-            packed = self._signer.pack_text(documents[0], errors=errors, start=start)
-            if packed is not None:
-                bits, vectors, features = packed
+            check_errors(errors)
+            if self._one_text is not None:
+                found = self._one_text.sign(documents[0], errors == "replace", start)
+                bits, vectors, features = found
                 return Sketches(bits, vectors, ONE_STATE[WEIGHTED if features else EMPTY])
         column = text_column(documents)
         if column is None and not isinstance(documents, list | tuple | Signatures):
@@ -65,22 +107,257 @@ class MinHashSketcher:
                 f"documents are {describe(documents)}; a database of MinHash signatures takes"
                 " texts, lists of tokens, simdb.Features and simdb.Signatures"
             )
-        return as_sketches(self._signer.sign(documents, errors=errors, start=start))
+        return _as_sketches(self.signatures(documents, errors=errors, start=start))
 
     def signatures(
-        self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
+        self,
+        documents: Iterable[Any] | Signatures,
+        *,
+        errors: str = "strict",
+        start: int = 0,
+        threads: int = 1,
     ) -> Signatures:
-        """Return the signatures of many documents; see `MinHashSigner.sign`."""
-        return self._signer.sign(documents, errors=errors, threads=threads)
+        """Return the signatures of many documents, which may be of several kinds.
+
+        Error messages number the documents from `start`.  `errors`: "strict" raises InputError
+        for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid characters.
+        """
+        check_errors(errors)
+        check_many(documents, "documents")
+        if isinstance(documents, Signatures):
+            check_comparable(documents.sketch, self._options)
+            return documents
+        listed: Any = text_column(documents)
+        if listed is None:
+            listed = documents if isinstance(documents, list | tuple) else list(documents)
+
+        def sign(part: slice) -> list[tuple[npt.NDArray[Any], Flags]]:
+            return [
+                self._one_kind(kind, group, errors == "replace", position)
+                for kind, group, position in _by_kind(listed[part], start + part.start)
+            ]
+
+        threads = threads_for(self._options, threads)
+        cut = parts_of(len(listed), threads, most=max(len(listed), 1))
+        parts = list(chain.from_iterable(mapped(sign, cut, threads)))
+        dtype = minimum_type(self._options.stored_bits)
+        nothing = np.empty((0, self._options.permutations), dtype), np.empty(0, np.bool_)
+        minima, is_empty = (
+            parts[0] if len(parts) == 1 else map(np.concatenate, zip(nothing, *parts, strict=True))
+        )
+        return Signatures(minima, self._options, is_empty)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """Return the named features of one document; None for a ready signature."""
-        return self._signer.features(document, errors=errors)
+        kind = _kind(document, 0)
+        if kind == "signature":
+            return None
+        self._check_can_sign(0)
+        if kind == "features":
+            return weighing.name_hashes(document)
+        return self._pipeline.name(document, kind, errors=errors)
+
+    @cached_property
+    def _one_text(self) -> kernel.TextSigner | None:
+        """The kernel's object that signs one text at a time; None if it needs other steps."""
+        options = self._options
+        is_whole = len(self._family[1]) == options.permutations
+        if options.is_ready or options.weighting != SET or not is_whole:
+            return None
+        return self._pipeline.signer(
+            family=self._family, feature_bits=options.feature_bits, stored_bits=options.stored_bits
+        )
+
+    def _one_kind(
+        self, kind: str, documents: Sequence[Any], replace: bool, start: int
+    ) -> tuple[npt.NDArray[Any], Flags]:
+        """Return minima as they are stored, and which documents are empty."""
+        if kind == "signature":
+            return self._ready(documents)
+        self._check_can_sign(start)
+        if kind == "features":
+            minima, is_empty = self._of_features(documents, start)
+        elif self._options.weighting == SET:
+            minima, features = self._pipeline.sign(
+                documents, kind, family=self._family, feature_bits=self._options.feature_bits,
+                replace=replace, start=start,
+            )  # fmt: skip
+            is_empty = features == 0
+        else:
+            minima, is_empty = self._counted(documents, kind, replace, start)
+        if minima.shape[1] > self._options.permutations:
+            minima = np.ascontiguousarray(minima[:, : self._options.permutations])
+        is_narrow = self._options.stored_bits == 8
+        return narrowed(minima, self._family) if is_narrow else minima, is_empty
+
+    def _check_can_sign(self, position: int) -> None:
+        """Raise InputError if the family only takes ready signatures."""
+        if self._options.is_ready:
+            raise InputError(
+                f"document {position} is not a simdb.Signature, but"
+                f" family={self._options.family!r} takes only ready signatures; make them with"
+                " simdb.compat.datasketch, for example MinHashLSH.signature"
+            )
+
+    def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Flags]:
+        """Return the minima of ready signatures, and which of them are empty."""
+        for each in documents:
+            check_comparable(each.sketch, self._options)
+        return (
+            np.stack([each.minima for each in documents]),
+            np.array([each.is_empty for each in documents], np.bool_),
+        )
+
+    def _counted(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Minima:
+        """Sign texts or lists of tokens by how often their features occur."""
+        parts = []
+        for first in range(0, len(documents), COUNTED_DOCUMENTS):
+            offsets, hashes, counts = self._pipeline.count(
+                documents[first : first + COUNTED_DOCUMENTS], kind,
+                replace=replace, start=start + first,
+            )  # fmt: skip
+            parts.append(self._of_counts(offsets, hashes, counts))
+        minima, is_empty = zip(*parts, strict=True)
+        return np.concatenate(minima), np.concatenate(is_empty)
+
+    def _of_counts(self, offsets: I64, hashes: U64, counts: U32) -> Minima:
+        """Sign documents given as distinct features and how often each occurs."""
+        if self._options.weighting == BAG:
+            return self._of_sets(offsets, hashes, counts)
+        units = weighing.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
+        return self._of_weights(offsets, hashes, (units / weighing.UNITS).astype(np.float32))
+
+    def _of_sets(self, offsets: I64, hashes: U64, counts: U32 | None) -> Minima:
+        """Sign sets of features or, with `counts`, bags."""
+        minima = kernel.sign_features(
+            offsets, hashes, counts, family=self._family, feature_bits=self._options.feature_bits
+        )
+        return minima, np.diff(offsets) == 0
+
+    def _of_weights(self, offsets: I64, hashes: U64, weights: F32) -> Minima:
+        """Sign distinct features with weights."""
+        if self._options.feature_bits == 32:
+            hashes = fmix64(hashes) >> np.uint64(32)
+        minima = kernel.sign_weighted(offsets, hashes, weights, self._family[1])
+        return minima, np.diff(offsets_of(weights > 0)[offsets]) == 0
+
+    def _of_features(self, documents: Sequence[Features], start: int) -> Minima:
+        """Sign `Features`; their weights are used as given, without IDF."""
+        weighting = self._options.weighting
+        if weighting == SET:
+            _check_weightless(documents, start, weighting)
+            hashes = np.ascontiguousarray(np.concatenate([each.hashes for each in documents]))
+            return self._of_sets(offsets_of([len(each.hashes) for each in documents]), hashes, None)
+        if weighting == BAG:
+            _check_weightless(documents, start, weighting)
+        summed = [_summed(each, start + at) for at, each in enumerate(documents)]
+        offsets = offsets_of([len(hashes) for hashes, _ in summed])
+        hashes = np.concatenate([hashes for hashes, _ in summed])
+        weights = np.concatenate([weights for _, weights in summed])
+        if weighting == BAG:
+            return self._of_sets(offsets, hashes, weights.astype(np.uint32))
+        return self._of_weights(offsets, hashes, weights.astype(np.float32))
 
 
-def as_sketches(signatures: Signatures) -> Sketches:
+def permutations_of(options: Minhash) -> Family:
+    """Return the family for the kernel: name, multipliers and increments uint64[n].
+
+    There are as many as `options` says, or a few more, so that they are a multiple of the kernel's
+    step.  Permutation i does not depend on their number, but for "stratified".
+    """
+    count = -(-options.permutations // PERMUTATIONS_STEP) * PERMUTATIONS_STEP
+    start = fmix64(np.array([options.seed], np.uint64) ^ _BEGINNING)
+    words = fmix64(start + SECOND_WORD * np.arange(1, 2 * count + 1, dtype=np.uint64))
+    multipliers, increments = words[0::2], words[1::2]
+    if options.family == STRATIFIED and options.is_of_sets:
+        return options.family, _spaced(multipliers), np.ascontiguousarray(increments)
+    if options.family == MERSENNE_FAMILY:
+        prime = np.uint64(MERSENNE)
+        return (
+            options.family,
+            multipliers % (prime - np.uint64(1)) + np.uint64(1),
+            (increments % prime),
+        )
+    return options.family, multipliers | np.uint64(1), np.ascontiguousarray(increments)
+
+
+def narrowed(minima: U32, family: Family) -> U8:
+    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
+
+    The minima are of the first permutations of the family.  Each permutation has its own odd
+    number.  The lowest 8 bits of a minimum would not do: the lowest bits of a x + b depend only on
+    the lowest bits of x, so two documents of one feature each whose hashes share these bits would
+    agree in half of all minima.
+    """
+    multipliers = family[1][: minima.shape[1]]
+    factors = (multipliers >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    return (minima * factors >> np.uint32(24)).astype(np.uint8)
+
+
+def _as_sketches(signatures: Signatures) -> Sketches:
     """Return signatures in their stored form; copies, since the arrays may be the caller's."""
     minima = aligned(signatures.minima, signatures.minima.dtype)
     hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
     states = np.where(signatures.is_empty, EMPTY, WEIGHTED).astype(np.uint8)
     return Sketches(np.ascontiguousarray(hashes), pack_minima(minima), states)
+
+
+def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequence[Any], int]]:
+    """Yield each stretch of documents of one kind: kind, documents, position of the first."""
+    if isinstance(documents, TextColumn):
+        documents.check_known(start)
+        if len(documents):
+            yield "text", documents, start
+        return
+    if documents and set(map(type, documents)) <= {str, bytes}:
+        yield "text", documents, start
+        return
+    for kind, group in groupby(enumerate(documents, start), lambda each: _kind(each[1], each[0])):
+        positions, chosen = zip(*group, strict=True)
+        yield kind, chosen, positions[0]
+
+
+def _kind(document: Any, position: int) -> str:
+    """Return the kind of a document, which decides how it is signed."""
+    if isinstance(document, str | bytes):
+        return "text"
+    if isinstance(document, list | tuple):
+        return "tokens"
+    if isinstance(document, Features):
+        return "features"
+    if isinstance(document, Signature):
+        return "signature"
+    check_not_null(document, position)
+    raise InputError(f"document {position} is {describe(document)}; a MinHash sketch takes {KINDS}")
+
+
+def _check_weightless(documents: Sequence[Features], start: int, weighting: str) -> None:
+    """Raise InputError for features with weights, which this weighting would ignore."""
+    for position, each in enumerate(documents, start):
+        if each.weights is not None:
+            raise InputError(
+                f"document {position} is Features with weights, but weighting={weighting!r} uses"
+                " no weights; leave them out, or use Minhash(weighting='tf')"
+            )
+
+
+def _summed(features: Features, position: int) -> tuple[U64, npt.NDArray[np.float64]]:
+    """Return the distinct hashes of one document and the sum of the weights of each."""
+    hashes, which = np.unique(features.hashes, return_inverse=True)
+    if features.weights is not None and (features.weights < 0).any():
+        raise InputError(
+            f"document {position} has a feature of weight {features.weights.min():g};"
+            " MinHash needs weights of 0 or more"
+        )
+    return hashes, np.bincount(which, features.weights, len(hashes)).astype(np.float64)
+
+
+def _spaced(drawn: U64) -> U64:
+    """Return multipliers whose lower halves are evenly spaced words of 32 bits, in a drawn order.
+
+    The order matters for bands: the ranks of values at equal distances go together, and bands of
+    them would do so, too.
+    """
+    bits = (len(drawn) - 1).bit_length()
+    order = np.argsort(drawn, kind="stable").astype(np.uint64)
+    return drawn >> np.uint64(32) << np.uint64(32) | order << np.uint64(32 - bits)

@@ -1,23 +1,28 @@
-"""Normalisation: Unicode normal forms and lower case that do not depend on the Python version.
+"""Normalisation: what becomes of a text in Python: normal form, lower case, a user's tokeniser.
 
 The oldest supported Python does not know characters of later Unicode versions and leaves them
 unchanged.  So they are left unchanged on every Python, and the text between them is normalised
 piece by piece.  Lower case follows the one-to-one table that the kernel uses, too.
+
+A database stores only the name of a tokeniser, and a database can come from anywhere.  So the
+function is imported only if the caller, too, has named it.
 """
 
 import re
 import unicodedata
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any, Literal
 
+from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.text_sketch import DROP, NFC, NONE, TextSketch
-from simdb.sketch.normalisation_table import NEWER_RANGES
+from simdb.sketch.encoding import decoded
 from simdb.sketch.unicode_table import LOWER_RANGES
 
-Form = Literal["NFC", "NFD", "NFKC"]
 PLANE = 1 << 16  # code points beyond have more than 16 bits
-FORMS: dict[str, Form] = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC"}
+FORMS: "dict[str, Form]" = {"nfc": "NFC", "nfd": "NFD", "nfkc": "NFKC"}
 # Accents and points of Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac, and the tatweel.
 MARKS = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
@@ -25,6 +30,77 @@ MARKS = re.compile(
     "\u0730-\u074a\u08d3-\u08e1\u08e3-\u08ff\u1ab0-\u1ac0\u1dc0-\u1df9\u1dfb-\u1dff\u20d0-\u20f0"
     "\ufe20-\ufe2f]+"
 )
+# First and last code point of each range of characters that came after Unicode 13.0.0 and that
+# normalisation would change; written by tools/generate/normalisation_table.py.
+NEWEST_VERSION = "18.0.0"
+NEWER_RANGES = """
+558-558 58b-58c 5c8-5c9 897-89f 8ca-8d2 c3c-c3c 1715-1715 1ac1-1af0 1dfa-1dfa 209d-209f a7f1-a7f4
+105c9-105c9 105d2-105d2 105da-105da 105e4-105e4 10781-10785 10787-107b0 107b2-107bf 10d69-10d6d
+10ecb-10ecf 10ef0-10efb 10efd-10eff 10f82-10f85 11070-11070 11382-11385 1138b-1138b 1138e-1138e
+11390-11391 113b8-113b8 113bb-113bb 113c2-113c2 113c5-113c5 113c7-113c9 113ce-113d0 11f41-11f42
+1611e-16129 1612f-1612f 16d63-16d63 16d67-16d6a 1b123-1b126 1ccd6-1ccf9 1d127-1d128 1d250-1d252
+1d25b-1d25c 1d25f-1d25f 1d280-1d281 1d6a6-1d6a6 1df04-1df06 1df08-1df0b 1df19-1df19 1df1c-1df1c
+1df1e-1df1e 1df2b-1df2c 1df3e-1df3f 1df50-1df50 1df57-1df59 1df95-1df95 1dfcd-1dfff 1e030-1e06d
+1e08f-1e08f 1e2ae-1e2ae 1e4ec-1e4ef 1e5ee-1e5ef 1e6e3-1e6e3 1e6e6-1e6e6 1e6ee-1e6ef 1e6f5-1e6f5
+"""
+
+Form = Literal["NFC", "NFD", "NFKC"]
+Tokenise = Callable[[str], list[str]]
+
+
+class Normalisation:
+    """The step that normalises texts as the kernel cannot, and cleans them for a tokeniser."""
+
+    def __init__(self, options: TextSketch) -> None:
+        """Normalise as `options` say."""
+        self._options = options
+
+    def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
+        """Return the normalised texts."""
+        options = self._options
+        made = [
+            spelled(decoded(text, "utf-8", position=position, replace=replace), options)
+            for position, text in enumerate(texts, start)
+        ]
+        return [cleaned(text, options) for text in made] if options.tokeniser else made
+
+
+class Tokeniser:
+    """The step of the pipeline from texts to lists of tokens."""
+
+    def __init__(self, name: str, allowed: Collection[str], *, lowercase: bool) -> None:
+        """Import the callable `name`; OptionError if it is not in `allowed`."""
+        if name not in allowed:
+            raise OptionError(
+                f"this database needs the tokeniser {name!r}, which is imported only if you allow"
+                f" it; if you trust it, use simdb.open(path, allow=[{name!r}]), or --allow {name}"
+            )
+        self._name = name
+        self._tokenise = _imported(name)
+        self._lowercase = lowercase
+
+    def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[list[str]]:
+        """Return the tokens of each text; error messages number the texts from `start`."""
+        return [
+            self._tokens(decoded(text, "utf-8", position=position, replace=replace), position)
+            for position, text in enumerate(texts, start)
+        ]
+
+    def _tokens(self, text: str, position: int) -> list[str]:
+        """Return the tokens of one text; InputError if the tokeniser fails or returns no tokens."""
+        try:
+            tokens = self._tokenise(text)
+        except Exception as error:
+            raise InputError(
+                f"document {position}: the tokeniser {self._name!r} raised"
+                f" {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise InputError(
+                f"document {position}: the tokeniser {self._name!r} returned {_shown(tokens)}, not"
+                " a list of str"
+            )
+        return [lower_cased(token) for token in tokens] if self._lowercase else tokens
 
 
 def normalised(text: str, normalisation: str) -> str:
@@ -49,6 +125,31 @@ def without_marks(text: str) -> str:
 def lower_cased(text: str) -> str:
     """Return the text in lower case; each character becomes one character."""
     return text.lower() if text.isascii() else text.translate(_lower_case())
+
+
+def cleaning_of(options: TextSketch) -> dict[str, Any]:
+    """Return the arguments by which the kernel cleans texts; empty if it takes them as they are."""
+    if not options.clean:
+        return {}
+    compose = str if options.normalisation == NONE else composed
+    return {"compose": compose, "turkic": options.turkic_case}
+
+
+def cleaned(text: str, options: TextSketch) -> str:
+    """Return a text as the kernel cuts it."""
+    cleaning = cleaning_of(options)
+    return kernel.cleaned(text, lowercase=options.lowercase, **cleaning) if cleaning else text
+
+
+def spelled(text: str, options: TextSketch) -> str:
+    """Return a text in the normal form, and without marks if the options say so."""
+    text = normalised(text, options.normalisation)
+    return without_marks(text) if options.marks == DROP else text
+
+
+def composed(text: str) -> str:
+    """Return the text in NFC."""
+    return normalised(text, NFC)
 
 
 @cache
@@ -82,26 +183,22 @@ def _lower_case() -> dict[int, int]:
     }
 
 
-def cleaning_of(options: TextSketch) -> dict[str, Any]:
-    """Return the arguments by which the kernel cleans texts; empty if it takes them as they are."""
-    if not options.clean:
-        return {}
-    compose = str if options.normalisation == NONE else composed
-    return {"compose": compose, "turkic": options.turkic_case}
+def _imported(name: str) -> Tokenise:
+    """Import "module:function"; OptionError if that fails or it is not a callable."""
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(f"the tokeniser {name!r} cannot be imported: {error}") from error
+    if not callable(found):
+        raise OptionError(f"the tokeniser {name!r} is {type(found).__name__}, not a callable")
+    tokenise: Tokenise = found
+    return tokenise
 
 
-def cleaned(text: str, options: TextSketch) -> str:
-    """Return a text as the kernel cuts it."""
-    cleaning = cleaning_of(options)
-    return kernel.cleaned(text, lowercase=options.lowercase, **cleaning) if cleaning else text
-
-
-def spelled(text: str, options: TextSketch) -> str:
-    """Return a text in the normal form, and without marks if the options say so."""
-    text = normalised(text, options.normalisation)
-    return without_marks(text) if options.marks == DROP else text
-
-
-def composed(text: str) -> str:
-    """Return the text in NFC."""
-    return normalised(text, NFC)
+def _shown(value: object) -> str:
+    """Describe, for a message, a value that is not a list of str."""
+    if isinstance(value, list):
+        kinds = sorted({type(each).__name__ for each in value if not isinstance(each, str)})
+        return f"a list with {', '.join(kinds)}"
+    return type(value).__name__

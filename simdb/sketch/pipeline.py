@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb import sketch as room
-from simdb.ground.checks import shown
+from simdb import sketch as modules
+from simdb.ground.checks import is_one_of, shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources
@@ -24,15 +24,20 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
-from simdb.sketch.normalisation import cleaned, cleaning_of, spelled
-from simdb.sketch.tokeniser import Tokeniser
+from simdb.sketch.normalisation import (
+    Normalisation,
+    Tokeniser,
+    cleaned,
+    cleaning_of,
+    lower_cased,
+    spelled,
+)
+from simdb.sketch.packages import stemming_of, stop_words_of
 from simdb.sketch.weighing import Idf
 from simdb.values.documents import NamedFeatures
 
 if TYPE_CHECKING:
-    from simdb.sketch.permutations import Family
-from simdb.sketch.normalisation import lower_cased
-from simdb.sketch.packages import stemming_of, stop_words_of
+    from simdb.sketch.weighing import Idf
 
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
@@ -42,6 +47,12 @@ Parts = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int6
 # Offsets and hashes of words.
 Words = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 Minima = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # minima, numbers of features
+# A family of permutations of MinHash: its name, multipliers and increments.
+Family = tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
+
+ERRORS = ("strict", "replace")
+TEXTS = (str, bytes)
+NO_RESOURCES = Resources()
 
 
 class Step(Protocol):
@@ -49,23 +60,6 @@ class Step(Protocol):
 
     def apply(self, documents: Sequence[Any], *, replace: bool, start: int) -> Sequence[Any]:
         """Return the documents after this step; error messages number them from `start`."""
-
-
-class Normalisation:
-    """The step that normalises texts as the kernel cannot, and cleans them for a tokeniser."""
-
-    def __init__(self, options: TextSketch) -> None:
-        """Normalise as `options` say."""
-        self._options = options
-
-    def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
-        """Return the normalised texts."""
-        options = self._options
-        made = [
-            spelled(decoded(text, "utf-8", position=position, replace=replace), options)
-            for position, text in enumerate(texts, start)
-        ]
-        return [cleaned(text, options) for text in made] if options.tokeniser else made
 
 
 class Pipeline:
@@ -119,7 +113,7 @@ class Pipeline:
         documents: Sequence[Any],
         kind: str,
         *,
-        family: "Family",
+        family: Family,
         feature_bits: int,
         replace: bool,
         start: int,
@@ -185,7 +179,7 @@ class Pipeline:
         )  # fmt: skip
 
     def signer(
-        self, *, family: "Family", feature_bits: int, stored_bits: int
+        self, *, family: Family, feature_bits: int, stored_bits: int
     ) -> kernel.TextSigner | None:
         """Return the same for signatures."""
         if self._steps:
@@ -202,12 +196,12 @@ class Pipeline:
         if kind == "tokens":
             tokens = contents_of(cut_up, 0, errors)
         elif options.unit == "moz":
-            return room.naming.name_windows(code_points(cut_up, 0, errors), options.shingle)
+            return modules.weighing.name_windows(code_points(cut_up, 0, errors), options.shingle)
         else:
             text = decoded(cut_up, "utf-8", position=0, replace=errors == "replace")
             codes = code_points(cleaned(text, options), 0, errors)
             tokens = cut(codes, options.cutting, options.lowercase)
-        return room.naming.name_features(tokens, options, self._vocabulary)
+        return modules.weighing.name_features(tokens, options, self._vocabulary)
 
     def _word_settings(self, replace: bool, start: int) -> dict[str, Any]:
         """Return the arguments by which the kernel makes words of texts."""
@@ -242,7 +236,7 @@ class Pipeline:
         }
 
     @property
-    def idf(self) -> Idf | None:
+    def idf(self) -> "Idf | None":
         """The IDF table for the kernel, None without IDF; OptionError if it is needed but missing.
 
         Its three parts: entries, directory and default.
@@ -297,6 +291,12 @@ class Pipeline:
         for step in self._steps:
             documents = step.apply(documents, replace=replace, start=start)
         return documents, "tokens" if self._options.tokeniser else "text"
+
+
+def check_errors(errors: str) -> None:
+    """Raise InputError for an unknown value of `errors`."""
+    if not is_one_of(errors, ERRORS):
+        raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
 
 
 def _warn_of_text(tokens: Sequence[Any], position: int) -> None:

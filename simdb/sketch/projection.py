@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.sketch.vectors import SparseRows, Vectors, peaks_of, reduced
+from simdb.sketch.document_kind import SparseRows, Vectors, peaks_of, reduced
 from simdb.values.arrays import sorted_unique
 
 I16 = npt.NDArray[np.int16]

@@ -1,16 +1,37 @@
-"""Quantisation: turns the weights of documents into fingerprints, volatility vectors and levels."""
+"""Quantisation: turns weights into fingerprints, volatility vectors and levels.
 
+`ReadySketcher` makes sketches of fingerprints that users have, with or without weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.vector_form import fingerprints_of
+from simdb.columns.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.errors import InputError
 from simdb.running import kernel
+from simdb.values.arrays import (
+    BARE,
+    EMPTY,
+    WEIGHTED,
+    Fingerprint,
+    Fingerprints,
+    Sketches,
+    aligned,
+    describe,
+)
 
 # Weights of this many queries stay in the processor's cache while they are read twice.
 CACHED_ROWS = 1024
+LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+F32 = npt.NDArray[np.float32]
 
 
 def columns_of(
@@ -47,3 +68,124 @@ def widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np
     assert given >= FINGERPRINT_BITS
     repeated: npt.NDArray[np.float32] = np.take(weights, np.arange(dimensions) % given, axis=1)
     return repeated
+
+
+class ReadySketcher:
+    """A maker of sketches for documents of `dimensions` weights, stored in `stored_bytes` bytes."""
+
+    def __init__(self, dimensions: int, stored_bytes: int) -> None:
+        """`stored_bytes`: of one vector; 0 if no vectors are stored."""
+        self._dimensions = dimensions
+        self._width = stored_bytes
+
+    def known(self, is_query: bool) -> int:
+        """Return the state of documents with features: queries always have weights."""
+        return WEIGHTED if self._width or is_query else BARE
+
+    def of_bits(self, bits: U64, is_query: bool) -> Sketches:
+        """Make sketches of fingerprints without weights."""
+        if bits.ndim != 1:
+            raise InputError(f"ready fingerprints must be uint64[n], not {describe(bits)}")
+        count = len(bits)
+        return Sketches(
+            aligned(bits, np.uint64),
+            np.zeros((count, self._width), np.uint8),
+            np.full(count, BARE, np.uint8),
+            np.full((count, FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None,
+        )
+
+    def of_fingerprints(self, documents: Fingerprints, is_query: bool, start: int) -> Sketches:
+        """Make sketches of an array of fingerprints, numbered from `start` in messages.
+
+        Vectors are stored as they are, if they have the weights that a document needs.  The levels
+        of queries come from the weights, where there are any, because these say more.
+        """
+        bits, weights, vectors = documents.bits, documents.weights, documents.vectors
+        if vectors is not None and vectors.shape[1] == width(self._dimensions):
+            sketches = self._of_vectors(bits, vectors, is_query)
+            if is_query and weights is not None:
+                levels = kernel.levels(widened(weights, self._dimensions))
+                sketches = replace(sketches, levels=levels)
+            return sketches
+        if weights is not None:
+            return self._of_weights(bits, weights, is_query, range(start, start + len(bits)))
+        if vectors is not None:
+            raise InputError(
+                f"the vectors have {vectors.shape[1]} bytes, and documents here have"
+                f" {width(self._dimensions)}; make them with dimensions={self._dimensions}, or give"
+                " their weights"
+            )
+        return self.of_bits(bits, is_query)
+
+    def of_list(self, documents: Sequence[Fingerprint], is_query: bool, start: int) -> Sketches:
+        """Make sketches of a list of fingerprints, of which each may have weights or none."""
+        bits = np.array([document.bits for document in documents], np.uint64)
+        only = documents[0] if len(documents) == 1 else None
+        if only is not None and only.weights is not None and not only.is_empty:
+            return self._of_rows(bits, only.weights[None, :], is_query, [start], only.is_rounded)
+        sketches = self.of_bits(bits, is_query)
+        by_form: dict[tuple[int, bool], list[int]] = {}
+        for at, each in enumerate(documents):
+            if each.weights is not None:
+                by_form.setdefault((len(each.weights), each.is_rounded), []).append(at)
+        for (_, is_rounded), places in by_form.items():
+            weights = np.stack([documents[at].weights for at in places])  # type: ignore[misc]
+            numbers = [start + at for at in places]
+            part = self._of_rows(bits[places], weights, is_query, numbers, is_rounded)
+            sketches.vectors[places] = part.vectors
+            sketches.states[places] = part.states
+            if sketches.levels is not None and part.levels is not None:
+                sketches.levels[places] = part.levels
+        for at, each in enumerate(documents):
+            if each.is_empty:
+                sketches.states[at] = EMPTY
+        return sketches
+
+    def _of_vectors(self, bits: U64, vectors: U8, is_query: bool) -> Sketches:
+        levels = kernel.levels_of_vectors(vectors) if is_query else None
+        states = np.where(has_features(vectors), self.known(is_query), EMPTY).astype(np.uint8)
+        stored = vectors if self._width else np.empty((len(bits), 0), np.uint8)
+        return Sketches(bits, stored, states, levels)
+
+    def _of_rows(
+        self, bits: U64, weights: F32, is_query: bool, places: Sequence[int], is_rounded: bool
+    ) -> Sketches:
+        """Make sketches of fingerprints whose weights may be rounded; these are kept as they are.
+
+        To round them again would change some of them, as the scale is that of rounded weights.
+        """
+        if is_rounded and weights.shape[1] == self._dimensions and _are_halves(weights):
+            vectors = pack(weights.astype(np.int8))
+            if (signs_of(vectors) == bits).all():
+                return self._of_vectors(bits, vectors, is_query)
+        return self._of_weights(bits, weights, is_query, places)
+
+    def _of_weights(
+        self, bits: U64, weights: F32, is_query: bool, places: Sequence[int]
+    ) -> Sketches:
+        """Make sketches of fingerprints and weights that must fit to them.
+
+        `places`: their positions among the documents, for messages.
+        """
+        wide = widened(weights, self._dimensions)
+        found, vectors, levels = columns_of(wide, self._width, is_query)
+        # Documents without features have no signs; that of simhash-cpp is 0 then.
+        empty = rows_of_zeros(weights)
+        is_other = found != bits
+        is_other[empty[bits[empty] == 0]] = False
+        differing = np.flatnonzero(is_other)
+        if len(differing):
+            at = int(differing[0])
+            raise InputError(
+                f"fingerprint {places[at]} has bits {int(bits[at]):016x}, but the signs of its"
+                f" weights make {int(found[at]):016x} (bit j is set where weight j >= 0)"
+            )
+        states = np.full(len(bits), self.known(is_query), np.uint8)
+        states[empty] = EMPTY
+        return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
+
+
+def _are_halves(weights: F32) -> bool:
+    """Return whether all weights are those for which the halves of a packed vector stand."""
+    halves = (weights + HALF_MAX) / 2
+    return bool(((halves == np.rint(halves)) & (halves >= 0) & (halves <= HALF_MAX)).all())

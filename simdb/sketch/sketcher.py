@@ -8,28 +8,33 @@ each kind are sketched in one call, and the sketches are put in the order of the
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import sketch as room
+from simdb import sketch as modules
 from simdb.columns.text_column import TextColumn, text_column
 from simdb.columns.vector_form import projected, width
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.checks import is_one_of, shown
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
+from simdb.settings.minhash import Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
-from simdb.sketch.document_kind import kind_of, kind_of_all
-from simdb.sketch.numbers import numbers_in
-from simdb.sketch.pipeline import Counted, Pipeline, Projected
-from simdb.sketch.quantisation import columns_of
-from simdb.sketch.ready import ReadySketcher
-from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
+from simdb.sketch.cutting import numbers_in
+from simdb.sketch.document_kind import (
+    Vectors,
+    as_vectors,
+    check_vectors,
+    join_vectors,
+    kind_of,
+    kind_of_all,
+)
+from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Counted, Pipeline, Projected, check_errors
+from simdb.sketch.quantisation import ReadySketcher, columns_of
 from simdb.values.arrays import (
     EMPTY,
     ONE_STATE,
@@ -42,11 +47,13 @@ from simdb.values.arrays import (
 )
 from simdb.values.documents import Features, NamedFeatures
 
-ERRORS = ("strict", "replace")
 # Documents that are fingerprinted at a time.
 PART_DOCUMENTS = 4096
-NO_RESOURCES = Resources()
-TEXTS = (str, bytes)
+
+if TYPE_CHECKING:
+    from simdb.sketch.minhash_sketcher import MinHashSketcher
+
+AnySketcher: TypeAlias = "Sketcher | MinHashSketcher"
 
 
 class Sketcher:
@@ -88,7 +95,7 @@ class Sketcher:
         `start`.  `errors`: "strict" raises InputError for text that is not valid Unicode,
         "replace" puts U+FFFD in place of invalid characters.
         """
-        _check_errors(errors)
+        check_errors(errors)
         if isinstance(documents, list | tuple):
             return self._by_kind(documents, errors == "replace", start, is_query)
         if isinstance(documents, Fingerprints):
@@ -125,7 +132,7 @@ class Sketcher:
         """Return the named features of one document; None for a fingerprint or a vector."""
         kind = kind_of(document, 0)
         if kind == "features":
-            return room.naming.name_hashes(document)
+            return modules.weighing.name_hashes(document)
         if kind not in ("text", "tokens"):
             return None
         return self._pipeline.name(document, kind, errors=errors)
@@ -134,7 +141,7 @@ class Sketcher:
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
     ) -> Fingerprints:
         """Return fingerprints with weights and vectors of documents of one kind; see `weigh`."""
-        _check_errors(errors)
+        check_errors(errors)
         rows = as_vectors(documents)
         if rows is None:
             check_many(documents, "documents")
@@ -161,7 +168,7 @@ class Sketcher:
         """Return the fingerprint with weights of one document; see `weigh`."""
         if type(document) not in TEXTS or self._one_text is None:
             return self.fingerprints([document], errors=errors)[0]
-        _check_errors(errors)
+        check_errors(errors)
         bits, weights = self._one_text.weigh(document, errors == "replace", 0)
         return Fingerprint(bits, weights, not weights.any())
 
@@ -173,7 +180,7 @@ class Sketcher:
         That is offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].
         Error messages number the documents from `start`.
         """
-        _check_errors(errors)
+        check_errors(errors)
         if isinstance(documents, TextColumn):
             documents.check_known(start)
             return self._pipeline.count(documents, "text", replace=errors == "replace", start=start)
@@ -294,7 +301,7 @@ class Sketcher:
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Return the weights of vectors, and 1 feature for each vector that is not all zeros."""
         check_vectors(vectors, length=self._options.vector_length, start=start)
-        projection = room.projection.projection_of(self._options.seed, self._projected_count)
+        projection = modules.projection.projection_of(self._options.seed, self._projected_count)
         weights = projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
@@ -314,10 +321,13 @@ class Sketcher:
             bits[counts == 0] = 0
 
 
-def _check_errors(errors: str) -> None:
-    """Raise InputError for an unknown value of `errors`."""
-    if not is_one_of(errors, ERRORS):
-        raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
+def sketcher_of(
+    sketch: Simhash | Minhash, resources: Resources, allowed: Collection[str]
+) -> AnySketcher:
+    """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
+    if isinstance(sketch, Minhash):
+        return modules.minhash_sketcher.MinHashSketcher(sketch, resources, allowed)
+    return Sketcher(sketch, resources, allowed)
 
 
 def _project_features(

@@ -1,24 +1,80 @@
-"""Weighing: weighs the features of a document by how often they occur and by an IDF table.
+"""Weighing: the features of a document with their text, and their weights by counts and IDF table.
 
 Weights are whole numbers of units of 1/1024, so that sums do not depend on the order.  The kernel
-weighs in the same way; this module serves explanations and exact similarities.
+weighs in the same way, and does not keep the text of features.  This module serves explanations,
+for which features are made again from the tokens, one by one, and exact similarities.
 """
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, WEIGHT_UNIT
+from simdb.ground.bits import FINGERPRINT_BITS, rotated
+from simdb.running import kernel
+from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, WEIGHT_UNIT, TextSketch
+from simdb.values.documents import Features, NamedFeatures
+
+UNITS = round(1 / WEIGHT_UNIT)
+COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
+TAG_SHIFT = np.uint64(WEIGHT_BITS)
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Idf = tuple[U64, U32, int]  # entries, directory, default
 
-UNITS = round(1 / WEIGHT_UNIT)
-COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
-TAG_SHIFT = np.uint64(WEIGHT_BITS)
+
+def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:
+    """Return the features of a document cut into `tokens`, in the order of first occurrence."""
+    used = _without_stop_words(tokens, options, vocabulary)
+    length = max(1, min(options.shingle, len(used)))
+    shingles = [tuple(used[at : at + length]) for at in range(len(used) - length + 1)]
+    places = dict.fromkeys(shingles, 0)
+    for shingle in shingles:
+        places[shingle] += 1
+    hashes = _hashes(list(places), length, options, vocabulary)
+    # Shingles whose words have the same stems are one feature.
+    unique, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+    counts = np.bincount(which, np.array(list(places.values()), np.int64), len(unique))
+    order = np.argsort(first)
+    joint = b"" if options.unit == "characters" else b" "
+    texts = [joint.join(shingle).decode("utf-8", "backslashreplace") for shingle in places]
+    return NamedFeatures(
+        [texts[first[at]] for at in order],
+        unique[order],
+        _weights(unique, counts.astype(np.int64), options)[order],
+    )
+
+
+def name_windows(codes: npt.NDArray[np.uint32], window: int) -> NamedFeatures:
+    """Return the features of `Simhash.moz`: for each token, the `window` tokens that end with it.
+
+    Every feature adds 2 to a weight or subtracts 2.  The sketch sets weights that sum up to 0 to
+    -1, so sums of these features can differ from the weights by 1.
+    """
+    tokens = _letters(codes)
+    hashes = _cyclic(_hashes_of_moz(tokens), window)
+    # The most significant bit of these hashes is bit 0 of the fingerprint.
+    turned = np.packbits(np.unpackbits(hashes.astype(">u8").view(np.uint8)), bitorder="little")
+    unique, first, counts = np.unique(
+        turned.view("<u8").astype(np.uint64), return_index=True, return_counts=True
+    )
+    shingles = [tokens[max(0, at + 1 - window) : at + 1] for at in first.tolist()]
+    return NamedFeatures(
+        [b" ".join(shingle).decode("ascii") for shingle in shingles],
+        unique,
+        np.asarray(2.0 * counts, np.float64),
+    )
+
+
+def name_hashes(features: Features) -> NamedFeatures:
+    """Return `Features`, which have no text, named by their hashes in hexadecimal."""
+    unique, which = np.unique(features.hashes, return_inverse=True)
+    weights = np.bincount(which, features.weights, len(unique)).astype(np.float64)
+    return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
 
 
 def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
@@ -45,6 +101,66 @@ def idf_units(hashes: U64, idf: Idf) -> I64:
         is_there = tags[at] == wanted
         found[is_there] = (entries[at] & np.uint64(WEIGHT_MASK))[is_there].astype(np.int64)
     return found
+
+
+def _letters(codes: npt.NDArray[np.uint32]) -> list[bytes]:
+    """Return the stretches of ASCII letters up to the first NUL."""
+    ends = np.flatnonzero(codes == 0)
+    codes = codes[: ends[0]] if len(ends) else codes
+    is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
+    return np.where(is_letter, codes, ord(" ")).astype(np.uint8).tobytes().split()
+
+
+def _hashes_of_moz(tokens: list[bytes]) -> U64:
+    """Return the hash of each token, uint64[n]: the signs of the weights of a text of one token."""
+    distinct = list(dict.fromkeys(tokens))
+    weights, _ = kernel.project_moz(distinct, window=1, replace=False, start=0)
+    bits = np.packbits(weights[:, :FINGERPRINT_BITS] > 0, axis=1)
+    hashes = dict(zip(distinct, bits.view(">u8").ravel().tolist(), strict=True))
+    return np.array([hashes[token] for token in tokens], np.uint64)
+
+
+def _cyclic(hashes: U64, window: int) -> U64:
+    """Return feature i for each token i: the xor of the last `window` hashes up to i.
+
+    The hash of token i - k is rotated to the left by k.
+    """
+    features = np.zeros(len(hashes), np.uint64)
+    for age in range(min(window, len(hashes))):
+        features[age:] ^= rotated(hashes[: len(hashes) - age], age)
+    return features
+
+
+def _without_stop_words(
+    tokens: Sequence[bytes], options: TextSketch, vocabulary: Any
+) -> list[bytes]:
+    """Return the tokens that the vocabulary does not leave out."""
+    distinct = list(dict.fromkeys(tokens))
+    offsets, _, _ = kernel.count_tokens(
+        [[token] for token in distinct],
+        shingle=1, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
+    )  # fmt: skip
+    left_out = {distinct[at] for at in np.flatnonzero(np.diff(offsets) == 0)}
+    return [token for token in tokens if token not in left_out]
+
+
+def _hashes(
+    shingles: list[tuple[bytes, ...]], length: int, options: TextSketch, vocabulary: Any
+) -> Any:
+    """Return the hash of each shingle, uint64[n]: the only feature of a document of its tokens."""
+    _, hashes, _ = kernel.count_tokens(
+        shingles,
+        shingle=length, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
+    )  # fmt: skip
+    assert len(hashes) == len(shingles)
+    return hashes
+
+
+def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:
+    """Return the weights of distinct features as the kernel sums them: float64[n]."""
+    table = options.idf
+    idf = None if table is None else (table.entries, table.directory, table.default)
+    return weigh(hashes, counts, options.counting, idf) / UNITS
 
 
 @cache

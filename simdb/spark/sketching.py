@@ -20,7 +20,7 @@ from simdb.ground.errors import ExistsError, InputError, OptionError
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.stored_options import Resources
-from simdb.sketch.kinds import AnySketcher, sketcher_of
+from simdb.sketch.sketcher import AnySketcher, sketcher_of
 from simdb.spark import frames, packing
 from simdb.values.arrays import EMPTY
 

@@ -8,7 +8,7 @@ from simdb.deduplication import measures
 from simdb.deduplication.measures import ByEstimates
 from simdb.settings.options import Options
 from simdb.settings.stored_options import Resources
-from simdb.sketch.kinds import sketcher_of
+from simdb.sketch.sketcher import sketcher_of
 
 WORDS = [f"w{at}" for at in range(60)]
 # From equal to unlike, one after the other.

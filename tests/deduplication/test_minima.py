@@ -56,7 +56,7 @@ def test_documents_with_the_key_of_a_band_share_a_bucket(monkeypatch, held, orde
         found = pairs_of(kept.buckets(places, threads))
         rows = kept.rows()
 
-    signatures = signer_of(SKETCH, 10, Resources(), ()).sign(texts).minima
+    signatures = signer_of(SKETCH, 10, Resources(), ()).signatures(texts).minima
     chosen = range(62) if places is None else places.tolist()
     for band, pairs in enumerate(found):
         part = slice(2 * band, 2 * band + 2)

@@ -16,7 +16,7 @@ import numpy as np
 
 import simdb
 from simdb.settings.text_sketch import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
-from simdb.sketch.minhash_signer import MinHashSigner
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import EMPTY
 
@@ -197,7 +197,7 @@ def fingerprint(name, text):
 
 def signature(options, document):
     """Return the first minimum of a document's signature and the checksum of all minima."""
-    signatures = MinHashSigner(options).sign([document])
+    signatures = MinHashSketcher(options).signatures([document])
     if signatures.is_empty[0]:
         return "empty"
     minima = signatures.minima[0].astype(f"<u{options.stored_bits // 8}")

@@ -10,7 +10,7 @@ import pytest
 from over import over
 
 from simdb.settings.minhash import FAMILIES, Minhash
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.minhash_sketcher import permutations_of
 
 COUNTS = [0, 1, 2, 7, 8, 9, 511, 512, 513]
 TEXT = {"unit": "words", "lowercase": True, "seed": 0, "replace": False, "start": 0}

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.running import kernel
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 
 ORDER = WordOrder(simdb.Simhash())
 # The kernel hashes so many n-grams at a time, and makes room for a hit in each of so many words.

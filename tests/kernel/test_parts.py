@@ -9,7 +9,7 @@ from simdb.deduplication.parts.units import LINE, PARAGRAPH, SENTENCE
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.options import Simhash
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 from tests.support import parts_oracle as oracle
 
 UNITS = (PARAGRAPH, LINE, SENTENCE)

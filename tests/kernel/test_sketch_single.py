@@ -8,7 +8,7 @@ from simdb.columns.vector_form import pack_minima
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.minhash import FAMILIES, Minhash
-from simdb.sketch.permutations import narrowed, permutations_of
+from simdb.sketch.minhash_sketcher import narrowed, permutations_of
 
 SETTINGS = {"unit": "words", "shingle": 2, "lowercase": True, "seed": 7, "vocabulary": None}
 TEXTS = (

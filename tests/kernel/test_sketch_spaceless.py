@@ -11,7 +11,7 @@ from over import over
 from script_oracle import SYLLABLES, made_text, words_of
 
 from simdb.settings.minhash import Minhash
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.minhash_sketcher import permutations_of
 from simdb_ext import _sketch
 
 TEXT = {"lowercase": False, "shingle": 2, "seed": 0, "replace": False, "start": 0}

@@ -4,8 +4,8 @@ import pytest
 
 import simdb
 from simdb.settings.stored_options import Resources
-from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.markup import Markup
+from simdb.sketch.sketcher import sketcher_of
 
 pytest.importorskip("selectolax")
 

@@ -12,7 +12,7 @@ import pytest
 
 import simdb
 from simdb.running import kernel
-from simdb.sketch.permutations import narrowed, permutations_of
+from simdb.sketch.minhash_sketcher import narrowed, permutations_of
 
 PERMUTATIONS = 128
 SEEDS = 100

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import simdb
 from simdb.ground.errors import InputError
-from simdb.sketch import nesting
+from simdb.sketch import markup
 from simdb.sketch.markup import Markup
 
 pytest.importorskip("selectolax")
@@ -105,7 +105,7 @@ def test_whatever_is_numbered_is_parsed_or_refused_soon(tag, value):
 
 def refused(page):
     try:
-        nesting.check_nesting(page, 0)
+        markup.check_nesting(page, 0)
     except simdb.InputError as error:
         return str(error)
     return ""
@@ -113,8 +113,8 @@ def refused(page):
 
 @pytest.mark.parametrize("count", [1, 5, 6, 40])
 def test_a_tag_has_at_most_so_many_attributes(monkeypatch, count):
-    monkeypatch.setattr(nesting, "ATTRIBUTES_MAX", 5)
-    monkeypatch.setattr(nesting, "TAG_BYTES_FEW", 3)
+    monkeypatch.setattr(markup, "ATTRIBUTES_MAX", 5)
+    monkeypatch.setattr(markup, "TAG_BYTES_FEW", 3)
     page = b"<p " + b" ".join(b"a%d=1" % at for at in range(count)) + b">x</p>"
 
     assert (f"a tag has {count} attributes, more than 5" in refused(page)) == (count > 5)
@@ -122,8 +122,8 @@ def test_a_tag_has_at_most_so_many_attributes(monkeypatch, count):
 
 @pytest.mark.parametrize("blocks", [1, 5, 6, 30])
 def test_formatting_elements_are_opened_again_so_often_at_most(monkeypatch, blocks):
-    monkeypatch.setattr(nesting, "REOPENED_MAX", 10)
-    monkeypatch.setattr(nesting, "UNCLOSED_FEW", 0)
+    monkeypatch.setattr(markup, "REOPENED_MAX", 10)
+    monkeypatch.setattr(markup, "UNCLOSED_FEW", 0)
     page = b"<b><i>" + b"<div>x</div>" * blocks
 
     # The second formatting element is below the first, and each block below both.
@@ -133,14 +133,14 @@ def test_formatting_elements_are_opened_again_so_often_at_most(monkeypatch, bloc
 @pytest.mark.parametrize(("limit", "value"), [("UNCLOSED_FEW", 3), ("TAG_BYTES_FEW", 10)])
 def test_only_a_page_with_a_sign_of_it_is_read_tag_by_tag(monkeypatch, limit, value):
     read = []
-    monkeypatch.setattr(nesting, limit, value)
-    monkeypatch.setattr(nesting._Reading, "problem", lambda self: read.append(self._page))
+    monkeypatch.setattr(markup, limit, value)
+    monkeypatch.setattr(markup._Reading, "problem", lambda self: read.append(self._page))
     pages = {
         "UNCLOSED_FEW": (b"<div>" * 3 + b"x", b"<div>" * 4 + b"x"),
         "TAG_BYTES_FEW": (b"<p>12345</p>", b"<p>1234567890</p>"),
     }[limit]
 
     for page in pages:
-        nesting.check_nesting(page, 0)
+        markup.check_nesting(page, 0)
 
     assert read == [pages[1]]

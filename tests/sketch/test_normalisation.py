@@ -7,14 +7,14 @@ import unicodedata
 import numpy as np
 import pytest
 
-from simdb.sketch import normalisation_table, unicode_table
+from simdb.sketch import normalisation, unicode_table
 from simdb.sketch.cutting import _lower_case
 from simdb.sketch.normalisation import FORMS, lower_cased, normalised
 
 SEED = 20_261_121
 NEWER = [
     code
-    for row in normalisation_table.NEWER_RANGES.split()
+    for row in normalisation.NEWER_RANGES.split()
     for code in range(int(row.split("-")[0], 16), int(row.split("-")[1], 16) + 1)
 ]
 # Of 4 000 texts of all characters, as Python 3.10 normalises them without our help.
@@ -73,7 +73,7 @@ def test_the_table_knows_the_unicode_of_the_running_python():
     def release(version):
         return tuple(map(int, version.split(".")))
 
-    known = release(normalisation_table.UNICODE_VERSION)
+    known = release(normalisation.NEWEST_VERSION)
 
     assert release(unicodedata.unidata_version) <= known
     assert release(unicode_table.UNICODE_VERSION) == known

@@ -10,9 +10,9 @@ import pytest
 
 import simdb
 from simdb.sketch import projection
+from simdb.sketch.document_kind import as_vectors
 from simdb.sketch.projection import Projection, normal_quantiles
 from simdb.sketch.sketcher import Sketcher
-from simdb.sketch.vectors import as_vectors
 
 MASK = 2**64 - 1
 

@@ -24,7 +24,7 @@ from passages import Pool, read_pools
 from record import Record, number, options
 from simdb.running import kernel
 from simdb.settings.options import Simhash
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 
 QUESTION = "Which items of a test does decontaminate find in documents, by kind of leak?"
 LEAST_WORDS, MOST_WORDS = 25, 120  # of an item's question

@@ -16,7 +16,7 @@ import numpy as np
 import simdb
 from record import Record, in_turns, missing, options
 from simdb.running import kernel
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.minhash_sketcher import permutations_of
 from workload import pieces
 
 try:

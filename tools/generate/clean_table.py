@@ -14,8 +14,7 @@ from pathlib import Path
 
 from unicode_table import filled
 
-from simdb.sketch.normalisation import lower_cased
-from simdb.sketch.normalisation_table import NEWER_RANGES
+from simdb.sketch.normalisation import NEWER_RANGES, lower_cased
 
 CODE_POINTS = 0x110000
 SURROGATES = range(0xD800, 0xE000)

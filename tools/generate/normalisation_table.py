@@ -7,6 +7,7 @@ newer and that normalisation would change, up to the release of the installed `u
 release may only add to the table: simdb must go on leaving these characters alone.
 """
 
+import re
 import textwrap
 import unicodedata
 from pathlib import Path
@@ -20,8 +21,10 @@ ROOT = Path(__file__).parents[2]
 
 def main() -> None:
     assert unicodedata.unidata_version == OLDEST, "run this with Python 3.10"
-    path = ROOT / "simdb/sketch/normalisation_table.py"
-    path.write_text(python_table(ranges(newer_characters())))
+    path = ROOT / "simdb/sketch/normalisation.py"
+    table = python_table(ranges(newer_characters()))
+    text = path.read_text()
+    path.write_text(re.sub(r'NEWEST_VERSION = .*?\n"""\n', table, text, count=1, flags=re.DOTALL))
 
 
 def newer_characters() -> list[int]:
@@ -57,14 +60,7 @@ def ranges(codes: list[int]) -> list[tuple[int, int]]:
 
 def python_table(rows: list[tuple[int, int]]) -> str:
     text = " ".join(f"{first:x}-{last:x}" for first, last in rows)
-    return f'''"""Characters that came after Unicode {OLDEST} and that normalisation would change.
-
-Written by tools/generate/normalisation_table.py.
-"""
-
-UNICODE_VERSION = "{unicodedata2.unidata_version}"
-
-# First and last code point of each range.
+    return f'''NEWEST_VERSION = "{unicodedata2.unidata_version}"
 NEWER_RANGES = """
 {textwrap.fill(text, 99, break_on_hyphens=False)}
 """

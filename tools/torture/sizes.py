@@ -52,7 +52,7 @@ TINY = {
         "AHEAD_LEAST": 12,
     },
     "sketch.fitting": {"BATCH_DOCUMENTS": 3, "SORTED_FEATURES": 8},
-    "sketch.minhash_signer": {"COUNTED_DOCUMENTS": 2},
+    "sketch.minhash_sketcher": {"COUNTED_DOCUMENTS": 2},
     "sketch.sketcher": {"PART_DOCUMENTS": 3},
     "storage.codec": {"SMALL_BYTES": 4096},  # smaller values of LMDB are not aligned
     "storage.layout": {"SEGMENT_ORDINALS": 16},

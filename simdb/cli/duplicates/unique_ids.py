@@ -22,7 +22,7 @@ from simdb.outputs.rows import Row
 from simdb.results.matches import Match
 from simdb.running import kernel
 from simdb.running.threads import thread_count
-from simdb.sketch.kinds import AnySketcher
+from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch
 from simdb.sources.names import REPORTED_NAMES, other_ids
 from simdb.sources.records import InputId

@@ -17,9 +17,8 @@ from simdb.ground.errors import OptionError
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.kinds import AnySketcher, sketcher_of
-from simdb.sketch.minhash_signer import NO_RESOURCES
-from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.pipeline import NO_RESOURCES
+from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
 from simdb.sources.content import known_encoding, read_file
 
 Given = dict[str, Any]

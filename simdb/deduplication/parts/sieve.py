@@ -18,7 +18,7 @@ from simdb.running.threads import mapped
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.encoding import decoded
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]

@@ -15,8 +15,8 @@ from simdb.ground.errors import ExistsError, ForkedError, FormatError, InputErro
 from simdb.index.defaults import settled
 from simdb.settings.options import Options
 from simdb.settings.stored_options import Resources, check_same
-from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
+from simdb.sketch.sketcher import sketcher_of
 from simdb.storage import contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.environment import Environment

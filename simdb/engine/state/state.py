@@ -53,7 +53,7 @@ from simdb.values.arrays import (
 )
 
 if TYPE_CHECKING:
-    from simdb.sketch.kinds import AnySketcher
+    from simdb.sketch.sketcher import AnySketcher
 
 U32 = npt.NDArray[np.uint32]
 

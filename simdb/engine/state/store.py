@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from simdb import sketch as room
+from simdb import sketch as modules
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, KeptParts, View
@@ -20,8 +20,7 @@ from simdb.ground.errors import ClosedError, CorruptError
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.settings.options import Options, Simhash
 from simdb.settings.stored_options import Resources
-from simdb.sketch.kinds import AnySketcher, sketcher_of
-from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
@@ -145,7 +144,7 @@ class Store:
 
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""
-        return room.exact_similarity.ExactSimilarity(
+        return modules.exact_similarity.ExactSimilarity(
             self.sketcher.options, self._resources, self.allowed, compares_numbers=compares_numbers
         )
 
@@ -165,7 +164,7 @@ class Store:
     def winnower(self) -> "Winnower | None":
         """What makes the grains of texts; None if the database has no passages."""
         if self._winnower is None and self.options.passages:
-            self._winnower = room.winnowing.Winnower(self.options.sketch)
+            self._winnower = modules.winnowing.Winnower(self.options.sketch)
         return self._winnower
 
     @property

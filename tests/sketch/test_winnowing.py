@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.sketch.word_order import WordOrder
+from simdb.sketch.winnowing import WordOrder
 
 ORDER = WordOrder(simdb.Simhash())
 # Words of several scripts: some have the form that cleaning gives, and some have another.

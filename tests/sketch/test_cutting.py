@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import simdb
 from simdb.settings.stored_options import Resources
-from simdb.sketch.numbers import numbers_in
+from simdb.sketch.cutting import numbers_in
 from simdb.sketch.sketcher import Sketcher
 
 DIGITS = "0123456789\u0660\u0669\u0966\uff17\U0001d7d8"

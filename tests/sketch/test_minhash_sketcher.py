@@ -6,7 +6,7 @@ import pytest
 import simdb
 from simdb.ground.bits import fmix64
 from simdb.running import kernel
-from simdb.sketch.minhash_signer import MinHashSigner
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 
 TEXT = "a rose is a rose is a rose"
 WORDS = simdb.Minhash(shingle=1)
@@ -112,7 +112,7 @@ def test_many_documents_are_counted_some_at_a_time(monkeypatch):
     texts = ["a a b", "", "b", "a b c", "c c"]
     sketch = simdb.Minhash(shingle=1, weighting="bag")
     whole = simdb.signatures(texts, sketch)
-    monkeypatch.setattr("simdb.sketch.minhash_signer.COUNTED_DOCUMENTS", 2)
+    monkeypatch.setattr("simdb.sketch.minhash_sketcher.COUNTED_DOCUMENTS", 2)
 
     parts = simdb.signatures(texts, sketch)
 
@@ -235,7 +235,7 @@ def test_ready_signatures_of_another_sketch_are_refused():
 
 
 def test_features_are_told_by_name():
-    signer = MinHashSigner(simdb.Minhash(weighting="bag", shingle=1))
+    signer = MinHashSketcher(simdb.Minhash(weighting="bag", shingle=1))
 
     named = signer.features("b a b")
 
