@@ -271,6 +271,7 @@ cdef extern from "polytopes.h" nogil:
         const polytope_run *runs
         size_t table_count
         size_t run_count
+        size_t first_table
         const uint8_t *dead
         uint64_t dead_bytes
         search_vectors vectors

@@ -361,12 +361,14 @@ class Polytopes:
         delta: tuple[U64, U32],
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
+        *,
+        first_table: int = 0,
     ) -> None:
         """`segments`: the vectors of all documents by ordinal, as in `Vectors`; width 1 to 128.
 
-        `runs[r][t]`: keys (`polytope_keys`, sorted), ordinals and directory of run r in table t.
-        The directory has 2**width + 1 entries, with a width of 7, 13, 18 or 22 that all tables of
-        the run share.
+        `runs[r][t]`: keys (`polytope_keys`, sorted), ordinals and directory of run r in table
+        `first_table` + t.  The directory has 2**width + 1 entries, with a width of 7, 13, 18 or 22
+        that all tables of the run share.
         `delta`: fingerprints and ordinals, in any order, compared one by one.
         `dead`: one bit for each ordinal, as in `Tables`.
         `windows[r]`: in each table of run r, only the buckets that begin at the entries start ..

@@ -29,6 +29,7 @@ struct search_polytopes {
     const struct polytope_column *columns; /* run by run, table by table; then the delta */
     const struct polytope_run *runs;
     size_t table_count, run_count;
+    size_t first_table; /* number of the first table; the tables before it are searched elsewhere */
     const uint8_t *dead;
     uint64_t dead_bytes;
     struct search_vectors vectors;

@@ -79,9 +79,9 @@ cdef class Polytopes:
     cdef Polytopes like
 
     def __cinit__(self, size_t vector_width, segments, runs, delta, dead, windows=None,
-                  Polytopes like=None):
+                  Polytopes like=None, size_t first_table=0):
         if like is None:
-            self.take_runs(vector_width, segments, runs, windows)
+            self.take_runs(vector_width, segments, runs, windows, first_table)
         else:
             self.take_like(like, segments)
         self.take_column(delta[0], delta[1], self.delta)
@@ -110,7 +110,8 @@ cdef class Polytopes:
         self.delta.directory = NULL
         return 0
 
-    cdef int take_runs(self, size_t vector_width, segments, runs, windows) except -1:
+    cdef int take_runs(self, size_t vector_width, segments, runs, windows,
+                       size_t first_table) except -1:
         """Take the runs and their vectors."""
         cdef size_t run_count = len(runs), table_count = len(runs[0]) if len(runs) > 0 else 0
         cdef size_t column_count = run_count * table_count, i = 0
@@ -121,6 +122,11 @@ cdef class Polytopes:
                 f"vector_width is {vector_width}, not from 1 to {POLYTOPE_WIDTH_MAX}"
             )
         polytope_tables(table_count, 0 if run_count == 0 else 1)
+        if first_table + table_count > POLYTOPE_TABLES_MAX:
+            raise ValueError(
+                f"tables {first_table} .. {first_table + table_count} are not within"
+                f" {POLYTOPE_TABLES_MAX}"
+            )
         if windows is not None and <size_t> len(windows) != run_count:
             raise ValueError(f"there are {len(windows)} windows but {run_count} runs")
         self.vectors = Vectors(vector_width, segments)
@@ -140,6 +146,7 @@ cdef class Polytopes:
         self.delta.directory = NULL
         self.tables.columns, self.tables.runs = columns, own
         self.tables.table_count, self.tables.run_count = table_count, run_count
+        self.tables.first_table = first_table
         return 0
 
     cdef int take_run(self, object run, object window, polytope_column *columns,

@@ -101,6 +101,13 @@ def pairs_of(database, **criterion):
     return {frozenset((pair.left, pair.right)) for pair in database.find_all(**criterion)}
 
 
+SWEPT = {"similarity": 0.8, "search": "polytope"}
+
+
+def list_of_pairs(database):
+    return [tuple(sorted((pair.left, pair.right))) for pair in database.find_all(**SWEPT)]
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("similarity", [0.75, 0.9])
 @pytest.mark.parametrize("recall", [0.5, 0.95])
@@ -126,20 +133,25 @@ def clusters_of(database, asked):
     return [cluster.ids for cluster in database.find_clusters(**asked)]
 
 
-def test_tables_that_are_too_large_together_are_searched_run_by_run(database, monkeypatch):
-    whole = pairs_of(database, similarity=0.8)
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("made", [4, 8])
+def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
+    database, monkeypatch, at_once, made
+):
+    monkeypatch.setattr(polytope_tables, "GATHERED_TABLES", (made,) if made > 4 else ())
+    monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
+    database.insert_many(range(1260, 1280), [f"a recent text {at} {at}" for at in range(20)])
+    whole, clusters = list_of_pairs(database), clusters_of(database, SWEPT)
     with database._state() as state:
         count = sum(run.info.polytope_count for run in state.runs)
-    needed = count * 4 * polytope_tables.ENTRY_BYTES
+    monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", count * at_once * 12)
 
-    for room, run_count in ((needed, 1), (needed - 1, len(database.stats().runs))):
-        monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", room)
-        with database._state() as state:
-            ordinals = state.view.live()
-            view = polytope_tables.gathered(state.view, state.source, 4, ordinals, 2)
-            assert len(polytope_tables.polytope_runs(view, state.source)) == run_count
-        found = pairs_of(database, similarity=0.8)
-        assert len(found & whole) > 0.95 * len(whole)
+    found = list_of_pairs(database)
+
+    assert len(whole) > 1000
+    assert len(found) == len(set(found))
+    assert sorted(found) == sorted(whole)
+    assert clusters_of(database, SWEPT) == clusters
 
 
 @pytest.mark.parametrize("tables", [4, 8, 16])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simdb.storage.records.tombstones import with_deleted
+from simdb.storage.runs import merge
 from simdb.storage.runs.merge import TableMerge, merge_tables
 from simdb.storage.runs.run import Table
 
@@ -52,6 +53,23 @@ def test_windows_give_what_one_merge_gives(columns, most):
     whole = merge_tables(tables)
     assert merged.keys.tolist() == whole.keys.tolist()
     assert merged.ordinals.tolist() == whole.ordinals.tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "columns",
+    [RANDOM, [RANDOM[0], [], RANDOM[2][:3]], [[5] * 9, [5] * 20], [[9], [2**64 - 1]], [[], []]],
+)
+def test_ranges_of_keys_are_merged_in_the_order_of_the_tables(columns, threads, monkeypatch):
+    monkeypatch.setattr(merge, "RANGE_ENTRIES", 3)
+    tables = tables_of(*columns)
+
+    merged = merge_tables(tables, threads=threads)
+
+    entries = [entry for table in tables for entry in zip(table.keys, table.ordinals, strict=True)]
+    assert list(zip(merged.keys, merged.ordinals, strict=True)) == sorted(
+        entries, key=lambda entry: entry[0]
+    )
 
 
 def test_a_merge_takes_about_as_many_windows_as_it_has_entries_for():

@@ -223,7 +223,7 @@ def whole_table(state: State, number: int) -> Table:
         ordinals = delta.ordinals.copy()
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
-    merged = merge_tables(runs)
+    merged = merge_tables(runs, threads=state.threads)
     state.check_known(merged.ordinals)
     if state.dead is None:
         return merged

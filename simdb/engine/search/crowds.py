@@ -70,5 +70,5 @@ class Crowds:
 
     def _counted(self, labels: U32) -> Bools:
         """Return which documents are in crowds."""
-        is_crowded: Bools = np.bincount(labels, minlength=1)[labels] >= self.least
-        return is_crowded
+        is_large: Bools = np.bincount(labels, minlength=1) >= self.least
+        return np.asarray(is_large[labels])

@@ -1,28 +1,30 @@
 """Polytope tables: the cross-polytope tables of a view, and how far a search in them must go.
 
 Every run has tables of its own, and so a threshold of its own (`plan/polytopes.py`).  Who asks
-for many documents gathers the tables of all runs in memory first, since two runs need nearly twice
-the probes of one.  Documents that are in no run yet are compared one by one.
+for all documents gathers the tables of all runs in memory first, since two runs need nearly twice
+the probes of one: as many tables at a time as the memory for them holds, and at least one.
+Documents that are in no run yet are compared one by one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.state.view import KeptParts, View
+from simdb.engine.state.view import GatheredTables, KeptParts, View
 from simdb.plan.polytopes import thresholds
 from simdb.plan.problem import PolytopeRun
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage.records.delta import NO_DOCUMENTS
+from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
 from simdb.values.arrays import WEIGHTED
 
-# The tables of more documents are searched run by run; a key and an ordinal are an entry.
+# So much memory may the tables take that are gathered at a time; a key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30
 # At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
 GATHERED_TABLES = (8, 16)
@@ -49,7 +51,7 @@ def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bo
     `is_left_out`: by ordinal, of the documents in runs.
     """
     runs = [[_thinned(*part, is_left_out) for part in parts] for parts in _all_parts(view, source)]
-    made = kernel.Polytopes(source.width, [], runs, NO_DOCUMENTS, None, view.windows)
+    made = _prepared(view, source, runs)
     return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
 
@@ -67,26 +69,36 @@ def thresholds_of(
     return found
 
 
-def gathered(view: View, source: Source, tables: int, ordinals: U32, threads: int) -> View:
-    """Return the same view, with `tables` cross-polytope tables of all its runs in memory.
+def gathered(
+    view: View, source: Source, tables: int, ordinals: U32, threads: int
+) -> Iterator[View]:
+    """Yield the same view with some of `tables` cross-polytope tables of all its runs in memory.
 
-    `ordinals`: the documents of the runs that have weights.  Returns `view` itself if it has so
-    many tables, and its runs are searched one by one; see `swept_runs`.
+    Each table is in one of the views, which no longer has it when the next one is asked for.
+    `ordinals`: the documents of the runs that have weights.  Yields `view` itself if it has so many
+    tables, and its runs are searched one by one; see `swept_runs`.
     """
     stored = view.kind.keying.polytopes.table_count
     if tables == stored and swept_runs(view, source) is polytope_runs(view, source):
-        return view
-    width = polytope_header_bits(view.sealed.entry_count)
-    columns = (
-        _joined(view, source)
-        if tables == stored
-        else _keyed(view, source, tables, ordinals, threads)
-    )
-    sealed = copy(view.sealed)
-    sealed.gathered = list(mapped(lambda column: make_table(*column, width), columns, threads))
-    sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
-    kept = KeptParts(sealed, view.plans)
-    return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
+        yield view
+        return
+    at_once = max(GATHERED_BYTES // max(len(ordinals) * ENTRY_BYTES, 1), 1)
+    for first in range(0, tables, at_once):
+        numbers = range(first, min(first + at_once, tables))
+        made = (
+            _joined(view, source, numbers, threads)
+            if tables == stored
+            else _keyed(view, source, numbers, ordinals, threads)
+        )
+        sealed = copy(view.sealed)
+        sealed.gathered = GatheredTables(made, first, tables)
+        sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
+        kept = KeptParts(sealed, view.plans)
+        part = View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
+        yield part
+        # Whoever asks for the next view may still hold this one.
+        part.polytopes, sealed.polytopes, sealed.gathered = None, None, None
+        made.clear()
 
 
 def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
@@ -95,7 +107,8 @@ def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
     if sealed.polytope_runs is None:
         described: list[PolytopeRun] = []
         if sealed.gathered is not None:
-            described = [PolytopeRun(len(table.keys), table.width) for table in sealed.gathered[:1]]
+            table = sealed.gathered.tables[0]
+            described = [PolytopeRun(len(table.keys), table.width)]
         elif view.kind.keying.polytopes.table_count:
             described = [
                 PolytopeRun(run.info.polytope_count, run.polytope_table(0, source).width)
@@ -108,10 +121,10 @@ def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
 def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
     """Return what the planner must know of the tables in which all documents are looked up.
 
-    That is one run if there are several, and their tables fit into `GATHERED_BYTES` together.
+    That is one run if there are several.
     """
     runs = polytope_runs(view, source)
-    if len(runs) < 2 or not _fits(view, runs, view.kind.keying.polytopes.table_count):
+    if len(runs) < 2 or not _is_whole(view):
         return runs
     count = sum(run.count for run in runs)
     return (PolytopeRun(count, polytope_header_bits(count)),)
@@ -120,16 +133,23 @@ def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
 def gathered_tables(view: View, source: Source) -> tuple[int, ...]:
     """Return numbers of tables, more than are stored, that can be made to look up all documents."""
     stored = view.kind.keying.polytopes.table_count
-    runs = polytope_runs(view, source)
-    return tuple(
-        tables for tables in GATHERED_TABLES if 0 < stored < tables and _fits(view, runs, tables)
-    )
+    if not stored or not _is_whole(view):
+        return ()
+    return tuple(tables for tables in GATHERED_TABLES if stored < tables)
 
 
 def table_count(view: View) -> int:
-    """Return how many cross-polytope tables of a view are searched."""
+    """Return how many cross-polytope tables are searched, in this view and others of `gathered`."""
     gathered = view.sealed.gathered
-    return view.kind.keying.polytopes.table_count if gathered is None else len(gathered)
+    return view.kind.keying.polytopes.table_count if gathered is None else gathered.total
+
+
+def searched_tables(view: View) -> range:
+    """Return the numbers of the cross-polytope tables that are searched in this view."""
+    gathered = view.sealed.gathered
+    if gathered is None:
+        return range(view.kind.keying.polytopes.table_count)
+    return range(gathered.first, gathered.first + len(gathered.tables))
 
 
 def run_of(view: View, ordinals: U32) -> I64:
@@ -143,48 +163,56 @@ def run_of(view: View, ordinals: U32) -> I64:
 def _made(view: View, source: Source) -> Any:
     sealed = view.sealed
     if sealed.polytopes is None:
-        runs = _all_parts(view, source)
-        sealed.polytopes = kernel.Polytopes(
-            source.width, [], runs, NO_DOCUMENTS, None, view.windows
-        )
+        sealed.polytopes = _prepared(view, source, _all_parts(view, source))
     vectors = view.vectors.over(source, None)
     return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
 
 
-def _fits(view: View, runs: tuple[PolytopeRun, ...], tables: int) -> bool:
-    """Return whether so many tables of whole runs may be in memory."""
-    size_bytes = sum(run.count for run in runs) * tables * ENTRY_BYTES
-    return view.windows is None and not view.sealed.is_segment and size_bytes <= GATHERED_BYTES
+def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
+    """Return the tables `runs` of a view, ready for look-up, without vectors and delta."""
+    first = searched_tables(view).start
+    return kernel.Polytopes(
+        source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first
+    )
 
 
-def _joined(view: View, source: Source) -> Iterator[tuple[U64, U32]]:
-    """Yield the keys and ordinals of each stored table, run by run."""
-    for table in range(view.kind.keying.polytopes.table_count):
-        parts = [run.polytope_table(table, source) for run in view.runs]
-        keys = np.concatenate([part.keys for part in parts])
-        yield keys, np.concatenate([part.ordinals for part in parts])
+def _is_whole(view: View) -> bool:
+    """Return whether a view has whole runs, not a part of one."""
+    return view.windows is None and not view.sealed.is_segment
 
 
-def _keyed(
-    view: View, source: Source, tables: int, ordinals: U32, threads: int
-) -> Iterator[tuple[U64, U32]]:
-    """Yield the keys and ordinals of each of `tables` tables, made from the stored weights."""
+def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
+    """Return some of the stored tables, each merged from those of all runs."""
+    made = []
+    for table in numbers:
+        merged = merge_tables(
+            [run.polytope_table(table, source) for run in view.runs], threads=threads
+        )
+        width = polytope_header_bits(len(merged.keys))
+        made.append(make_table(merged.keys, merged.ordinals, width, is_sorted=True))
+    return made
+
+
+def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: int) -> list[Table]:
+    """Return some tables that are not stored, made from the stored weights."""
     vectors = view.vectors.over(source, None)
-    keys = np.empty((tables, len(ordinals)), np.uint64)
+    width = polytope_header_bits(len(ordinals))
+    keys = np.empty((len(numbers), len(ordinals)), np.uint64)
 
     def fill(start: int) -> None:
         some = slice(start, start + KEYED_DOCUMENTS)
-        keys[:, some] = kernel.polytope_keys(vectors.gather(ordinals[some]), tables)
+        made = kernel.polytope_keys(vectors.gather(ordinals[some]), numbers.stop)
+        keys[:, some] = made[numbers.start :]
 
     for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
         pass
-    return ((each, ordinals.copy()) for each in keys)
+    return list(mapped(lambda own: make_table(own, ordinals.copy(), width), keys, threads))
 
 
 def _all_parts(view: View, source: Source) -> list[list[Table]]:
     """Return the tables of each run, or of all together if they are gathered."""
     if view.sealed.gathered is not None:
-        return [view.sealed.gathered]
+        return [view.sealed.gathered.tables]
     tables = range(view.kind.keying.polytopes.table_count)
     return [[run.polytope_table(table, source) for table in tables] for run in view.runs]
 

@@ -94,6 +94,14 @@ class KeptPlans:
         )
 
 
+class GatheredTables(NamedTuple):
+    """Cross-polytope tables of all runs in one: `tables` from number `first` on, of `total`."""
+
+    tables: list[Table]
+    first: int
+    total: int
+
+
 class Sealed:
     """The runs of a view, and what was made of them so far; None for what was not needed yet."""
 
@@ -116,8 +124,8 @@ class Sealed:
         # The first ordinal beyond the calibration, and the tables that compare what follows it.
         self.covered_tables: tuple[int, Any] = (-1, None)
         self.id_tables: Any = None
-        # The cross-polytope tables of all runs in one, if they were gathered; see `gathered`.
-        self.gathered: list[Table] | None = None
+        # Some of the cross-polytope tables of all runs in one; see `gathered`.
+        self.gathered: GatheredTables | None = None
         # The cross-polytope tables, what is known of those of each run, and their thresholds.
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None

@@ -34,28 +34,69 @@ from simdb.values.arrays import offsets_of
 
 # Merging fewer documents would not be worth several threads.
 THREADED_DOCUMENTS = 1 << 14
+# A range of so many entries is merged at a time: it stays in the cache from pair to pair.
+RANGE_ENTRIES = 1 << 16
 
 
-def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
+def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
     """Merge the entries of all `tables`, sorted; the directory is left empty.
 
-    Equal keys keep the order of their tables, so only neighbours are merged, each time the pair
-    that costs least.  The last pair is merged `into` the arrays of a table of the right length, if
-    it is given.
+    Equal keys keep the order of their tables.  A single table is returned as it is.
     """
-    left = list(tables)
-    while len(left) > 1:
-        sizes = [len(table.keys) for table in left]
-        at = min(range(len(left) - 1), key=lambda at: sizes[at] + sizes[at + 1])
-        first, second = left[at : at + 2]
-        merged = into if len(left) == 2 else None
-        if merged is None:
-            merged = table_with_room(sizes[at] + sizes[at + 1])
-        kernel.merge(
-            first.keys, first.ordinals, second.keys, second.ordinals, merged.keys, merged.ordinals
-        )
-        left[at : at + 2] = [merged]
-    return left[0]
+    if len(tables) == 1:
+        return tables[0]
+    merged = table_with_room(sum(len(table.keys) for table in tables))
+    bounds = _ranges(tables)
+    starts = bounds.sum(axis=0)
+
+    def merge(at: int) -> None:
+        parts = [
+            Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
+            for table, start, stop in zip(tables, bounds[:, at], bounds[:, at + 1], strict=True)
+            if start < stop
+        ]
+        inside = slice(starts[at], starts[at + 1])
+        _merge_range(parts, merged.keys[inside], merged.ordinals[inside])
+
+    for _ in mapped(merge, range(bounds.shape[1] - 1), threads):
+        pass
+    return merged
+
+
+def _ranges(tables: Sequence[Table]) -> npt.NDArray[np.int64]:
+    """Return where each table is cut, so that the same keys are in the same range: int64[t, r + 1].
+
+    A range has about `RANGE_ENTRIES` entries of all tables.
+    """
+    lengths = [len(table.keys) for table in tables]
+    longest = tables[int(np.argmax(lengths))].keys
+    count = sum(lengths) // RANGE_ENTRIES + 1
+    cuts = longest[np.arange(1, count) * len(longest) // count]
+    bounds = np.zeros((len(tables), count + 1), np.int64)
+    for own, table, length in zip(bounds, tables, lengths, strict=True):
+        own[1:-1], own[-1] = np.searchsorted(table.keys, cuts), length
+    # Keys that damage has put out of order must not make a range end before it begins.
+    return np.maximum.accumulate(bounds, axis=1)
+
+
+def _merge_range(parts: list[Table], keys: npt.NDArray[Any], ordinals: npt.NDArray[Any]) -> None:
+    """Merge tables that have entries into arrays, each time the neighbours that cost least."""
+    while len(parts) > 2:
+        sizes = [len(part.keys) for part in parts]
+        at = min(range(len(parts) - 1), key=lambda at: sizes[at] + sizes[at + 1])
+        merged = table_with_room(sizes[at] + sizes[at + 1])
+        _merge_pair(parts[at], parts[at + 1], merged.keys, merged.ordinals)
+        parts[at : at + 2] = [merged]
+    if len(parts) == 2:
+        _merge_pair(parts[0], parts[1], keys, ordinals)
+    elif parts:
+        keys[:], ordinals[:] = parts[0].keys, parts[0].ordinals
+
+
+def _merge_pair(
+    first: Table, second: Table, keys: npt.NDArray[Any], ordinals: npt.NDArray[Any]
+) -> None:
+    kernel.merge(first.keys, first.ordinals, second.keys, second.ordinals, keys, ordinals)
 
 
 def merge_in_memory(
@@ -220,9 +261,7 @@ class TableMerge:
         inside = slice(self._count, self._count + count)
         keys, ordinals, directory = self._merged
         room = Table(keys[inside], ordinals[inside], directory)
-        merged = merge_tables(parts, room)
-        if len(parts) == 1:
-            room.keys[:], room.ordinals[:] = merged.keys, merged.ordinals
+        _merge_range([part for part in parts if len(part.keys)], room.keys, room.ordinals)
         self.written = joint([self.written, _entries(room)])
         if dead is None:
             self.read = self.kept = self.written

@@ -29,7 +29,7 @@ from simdb.engine.state.polytope_tables import (
     polytopes_of,
     polytopes_without,
     run_of,
-    table_count,
+    searched_tables,
     thresholds_of,
 )
 from simdb.engine.state.state import State
@@ -48,6 +48,7 @@ VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a 
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+F32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 AsCouples = Callable[[U32, Rows], Couples]
 
@@ -106,13 +107,15 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     of a query.  A pair that both find is left out when the later one finds it.  Documents of the
     delta are looked up in the runs, and compared with each other.
     """
-    runs, stored = _runs_of(state, plan)
-    first_found = partial(_first_found, runs, criterion)
-    yield from _looked_up(state, runs, criterion, plan, stored, either=True, as_couples=first_found)
     recent = searched(state.only([], state.delta), is_measured=True).ordinals
+    for runs, stored in _runs_of(state, plan):
+        for ordinals, either in ((stored, True), (recent, False)):
+            first_found = partial(_first_found, runs, criterion, either=either)
+            yield from _looked_up(
+                state, runs, criterion, plan, ordinals, either=either, as_couples=first_found
+            )
     if not len(recent):
         return
-    yield from _looked_up(state, runs, criterion, plan, recent, either=False, as_couples=_earlier)
     for couples in links_among(state, criterion, plan, recent):
         yield replace(couples, left=recent[couples.left], right=recent[couples.right])
 
@@ -125,23 +128,22 @@ def joining(
     Documents that are in the component of the query are not measured, and the members of a crowd
     are looked up in tables without the crowd.
     """
-    runs, stored = _runs_of(state, plan)
     rest = state.only([], state.delta)
     recent = searched(rest, is_measured=True).ordinals
-    for ordinals, either in ((stored, True), (recent, False)):
-        crowds = Crowds(forest)
-        if not either:
-            # Recent documents that match each other come first: if they also match a crowd, the
-            # pairs of one of them connect all.
-            yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
-        yield from _looked_up(
-            state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
-        )
-        for members, is_member in crowds.groups():
-            among = _without(runs, is_member, len(members))
+    # Recent documents that match each other come first: if they also match a crowd, the pairs of
+    # one of them connect all.
+    yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
+    for runs, stored in _runs_of(state, plan):
+        for ordinals, either in ((stored, True), (recent, False)):
+            crowds = Crowds(forest)
             yield from _looked_up(
-                state, among, criterion, plan, members, either=either, forest=forest
+                state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
             )
+            for members, is_member in crowds.groups():
+                among = _without(runs, is_member, len(members))
+                yield from _looked_up(
+                    state, among, criterion, plan, members, either=either, forest=forest
+                )
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -256,18 +258,16 @@ def _looked_up(
             yield joined_couples([couples for _, couples in found])
 
 
-def _earlier(queries: U32, rows: Rows) -> Couples:
-    """Return the documents and their matches as pairs, if all matches are earlier documents."""
-    return Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
+def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
+    """Yield states of the runs alone, each with some of the tables, and the documents of the runs.
 
-
-def _runs_of(state: State, plan: Plan) -> tuple[State, U32]:
-    """Return a state of the runs alone, whose documents are looked up in one another, and these."""
+    A match in any of the states is a match.
+    """
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs = state.only(state.runs, nothing)
     stored = searched(runs, is_measured=True).ordinals
-    view = gathered(runs.view, runs.source, plan.tables, stored, state.threads)
-    return runs.over(view), stored
+    for view in gathered(runs.view, runs.source, plan.tables, stored, state.threads):
+        yield runs.over(view), stored
 
 
 def _without(state: State, is_left_out: Bools, query_count: int) -> State:
@@ -282,28 +282,49 @@ def _without(state: State, is_left_out: Bools, query_count: int) -> State:
     return state.over(view)
 
 
-def _first_found(state: State, criterion: Criterion, queries: U32, rows: Rows) -> Couples:
-    """Return the pairs that the earlier document finds, or that only the later one finds."""
+def _first_found(
+    state: State, criterion: Criterion, queries: U32, rows: Rows, *, either: bool
+) -> Couples:
+    """Return the pairs that no document found before; the earlier of two documents comes first.
+
+    `either`: both documents of a pair are looked up, and not only the queries.
+    """
     assert criterion.similarity is not None
     share, _ = shares(criterion.similarity, criterion.recall)
-    limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=True)
-    asking = queries[rows.queries]
-    is_new = rows.ordinals > asking
-    numbers = run_of(state.view, asking)
-    for number, run in enumerate(polytope_runs(state.view, state.source)):
-        which = np.flatnonzero(~is_new & (numbers == number))
-        if len(which):
-            # The later document finds the earlier one; would the earlier one find it, too?
-            earlier, later = rows.ordinals[which], asking[which]
-            is_new[which] = ~kernel.polytope_reaches(
-                state.vectors(earlier).gather(earlier),
-                state.vectors(later).gather(later),
-                float(limits[number]),
-                run.width,
-                table_count(state.view),
-            )
+    limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=either)
+    asking, tables = queries[rows.queries], searched_tables(state.view)
+    is_new = np.ones(len(asking), np.bool_)
+    # In the tables of this state the earlier document asks first, in those before it both did.
+    before = [(asking, rows.ordinals, tables.start, is_new)] if tables.start else []
+    if either:
+        before.append((rows.ordinals, asking, tables.stop, rows.ordinals < asking))
+        if tables.start:
+            before.append((rows.ordinals, asking, tables.start, is_new))
+    for left, right, count, which in before:
+        is_new &= ~_reached(state, left, right, limits, count, which & is_new)
     left, right = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
     return Couples(left, right, rows.distances, rows.similarities).chosen(is_new)
+
+
+def _reached(state: State, left: U32, right: U32, limits: F32, tables: int, which: Bools) -> Bools:
+    """Return for which of some pairs, `which`, the left document finds the right one.
+
+    It is looked up in the first `tables` tables of each run, up to the limit of the run.
+    """
+    is_reached = np.zeros(len(left), np.bool_)
+    numbers = run_of(state.view, right)
+    for number, run in enumerate(polytope_runs(state.view, state.source)):
+        some = np.flatnonzero(which & (numbers == number))
+        if len(some):
+            asking, asked = left[some], right[some]
+            is_reached[some] = kernel.polytope_reaches(
+                state.vectors(asking).gather(asking),
+                state.vectors(asked).gather(asked),
+                float(limits[number]),
+                run.width,
+                tables,
+            )
+    return is_reached
 
 
 METHOD: Method = Method(
