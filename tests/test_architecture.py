@@ -146,14 +146,12 @@ FOLDERS = {
         "shard", "writing", "shards", "searching", "gathering", "sharded_database",
     ],
     "outputs": [
-        "rows", "pieces", "remote", "compression", "formats", "target",
-        "spool",
-        "parquet_file", "table_file", "survivors",
+        "rows", "pieces", "remote", "formats", "target", "table_file", "survivors",
     ],
     "sources": [
-        "amount", "encoding_guess", "content", "origins", "records", "batch", "source_names",
-        "json_columns", "json_lines", "json_records", "parquet_records", "table_blocks",
-        "table_records", "reading", "read_again", "names",
+        "encoding_guess", "content", "origins", "records", "batch", "json_columns",
+        "json_lines", "json_records", "parquet_records", "table_blocks", "table_records", "reading",
+        "read_again",
     ],
     "deduplication": [
         "minima", "stars", "decided", "measures", "texts", "columns",
@@ -172,8 +170,7 @@ FOLDERS = {
         "unpickler", "importing",
     ],
     "report": [
-        "facts", "excerpts", "words", "pairs", "gather", "figures",
-        "template", "page", "beside", "removed", "leaks",
+        "facts", "excerpts", "pairs", "gather", "figures", "template", "page", "text_pairs",
     ],
     "cli": None,
 }  # fmt: skip

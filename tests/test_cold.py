@@ -117,7 +117,7 @@ def test_other_commands_load_nothing_of_the_report(tmp_path):
         loaded = modules_of_program(verb, path)
 
         assert f"simdb.cli.{module_of(verb)}" in loaded
-        pages = {"simdb.report.page", "simdb.report.removed", "simdb.report.template"}
+        pages = {"simdb.report.page", "simdb.report.text_pairs", "simdb.report.template"}
         assert loaded.isdisjoint({"jinja2", "matplotlib", "simdb.cli.report", *pages})
 
 

@@ -26,9 +26,9 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
     "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
-    "sources/line_parser.py", "sources/table_records.py", "ground/cold.py", "sketch/projection.py",
+    "ground/cold.py", "sketch/projection.py",
     "ground/previews.py", "report/figures.py", "report/page.py", "report/template.py",
-    "outputs/remote.py", "outputs/compression.py", "sources/encoding_guess.py", "spark/frames.py",
+    "outputs/remote.py", "outputs/formats.py", "sources/encoding_guess.py", "spark/frames.py",
     "running/progress.py",
 }  # fmt: skip
 

@@ -25,9 +25,8 @@ from simdb.report.template import check_page
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, columns_of, read_sources
+from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
 from simdb.sources.records import SourceOptions, valid_name
-from simdb.sources.source_names import expanded, holds_records
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 

@@ -33,18 +33,17 @@ from simdb.outputs.formats import (
     Format,
     output_format,
 )
+from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
-from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import keep_format, surviving
 from simdb.outputs.table_file import write_results
 from simdb.outputs.target import Target, side_files, written
-from simdb.report.removed import Removed, render, rule_in_words
 from simdb.report.template import check_page, write_page
+from simdb.report.text_pairs import Removed, render_removed, rule_in_words
 from simdb.settings import keeping
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, columns_of, read_sources
+from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
 from simdb.sources.records import SourceOptions, valid_name
-from simdb.sources.source_names import expanded, holds_records
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
 FLAT_TEXT_COLUMNS = (
@@ -234,7 +233,7 @@ def _page(job: DedupJob, outcome: Outcome, intake: Intake) -> str:
     if counts is not None:
         measure, least = counts.measure, counts.least
     rule = rule_in_words(measure, least)
-    return render(Removed(intake.documents, outcome.duplicates, rule, outcome.pairs))
+    return render_removed(Removed(intake.documents, outcome.duplicates, rule, outcome.pairs))
 
 
 def _own_files(job: DedupJob) -> list[str]:

@@ -15,8 +15,8 @@ from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_
 from simdb.cli.reading.intake import Intake, is_default
 from simdb.engine.write.conflicts import ERROR, rule_of
 from simdb.ground.choices import ConflictName, MatchName
+from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
-from simdb.outputs.spool import Spool
 from simdb.sources.batch import Batch, Found
 from simdb.sources.reading import check_sources, read_sources
 from simdb.values.arrays import Id

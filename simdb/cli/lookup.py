@@ -30,17 +30,16 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.cli.reading.intake import Intake, is_default
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
+from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
-from simdb.outputs.spool import Spool
 from simdb.outputs.survivors import SurvivorOutput, keep_format
 from simdb.outputs.table_file import write_results
 from simdb.outputs.target import Target, side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
-from simdb.sources.reading import check_sources, columns_of, read_sources
+from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
 from simdb.sources.records import SourceOptions, valid_name
-from simdb.sources.source_names import expanded, holds_records
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")

@@ -43,9 +43,8 @@ from simdb.settings import keeping
 from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources
+from simdb.sources.reading import check_sources, expanded
 from simdb.sources.records import SourceOptions
-from simdb.sources.source_names import expanded
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
 

@@ -221,19 +221,19 @@ class Decontaminated:
         report.template.check_page(place)
         # The least covered tell whether the rule is right.
         ordered = sorted(self.found, key=lambda leak: leak.coverage)
-        shown = ordered[: report.leaks.SHOWN_LEAKS]
-        facts = report.leaks.Leaks(
+        shown = ordered[: report.text_pairs.SHOWN_PAIRS]
+        facts = report.text_pairs.Leaks(
             items=self.items, leaked=len(self.leaked), documents=len(self.kept),
             with_item=self.documents, leaks=len(self.found),
             pairs=[
-                report.leaks.pair_of(
+                report.text_pairs.leak_pair(
                     (leak.id, leak.item), leak.field, (leak.text, leak.item_text), leak.coverage,
                     leak.rarest, leak.count,
                 )
                 for leak in shown
             ],
         )  # fmt: skip
-        report.template.write_page(report.leaks.render(facts), place)
+        report.template.write_page(report.text_pairs.render_leaks(facts), place)
 
     @property
     def documents(self) -> int:

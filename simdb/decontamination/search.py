@@ -24,9 +24,8 @@ from simdb.running.threads import mapped
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.winnowing import WordOrder
 from simdb.sources.batch import Batch
-from simdb.sources.names import Names
 from simdb.sources.origins import Origins
-from simdb.sources.read_again import LinesAgain, TextsAgain
+from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 
 # So many documents are judged by one thread at a time.
 JUDGED_DOCUMENTS = 256

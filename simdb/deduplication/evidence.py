@@ -15,7 +15,7 @@ from simdb.results.matches import Verification
 from simdb.settings.text_sketch import TextSketch
 
 if TYPE_CHECKING:
-    from simdb.report.beside import TextPair
+    from simdb.report.text_pairs import TextPair
 
 Bools = npt.NDArray[np.bool_]
 F32 = npt.NDArray[np.float32]
@@ -46,7 +46,7 @@ class Evidence:
 
         `ids` and `others` object[k]: the ids of the duplicates, and of what stays for them.
         """
-        return report.removed.nearest_pairs(
+        return report.text_pairs.nearest_pairs(
             similarities,
             lambda places: (ids[places], others[places]),
             lambda places: (

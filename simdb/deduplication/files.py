@@ -29,12 +29,11 @@ from simdb.results.clusters import Clusters
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
 from simdb.settings.options import Options
-from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
+from simdb.sources.content import AMOUNT
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, columns_of, read_sources
+from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
 from simdb.sources.records import InputProblem, SourceOptions, valid_name
-from simdb.sources.source_names import expanded, holds_records
 from simdb.values.arrays import object_array
 
 USUAL_ID = "id"

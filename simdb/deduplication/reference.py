@@ -16,9 +16,8 @@ from simdb.columns.text_column import TextColumn, joined
 from simdb.deduplication.decided import I64, Bools
 from simdb.deduplication.texts import RowTexts
 from simdb.sources.batch import Batch
-from simdb.sources.names import Names
 from simdb.sources.origins import Origins
-from simdb.sources.read_again import TextsAgain
+from simdb.sources.read_again import Names, TextsAgain
 from simdb.values.arrays import Id, object_array, sorted_unique
 
 

@@ -15,12 +15,10 @@ from simdb.ground.checks import shown
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Options
-from simdb.sources.amount import expected_documents
-from simdb.sources.content import STANDARD_INPUT
+from simdb.sources.content import STANDARD_INPUT, expected_documents
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, is_under
+from simdb.sources.reading import check_sources, expanded, is_under
 from simdb.sources.records import valid_name
-from simdb.sources.source_names import expanded
 from simdb.storage.files.location import is_database
 from simdb.values.arrays import class_of
 

@@ -173,11 +173,11 @@ class Deduplicated(OfData[Given_co]):
         report.template.check_page(place)
         pairs = self.evidence.pairs(self.removed_ids, self.representatives, self.similarities)
         measure = None if self.verification is None else self.verification.measure
-        facts = report.removed.Removed(
+        facts = report.text_pairs.Removed(
             len(self.kept), len(self.removed_ids),
-            report.removed.rule_in_words(measure, self.evidence.least), pairs,
+            report.text_pairs.rule_in_words(measure, self.evidence.least), pairs,
         )  # fmt: skip
-        report.template.write_page(report.removed.render(facts), place)
+        report.template.write_page(report.text_pairs.render_removed(facts), place)
 
     def at(self, similarity: float) -> "Deduplicated[Given_co]":
         """Return the result at a higher similarity, without a new search.

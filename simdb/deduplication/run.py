@@ -20,11 +20,10 @@ from simdb.outputs.survivors import SurvivorOutput
 from simdb.settings import keeping
 from simdb.settings.keeping import KeepRule
 from simdb.settings.options import Options
-from simdb.sources.amount import expected_documents
 from simdb.sources.batch import Batch
-from simdb.sources.names import Names
+from simdb.sources.content import expected_documents
 from simdb.sources.origins import Origins
-from simdb.sources.read_again import LinesAgain, TextsAgain
+from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 
 # From what readers call the sources of documents to the numbers of the sources.
 Numbers = Callable[[list[str]], I64]

@@ -26,11 +26,19 @@ from simdb.outputs.formats import (
     Format,
     output_format,
 )
-from simdb.outputs.parquet_file import Part, chosen_rows, write_parquet
 from simdb.outputs.pieces import I64, LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.outputs.remote import is_remote
 from simdb.outputs.rows import Row, as_line
-from simdb.outputs.table_file import copy_rows, loaded, rows_of, shared_table, write_separated
+from simdb.outputs.table_file import (
+    Part,
+    chosen_rows,
+    copy_rows,
+    loaded,
+    rows_of,
+    shared_table,
+    write_parquet,
+    write_separated,
+)
 from simdb.outputs.target import BEFORE, Target, written
 from simdb.running.threads import read_ahead, thread_count
 

@@ -16,8 +16,16 @@ from filecmp import cmp
 from typing import IO, Any
 
 from simdb.ground.errors import OptionError
-from simdb.outputs.compression import GzipWriter, ZstdWriter
-from simdb.outputs.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
+from simdb.outputs.formats import (
+    FOLDER,
+    GZIP,
+    SHARDS,
+    STANDARD_OUTPUT,
+    ZSTD,
+    Format,
+    GzipWriter,
+    ZstdWriter,
+)
 from simdb.outputs.remote import is_remote, put_remote
 
 PARTIAL = ".partial"

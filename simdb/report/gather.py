@@ -23,9 +23,10 @@ from simdb.report.facts import (
     SizeBin,
     Storage,
     Threshold,
+    options_in_words,
+    sections_in_words,
 )
 from simdb.report.pairs import Matched, draw_pairs
-from simdb.report.words import options_in_words, sections_in_words
 from simdb.results.clusters import Clusters
 from simdb.results.matches import PairArrays
 from simdb.results.reports import Statistics

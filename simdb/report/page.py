@@ -11,11 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from simdb.report import figures, template
-from simdb.report.facts import Drawn, Facts, Groups, SizeBin, Storage, Threshold
+from simdb.report.facts import (
+    Drawn,
+    Facts,
+    Groups,
+    SizeBin,
+    Storage,
+    Threshold,
+    table_group,
+    threshold_in_words,
+)
 from simdb.report.figures import Chart, Series
 from simdb.report.pairs import BIN_WIDTH, SIMILARITY
 from simdb.report.template import shown_id
-from simdb.report.words import table_group, threshold_in_words
 from simdb.results.reports import HeaderFill
 
 # Two standard deviations, which the true share exceeds once in twenty samples.

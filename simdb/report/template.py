@@ -19,7 +19,7 @@ from simdb.ground.errors import OptionError
 from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.outputs.target import check_place, written
 from simdb.report.excerpts import visible
-from simdb.report.words import size
+from simdb.report.facts import size
 from simdb.values.arrays import Id
 
 FOLDER = Path(__file__).parent

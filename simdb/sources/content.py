@@ -2,6 +2,10 @@
 
 Binary content is recognised by its first bytes, before the whole file is read.  An InputError says
 what was found and what to do; the caller adds the name of the file.
+
+An *amount* says how many bytes of the sources have been read, and how many there are; compressed
+files count as they are on the disk.  A process runs one command, which reads its sources in one go,
+so there is one amount: opened files add to it wherever they are read.
 """
 
 import codecs
@@ -11,15 +15,13 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from simdb.ground.errors import InputError, OptionError
-from simdb.outputs.compression import ZstdReader
-from simdb.outputs.formats import GZIP, ZSTD
+from simdb.outputs.formats import GZIP, ZSTD, ZstdReader
 from simdb.outputs.remote import is_remote, open_remote
-from simdb.sources.amount import open_counted
 from simdb.sources.encoding_guess import (
     GUESS,
     GUESSED,
@@ -31,11 +33,13 @@ from simdb.sources.encoding_guess import (
     other_encoding,
 )
 
+BUFFER_BYTES = 1 << 16
+# A document of a collection whose size is not known, and a collection.
+USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
 STANDARD_INPUT = "-"
 SNIFFED_BYTES = 8192
 # A longer file is no useful document, and would only fill the memory.
 DOCUMENT_BYTES_MAX = 1 << 28
-BUFFER_BYTES = 1 << 16
 
 # The errors that reading and decoding bad content can raise.
 CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
@@ -53,6 +57,87 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 UNORDERED = ("utf-16", "utf-32")
+
+
+class Amount:
+    """The bytes read since `begin`, and their total if all sources are files."""
+
+    def __init__(self) -> None:
+        """Start at nothing."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Start again at nothing, before sources are read."""
+        self.read_bytes = 0
+        self._total_bytes: int | None = None
+        self._is_expected = False
+
+    def expect(self, sources: Collection[str]) -> None:
+        """Take the sizes of `sources` as the total; a second call before `begin` does nothing.
+
+        The total is not known if one of them is a folder, a pipe or standard input.
+        """
+        if self._is_expected:
+            return
+        self._is_expected = True
+        self._total_bytes = _bytes_of(sources)
+
+    def add(self, count: int) -> None:
+        """Count bytes that were read."""
+        self.read_bytes += count
+
+    @property
+    def expected_documents(self) -> float:
+        """About how many documents there are, by the sizes of the sources."""
+        return _documents_in(self._total_bytes)
+
+    def share(self) -> float | None:
+        """Return the share of the total that was read, 0 to 1; None if it is not known."""
+        if not self._total_bytes or self.read_bytes > self._total_bytes:
+            return None
+        return self.read_bytes / self._total_bytes
+
+
+AMOUNT = Amount()
+
+
+def begin_counting() -> None:
+    """Forget what was read and guessed, before other sources are read."""
+    AMOUNT.begin()
+    GUESSED.clear()
+
+
+def expected_documents(sources: Collection[str]) -> float:
+    """Return about how many documents there are in `sources`, by their sizes."""
+    return _documents_in(_bytes_of(sources))
+
+
+def _bytes_of(sources: Collection[str]) -> int | None:
+    places = {os.path.realpath(source) for source in sources}
+    return sum(map(os.path.getsize, places)) if all(map(os.path.isfile, places)) else None
+
+
+def _documents_in(size: int | None) -> float:
+    return USUAL_DOCUMENTS if size is None else max(size / USUAL_BYTES, 1.0)
+
+
+def open_counted(path: str) -> io.BufferedReader:
+    """Open a file for reading; what is read of it adds to the amount."""
+    return io.BufferedReader(_Counted(path), BUFFER_BYTES)
+
+
+class _Counted(io.FileIO):
+    """A file that adds to the amount what is read of it."""
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        AMOUNT.add(count or 0)
+        return count
+
+    def readall(self) -> bytes:
+        content = super().readall()
+        AMOUNT.add(len(content))
+        return content
 
 
 def known_encoding(name: str) -> str:

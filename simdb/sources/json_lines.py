@@ -16,9 +16,9 @@ import numpy as np
 from simdb.ground.errors import InputError
 from simdb.running.memory import block_bytes
 from simdb.running.threads import mapped, thread_count
-from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Found, batched, with_ids
 from simdb.sources.content import (
+    AMOUNT,
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
     explained,

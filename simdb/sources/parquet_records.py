@@ -14,11 +14,10 @@ import numpy as np
 from simdb.columns.arrow import listed
 from simdb.columns.text_column import TextColumn, text_column
 from simdb.ground.choices import KEEP
-from simdb.outputs.parquet_file import load_parquet, parquet_source
 from simdb.outputs.remote import is_remote
-from simdb.sources.amount import AMOUNT
+from simdb.outputs.table_file import load_parquet, parquet_source
 from simdb.sources.batch import Found, batched, with_ids
-from simdb.sources.content import CONTENT_ERRORS, explained
+from simdb.sources.content import AMOUNT, CONTENT_ERRORS, explained
 from simdb.sources.encoding_guess import GUESS, UTF8
 from simdb.sources.records import (
     InputProblem,

@@ -1,21 +1,29 @@
-"""Sources: reads the files and folders named on the command line as a stream of batches.
+"""Reading: reads the files and folders named on the command line as a stream of batches.
 
 The end of a file name says whether the file holds many records or is one document.  A folder holds
-one document in each file; `-` is JSON lines on standard input.
+one document in each file; `-` is JSON lines on standard input.  A name with `*`, `?` or `[...]` is
+a pattern and stands for all files and folders that match it, in the order of their names, unless
+something has exactly this name.  Remote names can have patterns, too, but a question mark is part
+of an address.
 """
 
+import glob
 import io
+import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
 from simdb.ground.errors import InputError
+from simdb.outputs.formats import COMPRESSIONS
+from simdb.outputs.remote import check_remote, has_remote_pattern, is_remote, matching_files
 from simdb.outputs.rows import as_line
+from simdb.outputs.table_file import load_parquet
 from simdb.running.threads import mapped, read_ahead, thread_count
-from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Found, batched, checked
 from simdb.sources.content import (
+    AMOUNT,
     CONTENT_ERRORS,
     STANDARD_INPUT,
     explained,
@@ -35,27 +43,89 @@ from simdb.sources.records import (
     valid_name,
     valid_text,
 )
-from simdb.sources.source_names import (
-    COMMAS,
-    JSON,
-    JSON_LINES,
-    PARQUET,
-    TABS,
-    check_source,
-    expanded,
-    unpacked,
-)
 from simdb.sources.table_records import read_header, read_table
 
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64
 FOLDER, FILE, OTHER = "folder", "file", "other"
+JSON_LINES = (".jsonl", ".ndjson")
+JSON = ".json"
+COMMAS = ".csv"
+TABS = ".tsv"
+PARQUET = ".parquet"
+RECORDS = (*JSON_LINES, JSON, COMMAS, TABS, PARQUET)
+
+# Endings of files that are no text, and that no reader here takes.
+UNREADABLE = (
+    ".7z", ".arrow", ".avro", ".br", ".bz2", ".db", ".feather", ".h5", ".ipc", ".lz4", ".lzma",
+    ".npy", ".npz", ".ods", ".orc", ".pickle", ".pkl", ".rar", ".sqlite", ".tar", ".tgz",
+    ".warc", ".xls", ".xlsx", ".xz", ".zip",
+)  # fmt: skip
+SNIFFED_BYTES = 1 << 16
 
 
 def check_sources(sources: Collection[str], text_field: str | None = None) -> None:
     """Raise InputError or OptionError for a source that cannot be read, see `check_source`."""
     for source in expanded(sources):
         check_source(source, text_field)
+
+
+def check_source(source: str, text_field: str | None = None) -> None:
+    """Raise InputError for a source that does not exist or whose ending says no known format.
+
+    Raises OptionError if the package that reads it is missing.  `text_field`: also refuse a file
+    that would be one document and holds JSON lines with this field; None for no such look.
+    """
+    if source == STANDARD_INPUT:
+        return
+    if is_remote(source):
+        check_remote(source)
+        if not matching_files(source):
+            raise InputError(f"there is no file {valid_name(source)}")
+    # A dangling link exists, and is later reported like any unreadable file.
+    elif not _exists(source):
+        name = valid_name(source)
+        if glob.has_magic(source):
+            raise InputError(f"there is no file or folder {name}, and none matches it as a pattern")
+        raise InputError(f"there is no file or folder {name}")
+    if os.path.isdir(source):
+        return
+    if source.lower().endswith(PARQUET):
+        load_parquet("reading Parquet")
+    if holds_records(source):
+        if unpacked(source).endswith(PARQUET) and not source.lower().endswith(PARQUET):
+            raise _unknown(source)
+        return
+    inner, ending = os.path.splitext(source.lower())
+    if ending in UNREADABLE or inner.endswith(RECORDS):
+        raise _unknown(source)
+    if text_field is not None and _has_json_lines(source, text_field):
+        raise InputError(
+            f"{valid_name(source)} holds JSON lines, but by its name it is one document; let the"
+            " name end in .jsonl, or read it as standard input: - < FILE"
+        )
+
+
+def expanded(sources: Iterable[str]) -> list[str]:
+    """Return the sources with patterns replaced by the names that match them, sorted.
+
+    A pattern that nothing matches stays as it is.
+    """
+    names: list[str] = []
+    for source in sources:
+        if is_remote(source):
+            names += (matching_files(source) if has_remote_pattern(source) else []) or [source]
+        elif source == STANDARD_INPUT or os.path.lexists(source) or not glob.has_magic(source):
+            names.append(source)
+        else:
+            names += sorted(glob.glob(source, recursive=True)) or [source]
+    return names
+
+
+def holds_records(source: str) -> bool:
+    """Return whether a source holds records; otherwise it is one document, or a folder of them."""
+    is_file = unpacked(source).endswith(RECORDS) and not os.path.isdir(source)
+    return source == STANDARD_INPUT or is_file
 
 
 def read_sources(
@@ -68,31 +138,6 @@ def read_sources(
     without the field with the text were taken for nulls, and no record has the field.
     """
     return checked(_all_sources(sources, reading, excluded))
-
-
-def _all_sources(
-    sources: Collection[str], reading: SourceOptions, excluded: Collection[str]
-) -> Found:
-    """Yield what `read_sources` does."""
-    every = expanded(sources)
-    AMOUNT.expect(every)
-    threads = thread_count(reading.threads)
-    passed: set[str] = set()
-    hidden = {os.path.realpath(path) for path in excluded}
-    for source in every:
-        if source == STANDARD_INPUT:
-            yield from _guarded(source, read_json(source, source, reading))
-            continue
-        place = os.path.realpath(source)
-        if is_under(place, passed):
-            continue
-        if os.path.isdir(source):
-            yield from read_ahead(batched(read_folder(source, reading, passed | hidden)), threads)
-        else:
-            # A pipe can let a reader wait for ever, so only the caller's thread reads it.
-            number = threads if os.path.isfile(source) else 1
-            yield from read_ahead(_read_file(source, reading), number)
-        passed.add(place)
 
 
 def read_texts(sources: Collection[str], reading: SourceOptions, *, by_lines: bool) -> Found:
@@ -193,16 +238,63 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     )
 
 
-def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
-    """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
-    if reading.has_paths:
-        return os.fsencode(path).replace(b"\n", b"\0")
-    return as_line({reading.id_field: name, reading.text_field: text})
+def header_of(path: str, reading: SourceOptions) -> list[str]:
+    """Return the columns of a CSV or TSV file; nothing for any other source."""
+    kind = unpacked(path)
+    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
+        return []
+    return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
+
+
+def columns_of(reading: SourceOptions, sources: Collection[str]) -> list[str]:
+    """Return the columns of a table of documents of `sources`: those of the tables among them."""
+    columns: dict[str, None] = {}
+    for source in sources:
+        columns.update(dict.fromkeys(header_of(source, reading)))
+    return list(columns) or [reading.id_field, reading.text_field]
+
+
+def unpacked(source: str) -> str:
+    """Return a name in lower case, without the ending of a compression."""
+    name = source.lower()
+    return name.removesuffix(next((each for each in COMPRESSIONS if name.endswith(each)), ""))
 
 
 def is_under(place: str, passed: Collection[str]) -> bool:
     """Return whether a path is in `passed`, or inside a folder in `passed`."""
     return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
+
+
+def _all_sources(
+    sources: Collection[str], reading: SourceOptions, excluded: Collection[str]
+) -> Found:
+    """Yield what `read_sources` does."""
+    every = expanded(sources)
+    AMOUNT.expect(every)
+    threads = thread_count(reading.threads)
+    passed: set[str] = set()
+    hidden = {os.path.realpath(path) for path in excluded}
+    for source in every:
+        if source == STANDARD_INPUT:
+            yield from _guarded(source, read_json(source, source, reading))
+            continue
+        place = os.path.realpath(source)
+        if is_under(place, passed):
+            continue
+        if os.path.isdir(source):
+            yield from read_ahead(batched(read_folder(source, reading, passed | hidden)), threads)
+        else:
+            # A pipe can let a reader wait for ever, so only the caller's thread reads it.
+            number = threads if os.path.isfile(source) else 1
+            yield from read_ahead(_read_file(source, reading), number)
+        passed.add(place)
+
+
+def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
+    """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
+    if reading.has_paths:
+        return os.fsencode(path).replace(b"\n", b"\0")
+    return as_line({reading.id_field: name, reading.text_field: text})
 
 
 def _read_file(path: str, reading: SourceOptions) -> Found:
@@ -220,22 +312,6 @@ def _read_file(path: str, reading: SourceOptions) -> Found:
     if kind.endswith(TABS):
         return _guarded(name, read_table(path, name, reading, delimiter="\t"))
     return batched([read_document(path, reading)])
-
-
-def header_of(path: str, reading: SourceOptions) -> list[str]:
-    """Return the columns of a CSV or TSV file; nothing for any other source."""
-    kind = unpacked(path)
-    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
-        return []
-    return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
-
-
-def columns_of(reading: SourceOptions, sources: Collection[str]) -> list[str]:
-    """Return the columns of a table of documents of `sources`: those of the tables among them."""
-    columns: dict[str, None] = {}
-    for source in sources:
-        columns.update(dict.fromkeys(header_of(source, reading)))
-    return list(columns) or [reading.id_field, reading.text_field]
 
 
 def _guarded(name: str, found: Found) -> Found:
@@ -257,3 +333,45 @@ def _kind(entry: os.DirEntry[str]) -> str:
     if entry.is_dir(follow_symlinks=False):
         return FOLDER
     return FILE if entry.is_file(follow_symlinks=False) else OTHER
+
+
+def _exists(source: str) -> bool:
+    """Return whether something has this name; InputError if this user may not know."""
+    try:
+        os.lstat(source)
+    except PermissionError as error:
+        raise InputError(
+            f"{valid_name(source)} may not be read by this user: a folder above it is closed"
+        ) from error
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _unknown(source: str) -> InputError:
+    return InputError(
+        f"{valid_name(source)} ends in {os.path.splitext(source)[1]}, which is not read; records"
+        f" are in files that end in {', '.join(RECORDS)}, all but the last also with"
+        f" {' or '.join(COMPRESSIONS)}, and any other file of text is one document"
+    )
+
+
+def _has_json_lines(path: str, text_field: str) -> bool:
+    """Return whether the first two lines of a regular file are JSON objects with a text."""
+    if not (os.path.isfile(path) or is_remote(path)):
+        return False
+    try:
+        with opened(path) as stream:
+            head = stream.read(SNIFFED_BYTES)
+            is_whole = not stream.peek(1)
+    except CONTENT_ERRORS:
+        return False
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    whole = lines if is_whole else lines[:-1]
+    if len(whole) < 2 or not whole[0].lstrip().startswith(b"{"):
+        return False
+    try:
+        values = [json.loads(line) for line in whole[:2]]
+    except (ValueError, RecursionError):
+        return False
+    return all(isinstance(value, dict) and text_field in value for value in values)

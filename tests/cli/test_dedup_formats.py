@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from simdb.outputs import parquet_file
+from simdb.outputs import table_file
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
 SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"
@@ -124,8 +124,8 @@ def parquet_source(name, first=0):
 @pytest.mark.parametrize("options", DB)
 @pytest.mark.parametrize("rows", [1, 1024])
 def test_rows_of_parquet_survive_with_their_schema(simdb_run, monkeypatch, options, rows):
-    monkeypatch.setattr(parquet_file, "PORTION_ROWS", rows)
-    monkeypatch.setattr(parquet_file, "GROUP_ROWS", rows)
+    monkeypatch.setattr(table_file, "PORTION_ROWS", rows)
+    monkeypatch.setattr(table_file, "GROUP_ROWS", rows)
     first, second = parquet_source("a.parquet", 10), parquet_source("b.parquet", 20)
 
     ran = simdb_run("dedup", "a.parquet", "b.parquet", "-o", "k.parquet", *options)
@@ -145,7 +145,7 @@ def test_survivors_can_replace_their_parquet_source(simdb_run):
 
 
 def test_records_and_rows_together_have_the_columns_of_all(simdb_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "PORTION_ROWS", 1)
+    monkeypatch.setattr(table_file, "PORTION_ROWS", 1)
     table = parquet_source("a.parquet")
     (tmp_path / "b.jsonl").write_bytes(LINES + b'\n{"id": 7, "text": "a b", "n": "x", "raw": 1}')
 

@@ -9,7 +9,7 @@ import pytest
 
 import simdb
 from simdb.cli.output import progress
-from simdb.sources import content, source_names
+from simdb.sources import content, reading
 
 TEXT = "the quick brown fox jumps over the lazy dog and then it runs home to sleep"
 
@@ -202,7 +202,7 @@ def test_a_source_that_may_not_be_read_is_not_called_missing(run, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return look(path, **named)
 
-    monkeypatch.setattr(source_names.os, "lstat", closed)
+    monkeypatch.setattr(reading.os, "lstat", closed)
 
     ran = run("dedup", "theirs/a.jsonl")
 

@@ -163,7 +163,7 @@ def begun(monkeypatch):
     """The threads that simdb has started, with blocks so small that there is work for several."""
     monkeypatch.setattr("simdb.running.memory.BLOCK_BYTES", 1000)
     monkeypatch.setattr("simdb.outputs.pieces.COPIED_BYTES", 1000)
-    monkeypatch.setattr("simdb.outputs.compression.MEMBER_BYTES", 1000)
+    monkeypatch.setattr("simdb.outputs.formats.MEMBER_BYTES", 1000)
     monkeypatch.setattr("simdb.running.threads._processors", lambda: 5)
     found = []
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.columns.text_column import text_column
 from simdb.outputs import pieces
-from simdb.outputs.pieces import Lines, contents, merged, split_lines
+from simdb.outputs.pieces import Lines, LineSpool, TextSpool, contents, merged, split_lines
 
 LINES = [b"%d" % at * (at % 5) + b"\n" for at in range(100)]
 STOPS = np.cumsum([*map(len, LINES)])
@@ -96,3 +97,75 @@ def test_a_file_that_became_shorter_is_noticed(opened, tmp_path, missing):
         pytest.raises(simdb.InputError, match="a was changed while it was read; run the command"),
     ):
         pieces.copy(lines_at(opened, list(range(100))), file.fileno(), 0, 2)
+
+
+def copied(spool, starts, sizes):
+    return b"".join(block for lines in spool.spans(starts, sizes) for block in contents(lines))
+
+
+def test_the_chosen_lines_are_copied_byte_for_byte_in_order():
+    with LineSpool() as spool:
+        starts, sizes = spool.add([b"one ", b"\xff\r"])
+        spool.add([])
+        more = spool.add([b"", b"four"])
+        starts, sizes = np.r_[starts, more[0]], np.r_[sizes, more[1]]
+
+        assert copied(spool, starts, sizes) == b"one \n\xff\r\n\nfour\n"
+        assert copied(spool, starts[[0, 2, 3]], sizes[[0, 2, 3]]) == b"one \n\nfour\n"
+        assert copied(spool, *spool.add([b"five"])) == b"five\n"
+
+
+def test_the_file_waits_in_the_folder_and_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", os.path.join(tmp_path, "missing"))
+
+    with LineSpool(str(tmp_path)) as spool:
+        assert copied(spool, *spool.add([b"line"])) == b"line\n"
+
+    assert os.listdir(tmp_path) == []
+
+
+TEXTS = ["one", "", "na\u00efve", "\U0001f600 smile", "lone \ud800", "x" * 3000, ""]
+
+
+def read(spool, positions):
+    return [text.decode("utf-8", "surrogatepass") for text in spool.texts(np.array(positions))]
+
+
+def test_texts_come_back_in_any_order():
+    with TextSpool() as spool:
+        spool.add(TEXTS)
+
+        assert read(spool, range(len(TEXTS))) == TEXTS
+        assert read(spool, [5, 0, 2, 2]) == [TEXTS[5], "one", TEXTS[2], TEXTS[2]]
+        assert read(spool, []) == []
+
+
+def test_texts_can_be_added_after_some_were_read():
+    with TextSpool() as spool:
+        spool.add(["first"])
+        before = spool.texts(np.array([0]))
+        spool.add([])
+        spool.add(["second", "third"])
+
+        assert read(spool, [2, 0]) == ["third", "first"]
+        assert list(before) == [b"first"]
+
+
+def test_columns_of_arrow_are_added_as_they_are():
+    column = text_column(np.array(TEXTS[:4], object))
+    with TextSpool() as spool:
+        spool.add(TEXTS[:2] if column is None else column)
+        spool.add(spool.texts(np.array([0, 1])))
+
+        assert read(spool, [0, 1]) == TEXTS[:2]
+        assert read(spool, [len(column or TEXTS[:2])]) == [TEXTS[0]]
+
+
+def test_many_texts_are_more_than_the_buffer(monkeypatch):
+    monkeypatch.setattr("simdb.outputs.pieces.WRITTEN_BYTES", 64)
+    texts = [f"{at} " * (at % 40) for at in range(500)]
+    with TextSpool() as spool:
+        for start in range(0, 500, 33):
+            spool.add(texts[start : start + 33])
+
+        assert read(spool, range(500)) == texts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simdb.running import memory
 from simdb.sources import json_lines
-from simdb.sources.amount import AMOUNT, open_counted
+from simdb.sources.content import AMOUNT, open_counted
 from simdb.sources.json_lines import blocks, read_lines, read_range
 from simdb.sources.records import InputProblem, SourceOptions
 

@@ -14,9 +14,8 @@ import simdb
 from simdb.outputs.pieces import contents, split_lines
 from simdb.running import memory
 from simdb.sources import json_lines, origins
-from simdb.sources.amount import open_counted
 from simdb.sources.batch import Batch, joined
-from simdb.sources.content import opened
+from simdb.sources.content import open_counted, opened
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import InputProblem, SourceOptions
 

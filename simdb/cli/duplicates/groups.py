@@ -24,13 +24,11 @@ from simdb.deduplication.run import DedupRun
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
-from simdb.report.beside import TextPair
-from simdb.report.removed import nearest_pairs
+from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.settings import keeping
 from simdb.settings.text_sketch import TextSketch
-from simdb.sources.amount import AMOUNT, expected_documents
 from simdb.sources.batch import Batch
-from simdb.sources.encoding_guess import GUESSED
+from simdb.sources.content import begin_counting, expected_documents
 from simdb.sources.origins import Origins
 from simdb.sources.reading import read_sources
 from simdb.sources.records import SourceOptions
@@ -211,5 +209,4 @@ def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[Row]:
 def _batches(intake: Intake) -> Iterator[Batch]:
     """Yield all batches; what is read next begins to count anew."""
     yield from intake.batches(None)
-    AMOUNT.begin()
-    GUESSED.clear()
+    begin_counting()

@@ -25,15 +25,12 @@ from simdb.deduplication.repeat import Left
 from simdb.deduplication.run import Preference
 from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
-from simdb.report.beside import TextPair
-from simdb.report.removed import nearest_pairs
+from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.settings import keeping
 from simdb.settings.options import SEEN
-from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch
-from simdb.sources.content import STANDARD_INPUT
-from simdb.sources.names import Names
-from simdb.sources.read_again import LinesAgain, TextsAgain
+from simdb.sources.content import AMOUNT, STANDARD_INPUT
+from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 from simdb.values.arrays import Id, object_array
 
 # The texts of so many documents are read again at a time.

@@ -22,7 +22,7 @@ from simdb.running.threads import thread_count
 from simdb.settings.text_sketch import UNITS as TOKEN_UNITS
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch
-from simdb.sources.names import Names
+from simdb.sources.read_again import Names
 from simdb.sources.records import SourceOptions
 
 # The rows of so many documents are made at a time.

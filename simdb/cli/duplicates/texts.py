@@ -14,8 +14,8 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
 from simdb.cli.reading.intake import Intake
 from simdb.columns.text_column import TextColumn
+from simdb.outputs.pieces import TextSpool
 from simdb.outputs.rows import Row
-from simdb.outputs.spool import TextSpool
 from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Found

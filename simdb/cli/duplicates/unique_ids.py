@@ -24,7 +24,7 @@ from simdb.running import kernel
 from simdb.running.threads import thread_count
 from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch
-from simdb.sources.names import REPORTED_NAMES, other_ids
+from simdb.sources.read_again import REPORTED_NAMES, other_ids
 from simdb.sources.records import InputId
 from simdb.values.arrays import Id
 

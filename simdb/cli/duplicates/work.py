@@ -20,8 +20,7 @@ from simdb.ground.checks import most_removed, one_of, share
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
-from simdb.outputs.pieces import I64
-from simdb.outputs.spool import Spool
+from simdb.outputs.pieces import I64, Spool
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.running.memory import check_memory
@@ -34,7 +33,7 @@ from simdb.storage.files.location import is_database
 if TYPE_CHECKING:
     from simdb.deduplication.reference import Reference
     from simdb.deduplication.result import Parts
-    from simdb.report.beside import TextPair
+    from simdb.report.text_pairs import TextPair
 
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.

@@ -17,9 +17,9 @@ from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
-from simdb.sources.amount import AMOUNT
 from simdb.sources.batch import Batch, Found, Texts, joined
-from simdb.sources.encoding_guess import GUESSED, guessed_note
+from simdb.sources.content import AMOUNT, begin_counting
+from simdb.sources.encoding_guess import guessed_note
 from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem
 from simdb.tuning.lengths import SHORT_WORDS, count_words
 from simdb.tuning.sample import TAG
@@ -65,8 +65,7 @@ class Intake:
 
         `on_null`: that of the `Reading` of the sources.  `is_quiet`: give no hint about HTML.
         """
-        AMOUNT.begin()
-        GUESSED.clear()
+        begin_counting()
         self._found = found
         self._progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}

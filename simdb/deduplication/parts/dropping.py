@@ -21,8 +21,7 @@ from simdb.results.clusters import Clusters
 from simdb.settings.options import Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources
-from simdb.sources.source_names import expanded
+from simdb.sources.reading import check_sources, expanded
 from simdb.values.arrays import object_array
 
 Bools = npt.NDArray[np.bool_]

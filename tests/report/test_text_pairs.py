@@ -1,4 +1,4 @@
-"""The page about removed documents shows the nearest pairs first, and says what it leaves out."""
+"""Pages of removed documents and of leaks show the nearest pairs first, and count the others."""
 
 import math
 import shutil
@@ -9,10 +9,17 @@ import pytest
 from whole_pages import assert_whole
 
 import simdb
-from simdb.report import removed, template
-from simdb.report.beside import TextPair, all_beside, shown_text
+from simdb.report import template, text_pairs
 from simdb.report.excerpts import TEXT_CHARACTERS
-from simdb.report.removed import Removed, nearest_pairs, render, rule_in_words
+from simdb.report.text_pairs import (
+    Removed,
+    TextPair,
+    all_beside,
+    nearest_pairs,
+    render_removed,
+    rule_in_words,
+    shown_text,
+)
 
 pytest.importorskip("jinja2")
 
@@ -32,7 +39,7 @@ def pairs_of(similarities, texts, sketch=None):
 
 
 def test_the_least_similar_pairs_come_first_and_unknown_ones_last(monkeypatch):
-    monkeypatch.setattr(removed, "READ_PAIRS", 2)
+    monkeypatch.setattr(text_pairs, "READ_PAIRS", 2)
 
     found = pairs_of([0.9, math.nan, 0.8, 1.0, 0.8], ["t0", "t1", "t2", "t3", "t4"])
 
@@ -52,10 +59,10 @@ def test_of_html_the_page_shows_what_a_reader_sees():
 
 
 def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
-    monkeypatch.setattr(removed, "SHOWN_PAIRS", 3)
+    monkeypatch.setattr(text_pairs, "SHOWN_PAIRS", 3)
     pairs = pairs_of([0.9, 0.8, 1.0, 0.95], ["a", "b", "c", "d"])
 
-    text = render(Removed(10, 4, rule_in_words("Jaccard", 0.8), pairs))
+    text = render_removed(Removed(10, 4, rule_in_words("Jaccard", 0.8), pairs))
 
     parsed = assert_whole(text, script=True)
     said = " ".join(parsed.text("p").split())
@@ -70,7 +77,7 @@ def test_hostile_ids_and_texts_are_shown_as_text():
     pairs = [TextPair(template.shown_id(each), "k", f"same {each}", "same end", 0.8)
              for each in HOSTILE]  # fmt: skip
 
-    text = render(Removed(9, len(pairs), "", pairs))
+    text = render_removed(Removed(9, len(pairs), "", pairs))
 
     parsed = assert_whole(text, script=True)
     assert "alert(1)" in parsed.text("bdi")
@@ -87,7 +94,7 @@ def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
         TextPair("e", "f", "one two", None, math.nan),
     ]
 
-    parsed = assert_whole(render(Removed(6, 3, "", pairs)), script=True)
+    parsed = assert_whole(render_removed(Removed(6, 3, "", pairs)), script=True)
 
     assert parsed.texts["del"][-1] == "three"
     assert parsed.texts["ins"][-1] == "four"
@@ -98,7 +105,7 @@ def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
 
 
 def test_nothing_removed_needs_no_script():
-    parsed = assert_whole(render(Removed(3, 0, "", [])))
+    parsed = assert_whole(render_removed(Removed(3, 0, "", [])))
 
     assert "No document was removed." in parsed.text("p")
 
@@ -154,3 +161,58 @@ def test_the_script_chooses_by_words_similarity_and_difference():
         "false", "111 3 of 3 pairs shown", "100 1 of 3 pairs shown", "011 2 of 3 pairs shown",
         "101 2 of 3 pairs shown", "101 2 of 3 pairs shown",
     ]  # fmt: skip
+
+
+pytest.importorskip("jinja2")
+
+ITEM = (
+    "a train leaves the station at noon with ninety passengers and stops at every village until"
+    " dusk when only four of them are left how many got off at each stop on average"
+)
+HOSTILE_ITEM = '<script>alert(1)</script> "><img src=x onerror=alert(1)> {{ 7 * 7 }}'
+
+
+def test_a_passage_is_beside_its_item(tmp_path):
+    rows = [{"id": "x", "text": ITEM.replace("ninety", "eighty")}, {"id": "y", "text": "other"}]
+    found = simdb.decontaminate(rows, against=[{"id": "t", "text": ITEM}], id="id")
+
+    found.report(tmp_path / "page.html")
+
+    parsed = assert_whole((tmp_path / "page.html").read_text("utf-8"), script=True)
+    assert parsed.texts["dd"] == ["1", "1", "2", "1"]
+    assert "eighty" in parsed.texts["del"]
+    assert "ninety" in parsed.texts["ins"]
+    assert "1 document with" in parsed.text("p")
+
+
+def test_the_least_covered_are_shown_and_others_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_pairs, "SHOWN_PAIRS", 2)
+    half = " ".join(ITEM.split()[:24])
+    found = simdb.decontaminate([ITEM, half, ITEM + " end"], against=[ITEM])
+
+    found.report(tmp_path / "page.html")
+
+    parsed = assert_whole((tmp_path / "page.html").read_text("utf-8"), script=True)
+    articles = [dict(each) for each in parsed.all("article")]
+    assert len(articles) == 2
+    assert float(articles[0]["data-number"]) < 1
+    assert "1 more are left out" in " ".join(parsed.text("p").split())
+
+
+def test_hostile_texts_are_shown_as_text(tmp_path):
+    rows = [{"id": HOSTILE_ITEM, "text": f"{HOSTILE_ITEM} {ITEM}"}]
+    found = simdb.decontaminate(
+        rows, against=[{"id": HOSTILE_ITEM, "text": ITEM + HOSTILE_ITEM}], id="id"
+    )
+
+    found.report(tmp_path / "page.html")
+
+    assert_whole((tmp_path / "page.html").read_text("utf-8"), script=True)
+    assert "alert(1)</script> &" not in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_page_without_leaks_says_so(tmp_path):
+    simdb.decontaminate(["other"], against=[ITEM]).report(tmp_path / "page.html")
+
+    parsed = assert_whole((tmp_path / "page.html").read_text("utf-8"), script=False)
+    assert "No item was found" in parsed.text("p")

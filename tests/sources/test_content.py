@@ -12,7 +12,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import BATCH_DOCUMENTS, Intake
 from simdb.running import memory
 from simdb.settings.options import Simhash
-from simdb.sources.amount import AMOUNT, open_counted
+from simdb.sources.content import AMOUNT, open_counted
 from simdb.sources.reading import read_sources, read_texts
 from simdb.sources.records import SourceOptions
 

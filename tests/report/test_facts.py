@@ -3,8 +3,14 @@
 import pytest
 
 import simdb
-from simdb.report.facts import Section, Threshold
-from simdb.report.words import options_in_words, sections_in_words, size, threshold_in_words
+from simdb.report.facts import (
+    Section,
+    Threshold,
+    options_in_words,
+    sections_in_words,
+    size,
+    threshold_in_words,
+)
 
 
 @pytest.mark.parametrize(
