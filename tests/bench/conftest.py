@@ -9,7 +9,7 @@ import pytest
 TOOLS = Path(__file__).parents[2] / "tools" / "bench"
 
 
-def tool(name):
+def imported(name):
     """Import a tool; other tools have modules of the same names, so these are forgotten again."""
     names = {path.stem for path in TOOLS.glob("*.py")}
     others = {each: sys.modules.pop(each) for each in names & set(sys.modules)}
@@ -24,18 +24,24 @@ def tool(name):
 
 
 @pytest.fixture(scope="session")
+def tool():
+    """Return the function that imports a tool."""
+    return imported
+
+
+@pytest.fixture(scope="session")
 def labelled():
     """Return the tool that reads and judges labelled collections."""
-    return tool("labelled")
+    return imported("labelled")
 
 
 @pytest.fixture(scope="session")
 def ocr():
     """Return the tool that judges features by misread texts."""
-    return tool("ocr")
+    return imported("ocr")
 
 
 @pytest.fixture(scope="session")
 def matches():
     """Return the tool that makes collections for each kind of match."""
-    return tool("matches")
+    return imported("matches")

@@ -14,9 +14,9 @@ import traceback
 from pathlib import Path
 
 from oracle import Oracle
+from workload import OPTIONS, changes, expected, merge_slowly, play, replay, state
 
 import simdb
-from workload import OPTIONS, changes, expected, merge_slowly, play, replay, state
 
 FAULTS = {
     "EIO": 1, "ENOSPC": 2, "short": 3, "EDQUOT": 4, "EIO for ever": 17, "ENOSPC for ever": 18,

@@ -10,8 +10,9 @@ import ctypes
 import os
 import sys
 
-import simdb
 from workload import IDF_DOCUMENTS, IDF_OPTIONS, LOGGED_SEED, OPTIONS, changes, merge_slowly, play
+
+import simdb
 
 
 def main(path, log, durability, steps):

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from oracle import Oracle
 from soundness import assert_sound
+from workload import OPTIONS, assert_rebuildable, changes, expected, play, replay, state, step_of
 
 import simdb
-from workload import OPTIONS, assert_rebuildable, changes, expected, play, replay, state, step_of
 
 ACKNOWLEDGEMENT = struct.Struct("<q")
 LONGEST_SECONDS = 0.2

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from images import images
 from oracle import Oracle
-
-import simdb
 from workload import (
     IDF_DOCUMENTS,
     IDF_OPTIONS,
@@ -22,6 +20,8 @@ from workload import (
     replay,
     state,
 )
+
+import simdb
 
 TESTS = Path(__file__).parent.parent
 PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]

@@ -6,10 +6,10 @@ import struct
 import lmdb
 import numpy as np
 import pytest
+from flips import verdict
 from soundness import TINY
 
 import simdb
-from flips import verdict
 from simdb.storage.files.meta_pages import META, META_PAGES
 from simdb.storage.files.meta_pages import PAGE as META_HEAD
 from simdb.storage.files.pages import problems_of_pages

@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
+from flips import verdict
 from soundness import TINY, assert_sound
 
 import simdb
-from flips import verdict
 from simdb.storage.files import watch
 
 PAGE = os.sysconf("SC_PAGE_SIZE")

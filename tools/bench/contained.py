@@ -6,31 +6,27 @@ Recall is that of `contained=` near 0, so any shared grain counts.  Beside it: w
 passages add to the file and to inserting, and a query by similarity.
 """
 
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import simdb
-from record import Record, number, options
+from record import Record, latencies, number, options, scratch
 
-QUESTION = "What do passages find, and what do they cost?"
 VOCABULARY = 50_000
 RUNS = (8, 10, 12, 14, 15, 20, 30)  # words that a query shares with a document
 QUERIES = 200
 TINY = 1e-9
 
 
-class Texts:
+class Drawn:
     """Texts of drawn words, the same for the same seed."""
 
     def __init__(self, seed: int, words: int) -> None:
-        self._chance = np.random.default_rng(seed)
-        self._words = words
+        self._chance, self._words = np.random.default_rng(seed), words
         frequencies = 1 / np.arange(10, VOCABULARY + 10)
         self._bounds = np.cumsum(frequencies / frequencies.sum())
 
@@ -39,28 +35,13 @@ class Texts:
         return [f"w{place}" for place in places.tolist()]
 
     def many(self, count: int) -> list[str]:
-        every = self.drawn(count * self._words)
-        return [
-            " ".join(every[start : start + self._words])
-            for start in range(0, len(every), self._words)
-        ]
+        return [" ".join(self.drawn(self._words)) for _ in range(count)]
 
     def with_run(self, text: str, length: int) -> str:
         """Return a text that shares a run of so many words, from its middle, with another one."""
         words, start = self.drawn(self._words - length), self._words // 3
         run = text.split()[start : start + length]
         return " ".join([*words[: len(words) // 2], *run, *words[len(words) // 2 :]])
-
-
-def p50(ask: Callable[[str], Any], queries: Iterable[str]) -> float:
-    """Return the median of seconds of a query, after each was asked once."""
-    every = []
-    for query in queries:
-        ask(query)
-        start = perf_counter()
-        ask(query)
-        every.append(perf_counter() - start)
-    return median(every)
 
 
 def inserted(path: Path, texts: list[str], *, passages: bool) -> tuple[simdb.Database, float]:
@@ -75,7 +56,7 @@ def inserted(path: Path, texts: list[str], *, passages: bool) -> tuple[simdb.Dat
     return database, seconds
 
 
-def measure(record: Record, count: int, made: Texts, folder: Path) -> None:
+def measure(record: Record, count: int, made: Drawn, folder: Path) -> None:
     texts = made.many(count)
     database, seconds = inserted(folder / f"passages-{count}", texts, passages=True)
     plain, plain_seconds = inserted(folder / f"plain-{count}", texts, passages=False)
@@ -98,7 +79,7 @@ def measure(record: Record, count: int, made: Texts, folder: Path) -> None:
         "similarity, without passages": plain.query,
     }
     for name, ask in asked.items():
-        record.add(f"{count:,}: {name}, p50", 1e6 * p50(ask, parts), "us")
+        latencies(record, f"{count:,}: {name}", ask, parts, 1)
     start = perf_counter()
     pairs = len(database.find_all(contained=0.8))
     record.add(f"{count:,}: find_all(contained=.8), {pairs} pairs", perf_counter() - start, "s")
@@ -107,15 +88,15 @@ def measure(record: Record, count: int, made: Texts, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = options(QUESTION)
+    parser = options(__doc__)
     parser.add_argument("-n", type=number, nargs="+", default=[1_000, 20_000, 100_000])
     parser.add_argument("--words", type=number, default=200, help="words of a document")
     arguments = parser.parse_args()
-    record = Record(QUESTION, arguments)
-    made = Texts(arguments.seed, arguments.words)
-    with tempfile.TemporaryDirectory() as folder:
+    record = Record(__doc__, arguments)
+    made = Drawn(arguments.seed, arguments.words)
+    with scratch(arguments.directory) as folder:
         for count in arguments.n:
-            measure(record, count, made, Path(folder))
+            measure(record, count, made, folder)
     record.finish()
 
 

@@ -1,6 +1,6 @@
-"""Draw the curves of `curves.py` as SVG, one picture for each task; needs matplotlib.
+"""Draw records of `speed.py` as SVG, one picture for each task; needs matplotlib.
 
-    python tools/bench/draw.py build/bench/curves.json docs/figures
+    python tools/bench/draw.py build/bench/speed.json docs/growth --growth build/bench/growth.json
 
 A picture claims how the time of each method grows: a straight line has a constant exponent, and the
 grey lines show time in proportion to n.  `--growth` takes records of `growth.py` and draws the rate
@@ -46,7 +46,7 @@ Points = list[tuple[float, float]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("curves", type=Path, help="curves.json")
+    parser.add_argument("curves", type=Path, help="speed.json")
     parser.add_argument("target", type=Path, help="folder of the pictures")
     parser.add_argument("--processor", action="store_true", help="draw processor time if known")
     parser.add_argument("--growth", type=Path, nargs="*", default=[], help="growth.json")
@@ -82,9 +82,9 @@ def lines_of(
             name = row["method"]
             if row["kind"] == "signatures" and name != "banding":
                 name = f"signatures, {name}"
-            spent = row["processor_seconds"] if is_processor else []
-            seconds = float(np.median(spent)) if spent else row["median_seconds"]
-            lines[name].append((row["count"], seconds))
+            lines[name].append(
+                (row["count"], row["each_processor" if is_processor else "each_seconds"])
+            )
     return dict(lines)
 
 
@@ -119,7 +119,9 @@ def draw(lines: Mapping[str, Points], label: str, path: Path) -> None:
     for exponent in exponents:
         axes.plot(reach, reach * 10.0**exponent, color="#e4e4e4", linewidth=0.8, zorder=0)
     for name, points in lines.items():
-        axes.plot(*zip(*points, strict=True), color=COLOURS[name], marker="o", markersize=3)
+        axes.plot(
+            *zip(*points, strict=True), color=COLOURS.get(name, "#333333"), marker="o", markersize=3
+        )
     axes.yaxis.set_major_formatter(EngFormatter("s"))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
@@ -165,7 +167,7 @@ def name_lines(axes: Axes, lines: Mapping[str, Points], decades: float) -> None:
             (count, 10**height),
             xytext=(6, 0),
             textcoords="offset points",
-            color=COLOURS[name],
+            color=COLOURS.get(name, "#333333"),
             va="center",
             annotation_clip=False,
         )

@@ -64,6 +64,10 @@ class Drawn:
             size = min(BLOCK, first + count - start)
             yield texts[:size], origins[:size]
 
+    def texts(self, first: int, count: int) -> pa.ChunkedArray:
+        """Return some texts; `first`: a multiple of BLOCK."""
+        return pa.chunked_array([texts for texts, _ in self.blocks(count, first)])
+
     def _made(self, number: int) -> tuple[pa.Array, I64]:
         own = self._words(number)
         chance = np.random.default_rng([self._seed, number, 1])

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from documents import DISTANCE, Bits
 from record import Record, in_turns, number, options, short
 from simdb.ground.bits import leading_masks
 from simdb.running import kernel
 from simdb.storage.runs.table import header_bits
-from workload import DISTANCE, pieces, planted
+from texts import pieces
 
 QUERIES = 100_000
 SCANNED = 32_768  # fingerprints that fit into the second-level cache
@@ -55,21 +56,22 @@ def run(
 
 def table_tasks(count: int, seed: int) -> dict[str, Task]:
     """Make the tasks that look up, scan and sweep tables."""
-    truth = planted(count, QUERIES, seed)
+    source = Bits(seed)
+    stored, queries = source.stored(0, count), source.queries(QUERIES)
     tasks: dict[str, Task] = {}
     for blocks, leading in ((4, 1), (5, 2)):
         masks = leading_masks(blocks, leading)
-        runs = [[sorted_table(truth.stored, mask) for mask in masks]]
+        runs = [[sorted_table(stored, mask) for mask in masks]]
         nothing = (np.empty(0, np.uint64), np.empty(0, np.uint32))
         tables = kernel.Tables(masks, runs, nothing, None)
-        asked = truth.queries.tolist()[:10_000]
+        asked = queries.tolist()[:10_000]
         ask = partial(tables.lookup, distance=DISTANCE, flips=0, first=False, after=None)
         name = f"{len(masks)} tables"
-        tasks[f"lookup, {name}, batch"] = (QUERIES / 1e6, "M/s", partial(ask, truth.queries))
+        tasks[f"lookup, {name}, batch"] = (QUERIES / 1e6, "M/s", partial(ask, queries))
         tasks[f"lookup, {name}, 1,000 at a time"] = (
             QUERIES / 1e6,
             "M/s",
-            partial(in_parts, ask, truth.queries, 1000),
+            partial(in_parts, ask, queries, 1000),
         )
         tasks[f"lookup_one, {name}"] = (
             len(asked) / 1e6,
@@ -83,10 +85,10 @@ def table_tasks(count: int, seed: int) -> dict[str, Task]:
                 "G pairs/s",
                 partial(sweep, keys, ordinals, masks),
             )
-    small = kernel.Tables([2**64 - 1], [], (truth.stored[:SCANNED], numbers(SCANNED)), None)
+    small = kernel.Tables([2**64 - 1], [], (stored[:SCANNED], numbers(min(SCANNED, count))), None)
     scan = partial(small.scan, distance=DISTANCE, first=False, after=None)
     compared = min(SCANNED, count) * SCAN_QUERIES / 1e9
-    tasks["scan in cache"] = (compared, "G/s", partial(scan, truth.queries[:SCAN_QUERIES]))
+    tasks["scan in cache"] = (compared, "G/s", partial(scan, queries[:SCAN_QUERIES]))
     return tasks
 
 
@@ -134,7 +136,7 @@ def arranging_tasks(count: int, seed: int) -> dict[str, Task]:
 
 def text_tasks() -> dict[str, Task]:
     """Make the tasks that turn text into weights and weights into fingerprints."""
-    texts = pieces([], TEXT_MEGABYTES)
+    texts = pieces(TEXT_MEGABYTES)
     size = sum(len(text.encode()) for text in texts) / 1e6
     settings = {"lowercase": True, "seed": 0, "replace": False, "start": 0}
     tasks: dict[str, Task] = {}

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from growth import insert
-from record import Record, number, options, short
-from workload import scratch
+from record import Record, number, options, scratch, short
 
 CONTROL = Path("/sys/fs/cgroup/memory")
 # Run by a fresh Python with little memory: one line of JSON for each stage.
@@ -57,22 +56,23 @@ def one(at):
 
 begun = marks()
 with simdb.open(path, "r") as database:
-    plan = database.plan(method=method, **criterion)
+    plan = database.plan(search=method, **criterion)
     facts = {name: getattr(plan, name) for name in ("method", "cost_seconds", "page_reads")}
     report("open and plan", begun, 1, **facts)
     begun = marks()
-    database.query(one(0), method=method, **criterion)
+    database.query(one(0), search=method, **criterion)
     report("first query", begun, 1)
     begun = marks()
     for at in range(1, single + 1):
-        database.query(one(at), method=method, **criterion)
+        database.query(one(at), search=method, **criterion)
     report("query", begun, single)
     queries = part(single + 1, count)
     begun = marks()
-    database.query_many(queries, method=method, **criterion)
+    database.query_many(queries, search=method, **criterion)
     report("batch", begun, many)
     begun = marks()
-    database.query_many(queries, method=method, memory_limit=int(limit), **criterion)
+    search = simdb.Search(method=method, memory_limit=int(limit))
+    database.query_many(queries, search=search, **criterion)
     report("batch with memory_limit", begun, many)
 """
 
@@ -80,17 +80,17 @@ with simdb.open(path, "r") as database:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("-n", type=number, default=10_000_000, help="documents")
-    parser.add_argument("--weights", action="store_true", help="with weights, as texts have them")
+    parser.add_argument("--of", choices=("fingerprints", "weights"), default="weights")
     parser.add_argument("--stored", help="a stored database to take instead of a new one")
     parser.add_argument("--memory", type=number, default=256_000_000, help="bytes for a process")
     parser.add_argument("--limit", type=number, default=64_000_000, help="memory_limit of a batch")
     parser.add_argument("--single", type=number, default=200, help="queries one by one")
     parser.add_argument("--many", type=number, default=100_000, help="queries of a batch")
     parser.add_argument("--methods", nargs="+", help="methods; default: all that fit")
-    parser.set_defaults(repeats=1, batch=100_000, growth=3, one=False, durability="process")
+    parser.set_defaults(repeats=1, batch=100_000, growth=3, one=False, corpora=None)
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
-    usual = ["bphs", "psm", "multiprobe", "polytope"] if arguments.weights else ["bphs"]
+    usual = ["bphs", "psm", "multiprobe", "polytope"] if arguments.of == "weights" else ["bphs"]
     with scratch(arguments.directory) as directory, limited(arguments.memory) as control:
         path = Path(arguments.stored or directory / "stored")
         if not arguments.stored:
@@ -108,7 +108,11 @@ def measure(
     """Run one method in a fresh process on a cold file."""
     forget(path / "data.mdb")
     command = [sys.executable, "-c", CHILD, control, str(path), method]
-    command += ["weighted" if arguments.weights else "", str(arguments.single), str(arguments.many)]
+    command += [
+        arguments.of.removeprefix("fingerprints"),
+        str(arguments.single),
+        str(arguments.many),
+    ]
     command += [str(arguments.limit), str(arguments.seed)]
     child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     for line in child.stdout.splitlines():

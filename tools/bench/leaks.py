@@ -1,6 +1,6 @@
 """Leaks: which items of a test does `simdb.decontaminate` find in documents, by kind of leak?
 
-Items and documents are passages of the same pools (`passages.py`), from different places.  Each
+Items and documents are passages of the same pools (`texts.py`), from different places.  Each
 document has one label: the item that it leaks, or none.  Leaks: the item alone, in the middle of a
 text, wrapped in short lines, with one word in ten changed, its question without its answer, in
 Markdown or LaTeX.  Hard negatives share runs of words with items and leak none: a quotation that
@@ -20,13 +20,12 @@ from random import Random
 from textwrap import wrap
 
 import simdb
-from passages import Pool, read_pools
 from record import Record, number, options
 from simdb.running import kernel
 from simdb.settings.options import Simhash
 from simdb.sketch.winnowing import WordOrder
+from texts import Pool, read_pools
 
-QUESTION = "Which items of a test does decontaminate find in documents, by kind of leak?"
 LEAST_WORDS, MOST_WORDS = 25, 120  # of an item's question
 ANSWER_WORDS = 12
 AROUND_WORDS = 150  # of a document on each side
@@ -235,13 +234,13 @@ def judge(record: Record, name: str, found: Pairs, documents: list[Document]) ->
 
 
 def main() -> None:
-    parser = options(QUESTION)
+    parser = options(__doc__)
     parser.add_argument("-n", type=number, default=1200, help="items")
     parser.add_argument("--unrelated", type=number, default=3000, help="documents")
     parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz in place of files")
     parser.add_argument("--show", type=int, default=0, help="print so many mistakes of simdb")
     arguments = parser.parse_args()
-    record = Record(QUESTION, arguments)
+    record = Record(__doc__, arguments)
     pools = read_pools(arguments.corpora)
     world = World(max(pools, key=lambda pool: pool.size_bytes), Random(arguments.seed))
     items, shared = made_items(arguments.n, world)

@@ -1,4 +1,4 @@
-"""Which matches are found: forms of a text, kinds, exact decisions, numbers, runs, judged pairs?
+"""Which matches are found: forms, kinds, exact decisions, numbers, runs, sizes, judged pairs?
 
 Everything is drawn here, words by Zipf's law (`drawn.py`), so nothing of simdb was fitted to it:
 
@@ -9,6 +9,9 @@ exact    recall of pairs that the texts decide, beside an inverted index of the 
 minhash  F1 by MinHash estimates, all pairs compared, beside rensa and datasketch
 numbers  copies that differ in digits alone, removed
 runs     F1 of what later runs of `deduplicate(db=)` remove, beside a greedy loop over that index
+sizes    F1 by estimates of 32 to 512 bytes at the default threshold, all pairs compared, of texts
+         and copies changed by the edits of `texts.py`, at cosines spread evenly around it; the
+         truth is Jaccard >= 0.8 of word 3-shingles, and each seed draws and hashes anew
 tune     F1 of the candidates of a blocking step, at the threshold that 50 judged ones give
 """
 
@@ -16,8 +19,10 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
 from importlib import import_module
-from itertools import combinations, compress, islice, product
+from itertools import accumulate, combinations, compress, islice, product
 from math import sqrt
 from random import Random
 from statistics import mean, stdev
@@ -27,10 +32,10 @@ from unicodedata import normalize
 import numpy as np
 
 import simdb
-from bytes import Pairs, f1
 from corpus import curve
 from drawn import BLOCK, Drawn
 from record import Record, missing, number, options
+from texts import edited
 
 LEAST = 0.8
 SEEDS = 3
@@ -41,6 +46,19 @@ PEERS = {"rensa": ("RMinHash", "update"), "datasketch": ("MinHash", "update_batc
 SEARCHES = ("polytope", 0.9), ("polytope", 0.95), ("auto", 0.95)  # methods, recalls asked
 LETTERS = "bdfghklmnprstvzaeiou"  # of `drawn.py`
 
+COSINES = 0.80, 0.98  # of a copy with its text; the threshold .8 is a cosine of .889
+VOCABULARY, TEMPLATES = 30_000, 5
+SKETCHES = {
+    "64 weights": simdb.Simhash(dimensions=64),
+    "128 weights": simdb.Simhash(),
+    "256 weights": simdb.Simhash(dimensions=256),
+    "MinHash 32 x 8 bits": simdb.Minhash(permutations=32, stored_bits=8),
+    "MinHash 64 x 8 bits": simdb.Minhash(permutations=64, stored_bits=8),
+    "MinHash 128 x 8 bits": simdb.Minhash(stored_bits=8),
+    "MinHash 128 x 32 bits": simdb.Minhash(),
+}
+
+Pairs = set[tuple[int, int]]
 Words = Iterator[str]
 Rewritten = Callable[[str], str]
 
@@ -298,6 +316,80 @@ def runs(record: Record, count: int, words: Words, chance: Random) -> None:
         record.add(f"runs 2 to {RUNS}, {features=}", f1(*later), "F1", note=note)
 
 
+@cache
+def vocabulary(count: int = VOCABULARY) -> list[str]:
+    return [f"word{at}" for at in range(count)]
+
+
+@cache
+def frequencies(count: int = VOCABULARY) -> list[float]:
+    """Return the sums of the frequencies of the words of a vocabulary, the most frequent first."""
+    return list(accumulate(1 / (at + 1) for at in range(count)))
+
+
+def page(chance: Random) -> list[str]:
+    """Draw a page, a half of which is one of some templates."""
+    frame = Random(chance.randrange(TEMPLATES)).choices(vocabulary(), k=100)
+    own = chance.choices(vocabulary(), k=chance.randrange(60, 140))
+    return [*frame[:60], *own, *frame[60:]]
+
+
+def uniform(least: int, most: int, words: int = VOCABULARY) -> Callable[[Random], list[str]]:
+    return lambda chance: chance.choices(vocabulary(words), k=chance.randrange(least, most))
+
+
+SIZED: dict[str, Callable[[Random], list[str]]] = {
+    "short texts": uniform(15, 50), "long texts": uniform(300, 1200),
+    "Zipf words": lambda chance: chance.choices(
+        vocabulary(), cum_weights=frequencies(), k=chance.randrange(60, 300)
+    ),
+    "few words": uniform(60, 300, 60), "templates": page, "versions": uniform(80, 400),
+}  # fmt: skip
+
+
+def sizes(record: Record, count: int, words: Words, chance: Random) -> None:
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    first = record.arguments.seed
+    for name, seed in product(SIZED, range(first, first + SEEDS)):
+        texts = dict(enumerate(with_edits(name, count, Random(f"{name} {seed}"))))
+        with simdb.open(None, options=simdb.Options(sketch=SKETCHES["256 weights"])) as database:
+            database.insert_many(texts.keys(), texts.values())
+            truth = pairs_of(
+                database, similarity=LEAST, recall=1.0, search="exhaustive", verify="exact",
+                texts=texts,
+            )  # fmt: skip
+        for setting, sketch in SKETCHES.items():
+            settings = simdb.Options(sketch=replace(sketch, seed=seed))
+            with simdb.open(None, options=settings) as database:
+                database.insert_many(texts.keys(), texts.values())
+                pairs = pairs_of(database, recall=1.0, search="exhaustive")
+            found[name, setting].append(f1(truth, pairs))
+    for (name, setting), values in found.items():
+        note = f"standard error {stdev(values) / len(values) ** 0.5:.4f}"
+        record.add(f"{name}, {setting}", mean(values), "F1", note=note)
+    for setting, sketch in SKETCHES.items():
+        average = mean(mean(found[name, setting]) for name in SIZED)
+        record.add(f"mean, {setting}", average, "F1", note=f"{sketch.vector_bytes} bytes")
+
+
+def with_edits(name: str, count: int, chance: Random) -> list[str]:
+    """Return `count` texts and as many changed copies, in an order by chance."""
+    texts: list[str] = []
+    while len(texts) < 2 * count:
+        text = " ".join(SIZED[name](chance))
+        copies = 3 if name == "versions" else 1
+        texts.append(text)
+        texts += [
+            edited(text, vocabulary(), chance.uniform(*COSINES), chance) for _ in range(copies)
+        ]
+    chance.shuffle(texts)
+    return texts
+
+
+def f1(truth: set[Any], found: set[Any]) -> float:
+    return 2 * len(truth & found) / (len(truth) + len(found))
+
+
 def products(words: Words, chance: Random) -> Iterator[tuple[list[str], list[str]]]:
     """Yield products of one maker as two shops list them."""
     maker, line, *common = take(words, 12)
@@ -343,7 +435,9 @@ def advised(texts: list[str], pairs: list[tuple[int, int]], blocking: bool) -> t
     return f1(truth, found), float(curve(held, scores, truth).f1.max())
 
 
-QUESTIONS = {each.__name__: each for each in (equal, mixture, exact, minhash, numbers, runs, tune)}
+QUESTIONS = {
+    each.__name__: each for each in (equal, mixture, exact, minhash, numbers, runs, sizes, tune)
+}
 
 if __name__ == "__main__":
     main()

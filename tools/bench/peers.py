@@ -1,86 +1,74 @@
-"""Peers: other systems that give the same answers, set up as their documentation advises.
+"""Peers: other libraries that search in memory, set up as their documentation advises.
 
-A peer that is not installed is named and left out.
+A peer that is not installed is named and left out.  For `speed.py`:
+
+fingerprints  faiss IndexBinaryMultiHash and sqlite3, exact within distance 3; all pairs by numpy,
+              duckdb and simhash-pybind, which must find as many as simdb
+weights       faiss IndexBinaryHNSW by the 64 bits; beside the recall by bits, the share of the
+              nearest by weights
+signatures    rensa and datasketch, which return candidates without measuring them
 """
 
+import gc
 import sqlite3
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from record import missing
-from workload import DISTANCE
-
-try:
-    import faiss
-except ImportError:
-    faiss = None
-try:
-    import duckdb
-except ImportError:
-    duckdb = None
-try:
-    import simhash
-except ImportError:
-    simhash = None
+import simdb
+from documents import DISTANCE
+from record import Record, Timing, amount, latencies, measure, missing
+from simdb.ground.bits import bit_counts
 
 U64 = npt.NDArray[np.uint64]
-BLOCK_BITS = 16
-BLOCKS = 4
+BLOCK_BITS, BLOCKS = 16, 4
+PERMUTATIONS, BANDS = 128, 16
+SLOW = 20_000  # documents for datasketch, queries for sqlite3
+LINKS, BUILT, EFFORTS = 32, 40, (16, 64, 256)  # of IndexBinaryHNSW
+TREES = 8  # of MinHashLSHForest
 
 
-class Peer(Protocol):
-    """A system that finds pairs (query, stored position) within distance 3."""
-
-    name: str
-    query_limit: int
-
-    def build(self, stored: U64) -> None: ...
-
-    def batch(self, queries: U64) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]: ...
-
-    def one(self, query: Any) -> object: ...
+def installed(name: str) -> ModuleType | None:
+    """Return a package, or name it and return None."""
+    try:
+        return import_module(name)
+    except ImportError:
+        missing(name)
+        return None
 
 
-class Faiss:
+class MultiHash:
     """faiss IndexBinaryMultiHash: 2 hashes of 28 bits, with up to one flip each; exact for 3."""
 
-    name = "faiss IndexBinaryMultiHash(64, 2, 28), nflip=1"
-    query_limit = 1 << 62
-
-    def __init__(self) -> None:
+    def __init__(self, faiss: Any, stored: U64) -> None:
         """Use one thread."""
         faiss.omp_set_num_threads(1)
         self._index = faiss.IndexBinaryMultiHash(64, 2, 28)
         self._index.nflip = 1
-
-    def build(self, stored: U64) -> None:
         self._index.add(_as_bytes(stored))
 
-    def batch(self, queries: U64) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        limits, _, labels = self._index.range_search(_as_bytes(queries), DISTANCE + 1)
-        return np.repeat(np.arange(len(queries)), np.diff(limits.astype(np.int64))), labels
+    def batch(self, queries: U64) -> int:
+        return len(self._index.range_search(_as_bytes(queries), DISTANCE + 1)[2])
 
-    def one(self, query: Any) -> object:
-        return self._index.range_search(_as_bytes(np.array([query], np.uint64)), DISTANCE + 1)
+    def one(self, query: int) -> int:
+        return self.batch(np.array([query], np.uint64))
 
 
 class Sqlite:
-    """sqlite3 of the standard library: one row for each of 4 blocks, clustered by block."""
+    """sqlite3 in memory, which favours it: one row for each of 4 blocks, clustered by block."""
 
-    name = "sqlite3, 4-block clustered table, bit_count in Python"
-    query_limit = 5_000
-
-    def __init__(self) -> None:
-        """Open a database in memory, which favours sqlite3."""
+    def __init__(self, _: Any, stored: U64) -> None:
+        """Fill a table."""
         self._connection = sqlite3.connect(":memory:")
         self._connection.execute(
             "CREATE TABLE blocks (header INTEGER, position INTEGER, fingerprint INTEGER,"
             " PRIMARY KEY (header, position)) WITHOUT ROWID"
         )
-
-    def build(self, stored: U64) -> None:
         signed = stored.view(np.int64)
         for block in range(BLOCKS):
             headers = _headers(stored, block)
@@ -89,17 +77,11 @@ class Sqlite:
             self._connection.executemany(
                 "INSERT INTO blocks VALUES (?, ?, ?)", zip(*columns, strict=True)
             )
-        self._connection.commit()
 
-    def batch(self, queries: U64) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        asked, found = [], []
-        for number, query in enumerate(queries.tolist()):
-            positions = self.one(query)
-            asked += [number] * len(positions)
-            found += positions
-        return np.array(asked, np.int64), np.array(found, np.int64)
+    def batch(self, queries: U64) -> int:
+        return sum(map(self.one, queries.tolist()))
 
-    def one(self, query: Any) -> list[int]:
+    def one(self, query: int) -> int:
         headers = [
             block << BLOCK_BITS | query >> BLOCK_BITS * block & 0xFFFF for block in range(BLOCKS)
         ]
@@ -107,48 +89,185 @@ class Sqlite:
             "SELECT position, fingerprint FROM blocks WHERE header IN (?, ?, ?, ?)", headers
         )
         mask = 2**64 - 1
-        return list({at for at, bits in rows if ((bits ^ query) & mask).bit_count() <= DISTANCE})
+        return len({at for at, bits in rows if ((bits ^ query) & mask).bit_count() <= DISTANCE})
 
 
-def available(names: list[str]) -> list[Peer]:
-    """Return the peers of these names that are installed."""
-    if "faiss" in names and faiss is None:
-        missing("faiss")
-        names = [name for name in names if name != "faiss"]
-    return [KINDS[name]() for name in names]
+class Rensa:
+    """rensa's index of signatures, with bands as its documentation has them for .8."""
+
+    def __init__(self, rensa: Any, stored: U64) -> None:
+        self._rensa = rensa
+        self._index = rensa.RMinHashLSH(threshold=0.8, num_perm=PERMUTATIONS, num_bands=BANDS)
+        self._index.insert_many(self.signed(stored))
+
+    def signed(self, features: U64) -> list[Any]:
+        tokens = [[f"{each:x}" for each in row] for row in features.tolist()]
+        signatures: list[Any] = self._rensa.RMinHash.from_token_sets(tokens, PERMUTATIONS, 1)
+        return signatures
+
+    def batch(self, queries: list[Any]) -> int:
+        return sum(map(len, self._index.query_all(queries)))
+
+    def one(self, query: Any) -> int:
+        return len(self._index.query(query))
 
 
-def numpy_pairs(
-    fingerprints: U64,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+class Datasketch:
+    """datasketch's index of signatures."""
+
+    def __init__(self, datasketch: Any, stored: U64) -> None:
+        self._datasketch = datasketch
+        self._index = datasketch.MinHashLSH(threshold=0.8, num_perm=PERMUTATIONS)
+        for at, each in enumerate(self.signed(stored[:SLOW])):
+            self._index.insert(at, each, check_duplication=False)
+
+    def signed(self, features: U64) -> list[Any]:
+        tokens = [[each.tobytes() for each in row] for row in features]
+        return list(self._datasketch.MinHash.bulk(tokens, num_perm=PERMUTATIONS))
+
+    def batch(self, queries: list[Any]) -> int:
+        return sum(map(self.one, queries))
+
+    def one(self, query: Any) -> int:
+        return len(self._index.query(query))
+
+
+SEARCHES: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
+    "fingerprints": {"faiss": MultiHash, "sqlite3": Sqlite},
+    "signatures": {"rensa": Rensa, "datasketch": Datasketch},
+}
+
+
+def ask(bench: Any, queries: list[Any]) -> None:
+    """Add what the peers take for the documents and queries of `speed.py`."""
+    record: Record = bench.record
+    for name, make in SEARCHES.get(bench.kind, {}).items():
+        package = installed(name)
+        if package is None:
+            continue
+        stored = np.concatenate(bench.documents)
+        gc.collect()
+        timing = Timing()
+        peer = measure(partial(make, package, stored), timing)
+        label, count = (
+            f"{bench.label}: {name}",
+            min(len(stored), SLOW if name == "datasketch" else len(stored)),
+        )
+        record.add_rate(f"{label}: inserted, with signing", count, "documents/s", timing)
+        few = queries[:SLOW]
+        if bench.kind == "signatures":
+            bench.source.queries(len(bench.queries))  # its features are those of the queries again
+            asked = peer.signed(bench.source.features[:SLOW])
+            few = asked[: len(few)]
+        else:
+            asked = bench.queries if name == "faiss" else bench.queries[:SLOW]
+        if bench.kind == "fingerprints":
+            wanted = bench.database.query_many(asked, distance=DISTANCE)
+            if peer.batch(asked) != len(wanted.ordinals):
+                raise ValueError(f"{name} finds other matches than simdb, {len(wanted.ordinals)}")
+        timing = Timing()
+        for _ in range(bench.arguments.repeats):
+            found = measure(partial(peer.batch, asked), timing)
+        record.add_rate(f"{label}: batch", len(asked), "queries/s", timing, f"{found} found")
+        latencies(record, f"{label}: one query", peer.one, few, bench.arguments.repeats)
+
+
+def ask_nearest(bench: Any, queries: Any, k: int, exact: list[Any]) -> None:
+    """Add what the peers take for the nearest documents, and the share of them that they find."""
+    if bench.kind in ("weights", "families") and (faiss := installed("faiss")):
+        _hnsw(bench, faiss, queries, k, exact)
+    if bench.kind == "signatures" and (datasketch := installed("datasketch")):
+        _forest(bench, datasketch, k, exact)
+
+
+def _hnsw(bench: Any, faiss: Any, queries: Any, k: int, exact: list[Any]) -> None:
+    faiss.omp_set_num_threads(1)
+    stored = np.concatenate([each.bits for each in bench.documents])
+    index = faiss.IndexBinaryHNSW(64, LINKS)
+    index.hnsw.efConstruction = BUILT
+    timing = Timing()
+    measure(lambda: index.add(_as_bytes(stored)), timing)
+    label = f"{bench.label}: faiss IndexBinaryHNSW(64, {LINKS})"
+    bench.record.add_rate(f"{label}: insert", len(stored), "documents/s", timing)
+    farthest = [np.partition(bit_counts(stored ^ each), k - 1)[k - 1] for each in queries.bits]
+    for effort in EFFORTS:
+        index.hnsw.efSearch, timing = effort, Timing()
+        for _ in range(bench.arguments.repeats):
+            distances, found = measure(lambda: index.search(_as_bytes(queries.bits), k), timing)
+        by_bits = float((distances <= np.array(farthest)[:, None]).mean())
+        note = f"recall by bits {by_bits:.4f}, by weights {_shared(found, exact):.4f}"
+        what = f"{label}, efSearch={effort}: {k} nearest, batch"
+        bench.record.add_rate(what, len(queries), "queries/s", timing, note)
+
+
+def _forest(bench: Any, datasketch: Any, k: int, exact: list[Any]) -> None:
+    stored = np.concatenate(bench.documents)
+    bench.source.queries(len(bench.queries))
+    features = bench.source.features[: len(exact)]
+    peer = Datasketch(datasketch, stored[:0])
+    forest, timing = datasketch.MinHashLSHForest(num_perm=PERMUTATIONS, l=TREES), Timing()
+
+    def fill() -> None:
+        for at, each in enumerate(peer.signed(stored)):
+            forest.add(at, each)
+        forest.index()
+
+    measure(fill, timing)
+    label = f"{bench.label}: datasketch MinHashLSHForest(l={TREES})"
+    bench.record.add_rate(f"{label}: insert, with signing", len(stored), "documents/s", timing)
+    what, asked = f"{label}: {k} nearest, one by one", peer.signed(features)
+    found = latencies(bench.record, what, lambda query: forest.query(query, k), asked, 1)
+    share = _shared(found, exact[: len(found)])
+    bench.record.add(
+        f"{label}: recall of {k} nearest", share, "", note=f"{amount(len(found))} queries"
+    )
+
+
+def _shared(found: Iterable[Any], exact: list[Any]) -> float:
+    both = sum(len(np.intersect1d(one, other)) for one, other in zip(found, exact, strict=True))
+    return both / max(sum(map(len, exact)), 1)
+
+
+def pair_tasks(bits: U64) -> dict[str, Callable[[int], object]]:
+    """Make the tasks of peers that find all pairs; each must find as many as simdb."""
+    tasks: dict[str, Callable[[], Any]] = {"numpy, 4 sorts": partial(numpy_pairs, bits)}
+    if (duckdb := installed("duckdb")) is not None:
+        tasks["duckdb, 4-block self-join"] = partial(duckdb_pairs, duckdb, bits)
+    wanted = len(simdb.find_all(bits, 6, DISTANCE))
+    for name, task in tasks.items():
+        if len(task()[0]) != wanted:
+            raise ValueError(f"{name} finds {len(task()[0])} pairs, simdb {wanted}")
+    if (simhash := installed("simhash")) is not None:
+        # It takes a list and counts each value once.
+        values, hashes = np.unique(bits), bits.tolist()
+        tasks["simhash-pybind find_all"] = partial(simhash.find_all, hashes, 6, DISTANCE)
+        if len(simhash.find_all(hashes, 6, DISTANCE)) != len(simdb.find_all(values, 6, DISTANCE)):
+            raise ValueError("simhash-pybind finds other pairs than simdb")
+    return {name: lambda _, task=task: task() for name, task in tasks.items()}
+
+
+def numpy_pairs(bits: U64) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Find all pairs within distance 3: 4 sorts by block, neighbours compared at growing shifts."""
     left, right = [], []
     for block in range(BLOCKS):
-        headers = _headers(fingerprints, block)
+        headers = _headers(bits, block)
         order = np.argsort(headers.astype(np.uint16), kind="stable")
-        sorted_headers, ordered = headers[order], fingerprints[order]
+        sorted_headers, ordered = headers[order], bits[order]
         for shift in range(1, len(order)):
             same = sorted_headers[shift:] == sorted_headers[:-shift]
             if not same.any():
                 break
-            near = np.bitwise_count(ordered[shift:] ^ ordered[:-shift]) <= DISTANCE
+            near = bit_counts(ordered[shift:] ^ ordered[:-shift]) <= DISTANCE
             chosen = np.flatnonzero(same & near)
             left.append(order[chosen])
             right.append(order[chosen + shift])
     first, second = np.concatenate(left), np.concatenate(right)
-    size = len(fingerprints)
+    size = len(bits)
     joined = np.unique(np.minimum(first, second) * size + np.maximum(first, second))
     return joined // size, joined % size
 
 
-def has_duckdb() -> bool:
-    """Return whether `duckdb_pairs` can be called."""
-    return duckdb is not None
-
-
-def duckdb_pairs(
-    fingerprints: U64,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def duckdb_pairs(duckdb: Any, bits: U64) -> tuple[Any, Any]:
     """Find all pairs within distance 3: one hash join for each of the 4 blocks."""
     joins = [
         "SELECT a.at AS l, b.at AS r FROM stored a JOIN stored b"
@@ -158,25 +277,10 @@ def duckdb_pairs(
     ]
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
-        columns = {"at": np.arange(len(fingerprints)), "bits": fingerprints}
-        connection.register("given", columns)
+        connection.register("given", {"at": np.arange(len(bits)), "bits": bits})
         connection.execute("CREATE TABLE stored AS SELECT * FROM given")
         found = connection.execute(" UNION ".join(joins)).fetchnumpy()
     return found["l"], found["r"]
-
-
-def has_simhash() -> bool:
-    """Return whether `simhash_pairs` can be called."""
-    return simhash is not None
-
-
-def simhash_pairs(hashes: list[int], blocks: int) -> set[tuple[int, int]]:
-    """Find all pairs within distance 3 of distinct hashes, by simhash-pybind."""
-    found: set[tuple[int, int]] = simhash.find_all(hashes, blocks, DISTANCE)
-    return found
-
-
-KINDS = {"faiss": Faiss, "sqlite": Sqlite}
 
 
 def _headers(fingerprints: U64, block: int) -> npt.NDArray[np.int64]:

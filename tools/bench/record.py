@@ -1,22 +1,27 @@
 """The record of one benchmark: options, timing, a table for people, JSON with the machine.
 
-Every script here asks one question.  The tasks that it compares run in one process on one core, in
+Every program here asks one question.  The tasks that it compares run in one process on one core, in
 turns, so that a disturbance affects all of them alike.  The record has the median of the turns and
-the best turn.
+the best turn.  As a script it prints records as tables of Markdown:
+
+    python tools/bench/record.py build/bench/*.json
 """
 
 import argparse
 import gc
 import itertools
 import json
+import math
 import os
 import platform
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -48,6 +53,14 @@ class Timing:
     @property
     def best(self) -> float:
         return min(self.wall)
+
+    def over(self, count: float) -> "Timing":
+        """Return the time of one of `count` things that each turn did."""
+        return Timing(*([each / count for each in times] for times in (self.wall, self.processor)))
+
+    def summed(self) -> "Timing":
+        """Return all turns as one."""
+        return Timing([sum(self.wall)], [sum(self.processor)])
 
     @property
     def share(self) -> float:
@@ -92,16 +105,28 @@ class Record:
         print(_line(row), flush=True)
 
     @property
+    def arguments(self) -> argparse.Namespace:
+        return self._arguments
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """All rows that were added."""
         return self._rows
 
-    def add_rate(self, what: str, count: float, unit: str, timing: Timing, note: str = "") -> float:
+    def add_rate(
+        self,
+        what: str,
+        count: float,
+        unit: str,
+        timing: Timing,
+        note: str = "",
+        facts: Mapping[str, Any] | None = None,
+    ) -> float:
         """Add a row for `count` things done in each turn; return the median rate."""
         if timing.share < DISTURBED and statistics.median(timing.processor):
             rate = count / statistics.median(timing.processor)
             note = f"{note} {amount(rate)} {unit} by processor time".strip()
-        self.add(what, count / timing.median, unit, timing, note)
+        self.add(what, count / timing.median, unit, timing, note, facts)
         return count / timing.median
 
     def finish(self) -> None:
@@ -132,7 +157,15 @@ def options(question: str) -> argparse.ArgumentParser:
     parser.add_argument("--core", type=int, default=0, help="processor core to use; -1: any")
     parser.add_argument("--out", default="build/bench", help="directory of the JSON file")
     parser.add_argument("--directory", help="directory for databases; default: temporary")
+    parser.add_argument("--durability", choices=("full", "process", "none"), default="process")
     return parser
+
+
+@contextmanager
+def scratch(directory: str | None) -> Iterator[Path]:
+    """Make a directory for databases, and remove it at the end."""
+    with tempfile.TemporaryDirectory(prefix="simdb-bench-", dir=directory) as made:
+        yield Path(made)
 
 
 def number(text: str) -> int:
@@ -171,25 +204,45 @@ def measure(task: Callable[[], object], timing: Timing, times: int = 1) -> Any:
 
 
 def latencies(
-    record: Record, what: str, task: Callable[[Any], object], values: list[Any], repeats: int
-) -> None:
+    record: Record,
+    what: str,
+    task: Callable[[Any], object],
+    values: Sequence[Any],
+    repeats: int,
+    *,
+    seconds: float = 3.0,
+    facts: Mapping[str, Any] | None = None,
+) -> list[Any]:
     """Add rows for the median and the 99th percentile of one call for each value.
 
-    Each figure is the median of the rounds, without the first round.
+    The first round is not counted; it takes as many values as fit into some seconds, and its
+    answers are returned.  Each figure is the median of the other rounds.
     """
+    answers, stop = [], time.perf_counter() + seconds
+    for value in values:
+        answers.append(task(value))
+        if time.perf_counter() > stop:
+            break
+    values = values[: len(answers)]
     ranks = {"p50": len(values) // 2, "p99": len(values) * 99 // 100}
     shown: dict[str, list[float]] = {name: [] for name in ranks}
-    for turn in range(repeats + 1):
+    processor = time.process_time()
+    for _ in range(repeats):
         marks = [time.perf_counter_ns()]
         for value in values:
             task(value)
             marks.append(time.perf_counter_ns())
         taken = sorted(later - sooner for sooner, later in itertools.pairwise(marks))
-        for name, rank in ranks.items() if turn else ():
+        for name, rank in ranks.items():
             shown[name].append(taken[rank] / 1e3)
+    spent = (time.process_time() - processor) / repeats / len(values)
     for name, each in shown.items():
-        note = f"{len(values)} calls, best {min(each):.2f}"
-        record.add(f"{what}, {name}", statistics.median(each), "us", note=note)
+        figure, note = statistics.median(each), f"{len(values)} calls, best {min(each):.2f}"
+        known = {"each_seconds": figure / 1e6, "each_processor": spent} | dict(facts or {})
+        record.add(
+            f"{what}, {name}", figure, "us", note=note, facts=known if name == "p50" else None
+        )
+    return answers
 
 
 def amount(figure: float) -> str:
@@ -266,3 +319,29 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
+
+
+def table(path: Path) -> Iterator[str]:
+    """Yield the lines of one record: question, machine, rows."""
+    whole = json.loads(path.read_text())
+    machine, versions = whole["machine"], whole["versions"]
+    yield f"### {path.stem}\n\n{whole['question'].splitlines()[0]}\n"
+    yield (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB,"
+        f" {', '.join(machine['instruction_sets'])}; {machine['system']};"
+        f" load {machine['load_before'][0]:.1f} to {machine['load_after'][0]:.1f};"
+        f" commit {whole['commit']}; {', '.join(f'{key} {versions[key]}' for key in versions)}; "
+        + " ".join(f"{key}={value}" for key, value in whole["settings"].items() if value)
+    )
+    yield "\n| | figure | unit | median s | best s | |\n|---|--:|---|--:|--:|---|"
+    for row in whole["rows"]:
+        seconds = [f"{row.get(f'{name}_seconds', math.nan):.4f}" for name in ("median", "best")]
+        share = row.get("processor_share", 1.0)
+        notes = [row["note"], f"processor {share:.0%}" if share < DISTURBED else ""]
+        cells = row["what"], amount(row["figure"]), row["unit"], *seconds
+        yield f"| {' | '.join(cells)} | {'; '.join(filter(None, notes))} |".replace("nan", "")
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:]:
+        print("\n".join(table(Path(each))) + "\n")

@@ -1,8 +1,12 @@
-"""What does a job of simdb.spark cost: bytes sent and processor time for each document?
+"""What does a job of simdb.spark cost in bytes and processor time, and does it find all pairs?
 
-Needs PySpark and Java.  `TEXTS` is PREFIX.jsonl of `texts.py`; its first texts run once before, so
-that Java is warm.  Then each job runs `--repeats` times, and the run with the median of processor
-time counts.  The sketches are written to Parquet, and the other jobs read them there.
+Needs PySpark and Java.  `TEXTS` is a file of `texts.py`; its first texts run once before, so that
+Java is warm.  Then each job runs `--repeats` times, and the run with the median of processor time
+counts.  The sketches are written to Parquet, and the other jobs read them there.
+
+`--equal` compares the pairs of so many texts with those of one database.  Within a distance and by
+MinHash they must be equal.  By similarity they are compared with all pairs, of which the database
+finds at least the share .9999.
 """
 
 import argparse
@@ -14,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import SparkSession
@@ -21,10 +26,10 @@ from pyspark.sql import SparkSession
 import simdb
 from record import Record, number, options, short
 from simdb import spark as ss
-from simdb.columns.vector_form import signs_of
-from simdb.spark import finding, frames, packing, sketching
+from simdb.spark import finding, packing, sketching
 from spark_costs import SETTINGS, Cost, Meter
-from texts import load_sketches
+
+I64 = npt.NDArray[np.int64]
 
 WARM = 20_000
 FILES = 4
@@ -67,24 +72,6 @@ class Collection:
         table = pa.table({"id": ids, "fp": values, "vector": vectors, "is_empty": empty})
         _write(table, self.fingerprints)
 
-    def write_permuted(self, prefix: str, seed: int) -> None:
-        """Write sketches of texts again and again, each time with their bytes in another order.
-
-        Sketches of one turn are as similar as before, and those of two turns are unrelated.
-        """
-        generator = np.random.default_rng(seed)
-        _, given = load_sketches(prefix)
-        for turn, start in enumerate(range(0, self.count, len(given))):
-            order = generator.permutation(given.shape[1]) if turn else np.arange(given.shape[1])
-            some = np.ascontiguousarray(given[: self.count - start][:, order])
-            columns = {
-                "id": np.arange(start, start + len(some)),
-                "fp": signs_of(some).view(np.int64),
-                "vector": frames.binary_column(some),
-                "is_empty": np.zeros(len(some), np.bool_),
-            }
-            _write(pa.table(columns), self.fingerprints, f"{turn}-")
-
     def sketch(self) -> None:
         made = ss.fingerprints(self.session.read.parquet(self.texts), SIMHASH)
         made.write.mode("overwrite").parquet(self.fingerprints)
@@ -122,11 +109,11 @@ class Collection:
         return sketches.withMetadata("vector", {sketching.METADATA: note})
 
 
-def _write(table: Any, folder: str, prefix: str = "") -> None:
+def _write(table: Any, folder: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     share = -(-len(table) // FILES)
     for at in range(FILES):
-        target = f"{folder}/{prefix}{at}.parquet"
+        target = f"{folder}/{at}.parquet"
         pyarrow.parquet.write_table(table.slice(at * share, share), target, compression="zstd")
 
 
@@ -161,13 +148,42 @@ def _middle(costs: list[Cost]) -> tuple[Cost, str]:
     return middle, ", ".join(f"{cost.core_seconds:.1f} core-s" for cost in ordered) or "none"
 
 
+def _add_equal(record: Record, documents: Collection, source: Path, folder: Path) -> None:
+    """Compare the pairs that jobs find with those of one database."""
+    documents.write_texts(source)
+    count = documents.count
+    given = documents.session.read.parquet(documents.texts)
+    texts = given.orderBy("id").toArrow().column("text").to_pylist()
+    sketches, signatures = ss.fingerprints(given).persist(), ss.signatures(given, MINHASH)
+    similar = {"similarity": 0.9, "recall": 0.98}
+    jobs: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
+        "distance 3": (sketches, {"distance": 3}, SIMHASH, {"distance": 3}),
+        "MinHash .8": (signatures, {"similarity": 0.8}, MINHASH, {"similarity": 0.8}),
+        "similarity .9, recall .98": (sketches, similar, SIMHASH, similar | {"recall": 0.9999}),
+    }
+    for job, (frame, asked, sketch, single) in jobs.items():
+        found = ss.pairs(frame, **asked).select("left", "right").toArrow()
+        keys = [_keys(*(found.column(name).to_numpy() for name in ("left", "right")), count)]
+        with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+            database.insert_many(range(count), texts)
+            every = database.find_all(**single)
+            keys.append(_keys(np.asarray(every.left), np.asarray(every.right), count))
+        both = len(np.intersect1d(*keys, assume_unique=True))
+        note = f"Spark {len(keys[0])} pairs, database {len(keys[1])}, both {both}"
+        share = both / max(len(keys[1]), 1)
+        record.add(f"{job}, {count} texts", share, "of the database's", note=note)
+
+
+def _keys(left: I64, right: I64, count: int) -> I64:
+    return np.unique(np.minimum(left, right).astype(np.int64) * count + np.maximum(left, right))
+
+
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
+    parser.add_argument("texts", type=Path, help="a file of texts.py")
     parser.add_argument("-n", type=number, nargs="*", default=[200_000], help="numbers of texts")
     parser.add_argument("--random", type=number, nargs="*", default=[], help="of fingerprints")
-    parser.add_argument("--permuted", type=number, nargs="*", default=[], help="of sketches")
-    parser.add_argument("--permuted-jobs", nargs="+", choices=JOBS, default=["similarity"])
+    parser.add_argument("--equal", type=number, nargs="*", default=[], help="numbers of texts")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int, help="of shuffles; default: 3 for each core")
@@ -195,13 +211,9 @@ def main() -> None:
             documents.write_random(arguments.seed)
             costs = _costs(meter, documents, "distance", arguments.repeats)
             _add(record, "distance of random fingerprints", count, costs)
-        for count in arguments.permuted:
+        for count in arguments.equal:
             documents = Collection(session, folder, count, arguments.partitions)
-            prefix = str(arguments.texts).removesuffix(".jsonl")
-            documents.write_permuted(prefix, arguments.seed)
-            for job in arguments.permuted_jobs:
-                costs = _costs(meter, documents, job, arguments.repeats)
-                _add(record, f"{job} of permuted sketches", count, costs)
+            _add_equal(record, documents, arguments.texts, folder)
         session.stop()
     record.finish()
 

@@ -2,10 +2,10 @@
 
     python spark_peers.py RUN TEXTS FOLDER -n 1M
 
-`TEXTS` is PREFIX.jsonl of `texts.py`.  Run it with the Python of an environment that has the
-package and its PySpark; only the runs of simdb import simdb.  What was found is written to FOLDER
-as Parquet, and what it took as JSON; `spark_peers_judge.py` compares it with the truth.  The first
-texts run once before, so that Java is warm.
+`TEXTS` is a file of `texts.py`.  Run it with the Python of an environment that has the package and
+its PySpark; only the runs of simdb and `spark_judge.py` import simdb.  What was found is written to
+FOLDER as Parquet, and what it took as JSON; `spark_judge.py` compares it with the truth.  The
+first texts run once before, so that Java is warm.
 
 RUN is one of
     simdb-minhash, simdb-similarity     drop_duplicates of simdb.spark; with -exact: verify="exact";
@@ -243,7 +243,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", choices=RUNS)
-    parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
+    parser.add_argument("texts", type=Path, help="a file of texts.py")
     parser.add_argument("folder", type=Path, help="where results and files of Spark go")
     parser.add_argument("-n", type=_number, nargs="+", default=[200_000], help="numbers of texts")
     parser.add_argument("--partitions", type=int, default=6, help="of shuffles")

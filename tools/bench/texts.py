@@ -1,33 +1,65 @@
-"""Texts: any number of texts of about 1 KB with known near-duplicates, for benchmarks.
+"""Texts: any number of texts of about 1 KB with known near-duplicates, from passages of real ones.
 
-A text joins 3 to 6 passages of one pool (`passages.py`) from places drawn at random, so 30 million
-texts from 60 MB are still unrelated; 15 % end with boilerplate, the same passage in many texts.
-10 % are edited copies (`edits.py`) of an earlier text: half of them of one of the last 10,000.
-Copies of one text are not edited further, so the copies of one text form a group; in every fourth
-bunch of 64 texts all copies are of the same text.
+A text joins 3 to 6 passages of one pool from places drawn at random, so 30 million texts from 60 MB
+are still unrelated; 15 % end with boilerplate, the same passage in many texts.  10 % are edited
+copies of an earlier text: half of them of one of the last 10,000.  Copies of one text are not
+edited further, so the copies of one text form a group; in every fourth bunch of 64 texts all copies
+are of the same text.  Text i depends only on the pools, the seed and i.
 
-Text i depends only on the pools, the seed and i: the first texts of a million are the same as those
-of ten thousand, and any text can be made alone.
+A pool has units of 40 to 240 characters, cut at the ends of lines and sentences; a passage is some
+of them in a row, so it begins and ends where a writer did.  Small corpora share one pool.  Without
+a folder of corpora the texts are the sources and documents of the running Python.
 
-As a script: writes PREFIX.jsonl (id, text, and `origin`, the id of the text that it is a copy of,
-its own if it is none), PREFIX.bits.npy (uint64[n]) and PREFIX.vectors.npy (uint8[n, 64]).
+An edit aims at a cosine of the word 3-shingles: with w words, each of k replaced words takes up to
+three shingles from the text and brings three others, so the cosine is about 1 - 3 k / w.
+
+As a script it writes JSON lines with id, text, and `origin`, the id of the text that it is a copy
+of, its own if it is none:
+
+    python tools/bench/texts.py 1M t1m.jsonl --corpora FOLDER
 """
 
 import argparse
 import json
-from collections.abc import Iterator
+import os
+import re
+import site
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-import simdb
-from edits import edited
-from passages import Pool, read_pools
+from corpus import read_corpus
 from record import number
-from simdb.sketch.sketcher import Sketcher
+
+UNIT_MIN = 40  # characters
+UNIT_MAX = 240
+POOL_BYTES_MIN = 2_000_000  # of the units of a corpus that has a pool of its own
+FILES_BYTES_MAX = 60_000_000  # read from this machine's files if no corpora are given
+SAMPLED_UNITS = 5_000  # of a pool, for its words
+ENDS = re.compile(r"(?<=[.!?])\s+|\s*\n\s*|(?<=[\u3002\uff01\uff1f])")
+LONG = re.compile(rf".{{1,{UNIT_MAX}}}(?:\s|$)|.{{{UNIT_MAX}}}", re.DOTALL)
+# A Chinese, Japanese or Korean character, or a row of others with the white space after it.
+WORDS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]\s*|[^\s\u3040-\u9fff\uac00-\ud7af]+\s*")
+
+TEXT_SUFFIXES = (".py", ".txt", ".rst", ".md")
+PIECE_CHARACTERS = 3000
+PIECE = re.compile(rf"(?s:.{{1,{PIECE_CHARACTERS}}})[^\n]*\n?")
+
+# Number of words to edit, as a share of 1 - cosine of the words of the text.
+REPLACED = 1 / 3
+DELETED = 1 / 2.5
+INSERTED = 1 / 2.5
+SWAPPED = 1 / 4
+MIXED = 1 / 3
+SENTENCE = 12  # words that are moved together
+
 
 BATCH = 4096
 SIZE_MIN, SIZE_MAX = 600, 1400  # bytes
@@ -46,10 +78,197 @@ COPY, JOINED, NEAR, ORIGIN, EDIT, POOL, SIZE, COUNT, TAIL, PLACE = range(10)
 LENGTH = PLACE + PASSAGES_MAX
 BOILERPLATE_PLACE = LENGTH + PASSAGES_MAX
 
+
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 Spans = list[tuple[int, int]]
+Words = list[str]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Units of one corpus in their order; `ends[i]` counts the bytes of all units up to unit i."""
+
+    name: str
+    units: list[str]
+    ends: I64
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.ends[-1])
+
+    def stops(self, starts: I64, wanted_bytes: I64) -> I64:
+        """Return where passages of at least so many bytes end that begin at units `starts`."""
+        begun = np.where(starts > 0, self.ends[starts - 1], 0)
+        stops = np.searchsorted(self.ends, begun + wanted_bytes) + 1
+        return np.minimum(stops, len(self.units))
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Words of some units, the frequent ones often, each with the white space after it."""
+        step = max(1, len(self.units) // SAMPLED_UNITS)
+        return [word for unit in self.units[::step] for word in WORDS.findall(unit)]
+
+
+def read_pools(folder: Path | None) -> list[Pool]:
+    """Read the pools of all NAME.jsonl.gz in `folder`; without one, of the standard library."""
+    seen: set[str] = set()
+    pools, small = [], []
+    for name, texts in _collections(folder):
+        units = [unit for text in texts for unit in _units(text) if _is_new(unit, seen)]
+        if sum(len(unit.encode()) for unit in units) < POOL_BYTES_MIN:
+            small += units
+        else:
+            pools.append(_pool(name, units))
+    if small:
+        pools.append(_pool("small corpora", small))
+    if not pools:
+        raise ValueError(f"{folder} must have corpora, NAME.jsonl.gz, got none")
+    return pools
+
+
+def _collections(folder: Path | None) -> Iterator[tuple[str, Iterable[str]]]:
+    if folder is None:
+        yield "standard library", _installed()
+        return
+    for path in sorted(folder.glob("*.jsonl.gz")):
+        yield path.name.removesuffix(".jsonl.gz"), read_corpus(str(path))[1]
+
+
+def _installed() -> Iterator[str]:
+    """Yield the sources and documents of the running Python, FILES_BYTES_MAX at most."""
+    left = FILES_BYTES_MAX
+    for text in _files([sysconfig.get_path("stdlib")]):
+        left -= len(text)
+        if left < 0:
+            return
+        yield text
+
+
+def _files(folders: list[str]) -> Iterator[str]:
+    """Yield the texts in some folders, but not those of packages below them."""
+    for start in folders:
+        for folder, below, names in os.walk(start):
+            below[:] = sorted({*below} - {"site-packages"})
+            for name in sorted(names):
+                if name.endswith(TEXT_SUFFIXES):
+                    try:
+                        yield Path(folder, name).read_text("utf-8")
+                    except (OSError, UnicodeDecodeError):
+                        continue
+
+
+def pieces(megabytes: float) -> list[str]:
+    """Cut the files of the running Python at line ends into pieces of about 3 KB."""
+    every = (
+        piece
+        for text in _files([sysconfig.get_path("stdlib"), *site.getsitepackages()])
+        for piece in PIECE.findall(text)
+        if piece.strip()
+    )
+    return list(islice(every, int(megabytes * 1e6 / PIECE_CHARACTERS)))
+
+
+def _is_new(unit: str, seen: set[str]) -> bool:
+    if unit in seen:
+        return False
+    seen.add(unit)
+    return True
+
+
+def _units(text: str) -> Iterator[str]:
+    """Cut a text at the ends of lines and sentences; short pieces are joined, long ones cut."""
+    unit = ""
+    for piece in ENDS.split(text):
+        unit = f"{unit} {piece}" if unit else piece
+        if len(unit) > UNIT_MAX:
+            yield from (part.strip() for part in LONG.findall(unit) if len(part) >= UNIT_MIN)
+            unit = ""
+        elif len(unit) >= UNIT_MIN:
+            yield unit
+            unit = ""
+
+
+def _pool(name: str, units: list[str]) -> Pool:
+    return Pool(name, units, np.cumsum([len(unit.encode()) for unit in units], dtype=np.int64))
+
+
+def edited(text: str, words: Words, cosine: float, chance: Random) -> str:
+    """Return a near-duplicate of `text`; new words come from `words`."""
+    kind = chance.choices(KINDS, SHARES)[0]
+    old = WORDS.findall(text)
+    return "".join(kind(old, words, 1 - cosine, chance)) if old else text
+
+
+def copied(old: Words, new: Words, share: float, chance: Random) -> Words:
+    return old
+
+
+def recased(old: Words, new: Words, share: float, chance: Random) -> Words:
+    """Change case and white space, which no default feature sees."""
+    if chance.random() < 0.5:
+        return [word.upper() for word in old]
+    return [word.swapcase() if chance.random() < share else word + " " for word in old]
+
+
+def replaced(old: Words, new: Words, share: float, chance: Random) -> Words:
+    for at in _places(old, share * REPLACED, chance):
+        old[at] = chance.choice(new)
+    return old
+
+
+def deleted(old: Words, new: Words, share: float, chance: Random) -> Words:
+    for at in _places(old, share * DELETED, chance):
+        old[at] = ""
+    return old
+
+
+def inserted(old: Words, new: Words, share: float, chance: Random) -> Words:
+    for at in _places(old, share * INSERTED, chance):
+        old[at] += f" {chance.choice(new)} "
+    return old
+
+
+def swapped(old: Words, new: Words, share: float, chance: Random) -> Words:
+    for at in _places(old[1:], share * SWAPPED, chance):
+        old[at], old[at + 1] = f"{old[at + 1]} ", f"{old[at]} "
+    return old
+
+
+def moved(old: Words, new: Words, share: float, chance: Random) -> Words:
+    """Move a sentence, and edit other words as far as the share allows."""
+    start, stop = chance.randrange(len(old)), chance.randrange(len(old))
+    taken = old[start : start + SENTENCE]
+    del old[start : start + SENTENCE]
+    old[stop:stop] = [" ", *taken, " "]
+    return mixed(old, new, max(0.0, share - 6 / len(old)), chance)
+
+
+def truncated(old: Words, new: Words, share: float, chance: Random) -> Words:
+    """Cut a text off: the first f of it has the cosine sqrt(f) with the whole."""
+    kept = max(1, round(len(old) * (1 - share) ** 2))
+    return old[:kept] if chance.random() < 0.7 else old[len(old) - kept :]
+
+
+def mixed(old: Words, new: Words, share: float, chance: Random) -> Words:
+    for at in _places(old, share * MIXED, chance):
+        old[at] = chance.choice(("", chance.choice(new), f"{old[at]} {chance.choice(new)} "))
+    return old
+
+
+def _places(words: Words, share: float, chance: Random) -> list[int]:
+    """Choose a share of the places, different ones; a share between two numbers by chance."""
+    count = int(share * len(words) + chance.random())
+    return chance.sample(range(len(words)), min(count, len(words)))
+
+
+Kind = Callable[[Words, Words, float, Random], Words]
+EDITS: dict[Kind, float] = {
+    copied: 0.1, recased: 0.05, replaced: 0.2, deleted: 0.15, inserted: 0.15, swapped: 0.1,
+    moved: 0.1, truncated: 0.1, mixed: 0.05,
+}  # fmt: skip
+KINDS, SHARES = list(EDITS), list(EDITS.values())
 
 
 @dataclass(frozen=True)
@@ -69,6 +288,9 @@ class Texts:
         """Yield the texts from `start` up to, not including, `stop`, `size` at a time."""
         for first in range(start, stop, size):
             yield self.texts(np.arange(first, min(first + size, stop)))
+
+    def between(self, start: int, stop: int) -> list[str]:
+        return [text for batch in self.batches(start, stop) for text in batch]
 
     def texts(self, numbers: I64) -> list[str]:
         """Make the texts with these numbers."""
@@ -154,64 +376,26 @@ class Texts:
         return mixed ^ (mixed >> np.uint64(31))
 
 
-def load_sketches(prefix: str) -> tuple[U64, npt.NDArray[np.uint8]]:
-    """Map the fingerprints uint64[n] and packed vectors uint8[n, 64] of written texts."""
-    return np.load(f"{prefix}.bits.npy", "r"), np.load(f"{prefix}.vectors.npy", "r")
-
-
-def load_texts(prefix: str, start: int = 0, stop: int | None = None) -> Iterator[str]:
-    """Yield written texts, from `start` up to, not including, `stop`."""
-    with open(f"{prefix}.jsonl", encoding="utf-8") as file:
-        for at, line in enumerate(file):
-            if stop is not None and at >= stop:
-                return
-            if at >= start:
-                yield json.loads(line)["text"]
-
-
-def lines_of(texts: Texts, start: int, stop: int) -> Iterator[str]:
-    """Yield the lines of a file that `write` writes, without the texts before `start`."""
+def lines_of(texts: Texts, start: int, stop: int) -> Iterator[bytes]:
+    """Yield JSON lines with id, text and origin."""
     for first in range(start, stop, BATCH):
         numbers = np.arange(first, min(first + BATCH, stop))
-        yield from _lines(texts.texts(numbers), numbers, texts.origins(numbers))
-
-
-def write(texts: Texts, count: int, prefix: str, *, has_texts: bool = True) -> None:
-    """Write texts and their sketches by the default options."""
-    Path(prefix).parent.mkdir(parents=True, exist_ok=True)
-    sketcher = Sketcher(simdb.Simhash())
-    bits = np.lib.format.open_memmap(f"{prefix}.bits.npy", "w+", np.uint64, (count,))
-    vectors = np.lib.format.open_memmap(
-        f"{prefix}.vectors.npy", "w+", np.uint8, (count, simdb.Simhash().vector_bytes)
-    )
-    with open(f"{prefix}.jsonl" if has_texts else "/dev/null", "w", encoding="utf-8") as file:
-        for start in range(0, count, BATCH):
-            numbers = np.arange(start, min(start + BATCH, count))
-            batch = texts.texts(numbers)
-            sketches = sketcher.sketch(batch)
-            bits[numbers], vectors[numbers] = sketches.bits, sketches.vectors
-            if has_texts:
-                file.writelines(_lines(batch, numbers, texts.origins(numbers)))
-    bits.flush()
-    vectors.flush()
-
-
-def _lines(batch: list[str], numbers: I64, origins: I64) -> Iterator[str]:
-    for text, at, origin in zip(batch, numbers.tolist(), origins.tolist(), strict=True):
-        record = {"id": str(at), "text": text, "origin": str(origin)}
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+        every = texts.texts(numbers), numbers.tolist(), texts.origins(numbers).tolist()
+        for text, at, origin in zip(*every, strict=True):
+            row = {"id": str(at), "text": text, "origin": str(origin)}
+            yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=number, help="number of texts, such as 200k or 10M")
-    parser.add_argument("prefix", help="path of the files without what differs in their names")
+    parser.add_argument("path", type=Path, help="the file to write")
     parser.add_argument("--corpora", type=Path, help="folder of corpora, NAME.jsonl.gz")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sketches-only", action="store_true", help="write no PREFIX.jsonl")
     arguments = parser.parse_args()
     texts = Texts(read_pools(arguments.corpora), arguments.seed)
-    write(texts, arguments.count, arguments.prefix, has_texts=not arguments.sketches_only)
+    with arguments.path.open("wb") as file:
+        file.writelines(lines_of(texts, 0, arguments.count))
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def _roots(count: int, left: I64, right: I64) -> I64:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("texts", type=Path, help="PREFIX.jsonl of texts.py")
+    parser.add_argument("texts", type=Path, help="a file of texts.py")
     parser.add_argument("folder", type=Path, help="the folder of spark_peers.py")
     parser.add_argument("-n", type=number, nargs="+", required=True, help="numbers of texts")
     arguments = parser.parse_args()

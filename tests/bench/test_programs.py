@@ -1,0 +1,60 @@
+"""Every program of tools/bench runs at a tiny size, so that none is out of date unnoticed."""
+
+import gzip
+import json
+from random import Random
+
+import pytest
+
+pytestmark = pytest.mark.more
+
+SIZES = {
+    "speed": [
+        "-n 200 300 --of fingerprints --ask single stream open array --queries 20 --single 5",
+        "-n 300 --of weights --ask pairs fill --method bphs psm --queries 20",
+        "-n 300 --of signatures families drawn --ask single batch nearest --queries 20 --single 5"
+        " --threads 1 2 --compacted",
+        "-n 300 --of texts --sketch minhash --ask batch --queries 20 --corpora CORPORA",
+    ],
+    "growth": ["-n 300 --batch 100", "-n 300 --batch 100 --of fingerprints --one"],
+    "larger": ["-n 300 --single 2 --many 5"],
+    "job": ["-n 200 --ask groups kept parts keys start --keys 100 --peers --corpora CORPORA"],
+    "sketching": ["--megabytes .05 --only words --texts CORPORA/a.jsonl.gz"],
+    "recall": [
+        "--folder CORPORA --queries 30 --similarities .8 --recalls .95 --only a --other b",
+        "--by distance --documents 200 --queries 30 --recalls .95",
+    ],
+    "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash --error-seeds 2")],
+    "matches": ["-n 40 --only equal mixture exact minhash numbers runs sizes"],
+    "contained": ["-n 60"],
+    "leaks": ["-n 14 --unrelated 10"],
+    "kernels": ["-n 1000"],
+}
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Make two corpora with a table of truth: every tenth text is the one before it, changed."""
+    folder, chance = tmp_path_factory.mktemp("corpora"), Random(1)
+    for name in ("a", "b"):
+        rows = [[f"word{chance.randrange(3000)}" for _ in range(200)] for _ in range(300)]
+        for at in range(1, 300, 10):
+            rows[at] = [*rows[at - 1][:180], *rows[at][180:]]
+        with gzip.open(folder / f"{name}.jsonl.gz", "wt") as file:
+            for at, words in enumerate(rows):
+                file.write(json.dumps({"id": str(at), "text": ". ".join(words)}) + "\n")
+        with gzip.open(folder / f"{name}.truth.tsv.gz", "wt") as file:
+            file.writelines(f"{at - 1}\t{at}\t.82\t.9\t.9\n" for at in range(1, 300, 10))
+    return folder
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_program_runs_at_a_tiny_size(name, tool, corpora, tmp_path, monkeypatch):
+    program = tool(name)
+    for given in SIZES[name]:
+        options = f"{given} --core -1 --repeats 1 --out {tmp_path} --directory {tmp_path}"
+        monkeypatch.setattr("sys.argv", [name, *options.replace("CORPORA", str(corpora)).split()])
+
+        program.main()
+
+    assert json.loads((tmp_path / f"{name}.json").read_text())["rows"]

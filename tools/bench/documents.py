@@ -1,0 +1,239 @@
+"""Documents: fingerprints, weights, signatures and texts that are drawn, and queries near them.
+
+A source draws stored documents in parts.  Of its queries every second is near a stored document:
+
+fingerprints  uniform random numbers of 64 bits; near: with 0 to 3 bits flipped
+noisy         the same without weights; queries have weights, drawn from a Laplace distribution, of
+              which noise flips a few signs, so that methods can probe
+weights       128 normal numbers, every tenth document near the one before it; near: cosine .88 to 1
+families      weights, each 20 documents near the first of them; near: cosine .8 to 1
+signatures    MinHash of 100 random features, every tenth document near the one before it; near: 11
+              features exchanged at most, so a Jaccard similarity of .8 or more
+texts         of `texts.py`; the queries are the texts that come after the stored ones
+drawn         of `drawn.py`, which makes many millions of texts; queries as of texts
+
+Random fingerprints fill all buckets evenly and real ones do not, so these figures say nothing about
+skew.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import simdb
+from drawn import BLOCK, Drawn
+from simdb.columns.vector_form import fingerprints_of
+from simdb.running import kernel
+from simdb.sketch.minhash_sketcher import permutations_of
+from texts import Texts, read_pools
+
+DISTANCE = 3
+KEPT = 40_000  # documents that queries are made from
+DIMENSIONS = 128
+NEAR = 0.88  # the least cosine of near documents
+NOISE = 0.064  # in units of the spread of weights
+FAMILY, RELATED = 20, 0.8  # documents, and the least cosine of each and the first
+FEATURES, EXCHANGED_MAX = 100, 11
+
+Numbers = npt.NDArray[Any]
+Documents = simdb.Fingerprints | simdb.Signatures | npt.NDArray[np.uint64] | Sequence[str]
+
+
+class Source:
+    """Documents in parts, and queries near some of them."""
+
+    options = simdb.Options()
+    tenth = True  # whether every tenth document is near the one before it
+
+    def __init__(self, seed: int) -> None:
+        """Begin without documents."""
+        self.seed = seed
+        self.kept: Numbers | None = None
+        self.step = 1  # every so many documents are kept
+
+    def stored(self, first: int, count: int) -> Any:
+        """Draw documents number `first` and after."""
+        chance = np.random.default_rng([self.seed, first, count])
+        rows = self.drawn(count, chance)
+        if self.tenth:
+            rows[1::10] = self.near(rows[::10][: len(rows[1::10])], chance)
+        kept = rows[:: self.step]
+        self.kept = kept if self.kept is None else np.concatenate([self.kept, kept])
+        while len(self.kept) > KEPT:
+            self.kept, self.step = self.kept[::2].copy(), 2 * self.step
+        return self.made(rows)
+
+    def queries(self, count: int) -> Any:
+        """Draw queries, every second of them near a stored document."""
+        assert self.kept is not None
+        chance = np.random.default_rng([self.seed, len(self.kept), count])
+        rows = self.drawn(count, chance)
+        chosen = chance.integers(0, len(self.kept), len(rows[::2]))
+        rows[::2] = self.near(self.kept[chosen], chance)
+        return self.made(rows)
+
+    def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
+        """Draw the numbers of unrelated documents, one row for each."""
+        raise NotImplementedError
+
+    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
+        """Draw a near document for each row."""
+        raise NotImplementedError
+
+    def made(self, rows: Numbers) -> Any:
+        """Return rows as documents."""
+        return rows
+
+
+class Bits(Source):
+    """Uniform fingerprints without weights, uint64[n]."""
+
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False))
+    tenth = False
+
+    def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
+        return chance.integers(0, 2**64, count, np.uint64)
+
+    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
+        """Flip 0 to 3 different bits of each."""
+        bits = np.argsort(chance.random((len(rows), 64)), axis=1)[:, :DISTANCE].astype(np.uint64)
+        is_flipped = np.arange(DISTANCE) < chance.integers(0, DISTANCE + 1, len(rows))[:, None]
+        flips = np.where(is_flipped, np.uint64(1) << bits, np.uint64(0))
+        return rows ^ np.bitwise_xor.reduce(flips, axis=1)
+
+
+class Noisy(Bits):
+    """Uniform fingerprints, asked by weights whose signs are those of a stored one, with noise."""
+
+    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
+        return rows
+
+    def queries(self, count: int) -> simdb.Fingerprints:
+        chance = np.random.default_rng([self.seed, count])
+        bits = super().queries(count)
+        signs = np.unpackbits(bits.view(np.uint8).reshape(count, 8), axis=1, bitorder="little")
+        weights = chance.laplace(size=(count, DIMENSIONS))
+        weights[:, :64] = np.abs(weights[:, :64]) * np.where(signs == 1, 1.0, -1.0)
+        weights = (weights + NOISE * chance.laplace(size=weights.shape)).astype(np.float32)
+        return simdb.Fingerprints(fingerprints_of(weights), weights)
+
+
+class Weights(Source):
+    """Fingerprints of normal weights."""
+
+    least = NEAR
+
+    def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
+        return chance.standard_normal((count, DIMENSIONS), np.float32)
+
+    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
+        """Add noise, so that the cosine is `least` to 1."""
+        cosine = chance.uniform(self.least, 1, (len(rows), 1)).astype(np.float32)
+        return cosine * rows + np.sqrt(1 - cosine**2) * self.drawn(len(rows), chance)
+
+    def made(self, rows: Numbers) -> simdb.Fingerprints:
+        return simdb.Fingerprints(fingerprints_of(rows), rows)
+
+
+class Families(Weights):
+    """Fingerprints of normal weights, in families."""
+
+    tenth = False
+    least = RELATED
+
+    def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
+        """Draw families; a row alone, as the noise is, has no family."""
+        rows = super().drawn(count, chance)
+        if count % FAMILY == 0:
+            heads = np.repeat(rows[::FAMILY], FAMILY, axis=0)
+            cosine = chance.uniform(RELATED, 1, (count, 1)).astype(np.float32)
+            cosine[::FAMILY] = 1
+            rows = cosine * heads + np.sqrt(1 - cosine**2) * rows
+        return rows
+
+    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
+        cosine = chance.uniform(self.least, 1, (len(rows), 1)).astype(np.float32)
+        noise = chance.standard_normal(rows.shape, np.float32)
+        return cosine * rows + np.sqrt(1 - cosine**2) * noise
+
+
+class Sets(Source):
+    """MinHash signatures of random features; `features` are those of the last documents."""
+
+    options = simdb.Options(sketch=simdb.Minhash())
+
+    def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
+        return chance.integers(0, 2**63, (count, FEATURES), np.uint64)
+
+    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
+        """Exchange some features."""
+        exchanged = chance.integers(0, EXCHANGED_MAX + 1, len(rows))[:, None]
+        return np.where(np.arange(FEATURES) < exchanged, self.drawn(len(rows), chance), rows)
+
+    def made(self, rows: Numbers) -> simdb.Signatures:
+        self.features = rows
+        offsets, sketch = np.arange(len(rows) + 1) * FEATURES, simdb.Minhash()
+        minima = kernel.sign_features(
+            offsets, rows.ravel(), None, family=permutations_of(sketch), feature_bits=64
+        )
+        return simdb.Signatures(minima, sketch, np.zeros(len(rows), np.bool_))
+
+
+class Written(Source):
+    """Texts: what is stored, and after it what is asked."""
+
+    def __init__(self, seed: int, texts: Callable[[int, int], Any]) -> None:
+        """Take a function that makes texts from the number of the first and how many."""
+        super().__init__(seed)
+        self._texts = texts
+        self._stop = 0
+
+    def stored(self, first: int, count: int) -> Any:
+        self._stop = first + count
+        return self._texts(first, count)
+
+    def queries(self, count: int) -> list[str]:
+        return list(map(str, self._texts(-(-self._stop // BLOCK) * BLOCK, count)))
+
+
+def source_of(kind: str, arguments: argparse.Namespace) -> Source:
+    """Make the source of a kind; `arguments.corpora` is the folder of the passages of texts."""
+    if kind in SOURCES:
+        return SOURCES[kind](arguments.seed)
+    if kind == "texts":
+        texts = Texts(read_pools(arguments.corpora), arguments.seed)
+        return Written(arguments.seed, lambda first, count: texts.between(first, first + count))
+    drawn = Drawn(arguments.seed)
+    return Written(arguments.seed, lambda first, count: drawn.texts(first, count).to_pylist())
+
+
+def parts(source: Source, start: int, stop: int, size: int) -> Iterator[tuple[range, Any]]:
+    """Yield ids and documents from number `start` up to, not including, `stop`."""
+    for first in range(start, stop, size):
+        documents = source.stored(first, min(size, stop - first))
+        yield range(first, first + len(documents)), documents
+
+
+def head(documents: Any, count: int) -> Any:
+    """Return the first documents."""
+    if isinstance(documents, simdb.Fingerprints):
+        return simdb.Fingerprints(documents.bits[:count], documents.weights[:count])
+    if isinstance(documents, simdb.Signatures):
+        minima, is_empty = documents.minima[:count], documents.is_empty[:count]
+        return simdb.Signatures(minima, documents.sketch, is_empty)
+    return documents[:count]
+
+
+def add_corpora(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz to make texts of")
+
+
+SOURCES: dict[str, Callable[[int], Source]] = {
+    "fingerprints": Bits, "noisy": Noisy, "weights": Weights, "families": Families,
+    "signatures": Sets,
+}  # fmt: skip
+KINDS = (*SOURCES, "texts", "drawn")

@@ -1,0 +1,303 @@
+"""How long does a whole job take, and what does it find, beside other libraries that do it?
+
+Every task is a whole process, from its start to its end with reading and printing; all tasks take
+turns.  Each row has the time by the clock and of the processors, and the peak of memory, with and
+without mapped pages.  `--ask`:
+
+groups  near-duplicates of JSON lines, printed as groups: `simdb dedup --json`, with and without a
+        database, and the libraries of `pipelines.py`; beside a bare loop of json.loads
+kept    `simdb dedup -o`, in several formats and with a database
+frame   `simdb.deduplicate` of a DataFrame beside `drop_duplicates`, which finds equal texts only;
+        subtract the rows "read", which only read the file
+parts   `simdb dedup --unit` beside a loop with a set of Python
+keys    the memory of distinct keys of parts, beside a set; subtract "none"
+start   processor time of `import simdb` and of commands, beside `import numpy`
+
+The texts are those of `texts.py`, or with `--made drawn` of `drawn.py`, or of `--file`, which has
+the same fields.  A tenth are copies of others.  `copies found` is the share of the sampled copies
+with a Jaccard similarity of 0.8 to their origin that are in one group with it, or of which not both
+are kept.  `strangers` are grouped with, or removed for, no text that they are a copy of.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+import simdb
+from documents import add_corpora
+from drawn import Drawn
+from pipelines import PEERS, SIMILARITY, shingles
+from process import Cost, run
+from record import Record, Timing, missing, number, options, scratch, short
+from texts import Texts, lines_of, read_pools
+
+I64 = npt.NDArray[np.int64]
+
+SAMPLE = 2_000  # copies whose similarity is computed
+DONE = (0, 1)  # exit codes of `simdb dedup`; 1 says that there are duplicates
+PIPELINES = [sys.executable, str(Path(__file__).parent / "pipelines.py")]
+SIMDB = [sys.executable, "-m", "simdb"]
+TEXT = "the quick brown fox jumps over the lazy dog and runs home to sleep"
+PROGRAMS = (
+    "pass", "import numpy", "import numpy, lmdb, msgpack, xxhash", "import simdb",
+    "import simdb; simdb.open",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """One command, the file that it reads, and how what it wrote is judged, if it is."""
+
+    command: list[str]
+    path: Path | None = None
+    cores: str = "one core"
+    before: Callable[[], object] = lambda: None
+    judged: str = ""  # "groups" in the standard output, or "kept" in `output`
+    output: Path | None = None
+
+
+class Job:
+    """The files and cores of all tasks, and what is true of the texts."""
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
+        self.arguments, self.folder = arguments, folder
+        every = os.sched_getaffinity(0)
+        one = {arguments.core if arguments.core >= 0 else min(every)}
+        self.cores = {"one core": one, "all cores": every}
+        self._origins: dict[Path, I64] = {}
+        self._copies: dict[Path, list[int]] = {}
+
+    def file(self, count: int | None = None) -> Path:
+        """Return a file of the first texts, written when it is first asked for."""
+        count = min(count or self.arguments.n, self.arguments.n)
+        path = self.folder / f"{count}.jsonl"
+        if not path.exists():
+            with path.open("wb") as file:
+                file.writelines(islice(self._lines(), count))
+        return path
+
+    def _lines(self) -> Iterator[bytes]:
+        if self.arguments.file is not None:
+            with self.arguments.file.open("rb") as file:
+                yield from file
+        elif self.arguments.made == "drawn":
+            at = 0
+            for texts, origins in Drawn(self.arguments.seed).blocks(self.arguments.n):
+                for text, origin in zip(texts.to_pylist(), origins.tolist(), strict=True):
+                    yield b'{"id": "%d", "text": "%s", "origin": "%d"}\n' % (
+                        at,
+                        text.encode(),
+                        origin,
+                    )
+                    at += 1
+        else:
+            texts = Texts(read_pools(self.arguments.corpora), self.arguments.seed)
+            yield from lines_of(texts, 0, self.arguments.n)
+
+    def origins(self, path: Path) -> I64:
+        """Return the number of the text that each text is a copy of."""
+        if path not in self._origins:
+            found = (int(json.loads(line)["origin"]) for line in path.open("rb"))
+            self._origins[path] = np.fromiter(found, np.int64)
+        return self._origins[path]
+
+    def copies(self, path: Path) -> list[int]:
+        """Draw copies that are similar enough to the text that they were made from."""
+        if path not in self._copies:
+            origins = self.origins(path)
+            every = np.flatnonzero(origins != np.arange(len(origins))).tolist()
+            drawn = Random(1).sample(every, min(SAMPLE, len(every)))
+            wanted = {*drawn, *origins[drawn].tolist()}
+            cut = {
+                at: set(shingles(json.loads(line)["text"]))
+                for at, line in enumerate(path.open("rb"))
+                if at in wanted
+            }
+            self._copies[path] = [
+                at for at in drawn
+                if len(cut[at] & cut[origins[at]]) >= SIMILARITY * len(cut[at] | cut[origins[at]])
+            ]  # fmt: skip
+        return self._copies[path]
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("-n", type=number, default=1_000_000, help="number of texts")
+    parser.add_argument("--ask", nargs="+", choices=ASKED, default=["groups"])
+    parser.add_argument("--file", type=Path, help="texts that texts.py has written")
+    parser.add_argument("--made", choices=("texts", "drawn"), default="texts")
+    parser.add_argument("--peers", nargs="*", default=[*PEERS], choices=[*PEERS])
+    parser.add_argument("--part", type=number, default=100_000, help="texts that datasketch reads")
+    parser.add_argument("--keys", type=number, default=5_000_000)
+    add_corpora(parser)
+    parser.set_defaults(repeats=3)
+    arguments = parser.parse_args()
+    with scratch(arguments.directory) as folder:
+        job = Job(arguments, folder)
+        arguments.core = -1  # only the tasks are pinned
+        record = Record(__doc__, arguments)
+        for name in arguments.ask:
+            tell(record, job, ASKED[name](job))
+    record.finish()
+
+
+def groups(job: Job) -> dict[str, Task]:
+    path, database = job.file(), job.folder / "db"
+    tasks = {"json.loads alone": Task([*PIPELINES, "read", str(path)], path)}
+    program = [*SIMDB, "dedup", str(path), "--json"]
+    stored = [*program, "--db", str(database)]
+    renew = partial(shutil.rmtree, database, ignore_errors=True)
+    for cores in job.cores:
+        tasks[f"simdb, {cores}"] = Task(program, path, cores, judged="groups")
+        tasks[f"simdb --db, {cores}"] = Task(stored, path, cores, renew, "groups")
+    tasks["simdb --db, again, one core"] = Task(stored, path)
+    for name in job.arguments.peers:
+        if find_spec(name.split("-")[0]) is None:
+            missing(name)
+            continue
+        few = job.file(job.arguments.part if name == "datasketch" else None)
+        for cores in ("one core",) if name == "datasketch" else job.cores:  # it has one thread
+            command = [*PIPELINES, name, str(few)]
+            tasks[f"{name}, {cores}"] = Task(command, few, cores, judged="groups")
+    return tasks
+
+
+def kept(job: Job) -> dict[str, Task]:
+    path, database, tasks = job.file(), job.folder / "db", {}
+    renew = partial(shutil.rmtree, database, ignore_errors=True)
+    ways: dict[str, tuple[list[str], Callable[[], object]]] = {
+        "the default": ([], lambda: None),
+        "--verify estimate": (["--verify", "estimate"], lambda: None),
+        "--db, everything new": (["--db", str(database)], renew),
+    }
+    for cores in job.cores:
+        for name, (flags, before) in ways.items():
+            output = job.folder / f"{name} {cores}.jsonl"
+            command = [*SIMDB, "dedup", str(path), "-o", str(output), "--quiet", *flags]
+            tasks[f"simdb -o, {name}, {cores}"] = Task(command, path, cores, before, "kept", output)
+        for form in ("csv", "parquet"):
+            target = job.folder / f"{cores}.{form}"
+            command = [*SIMDB, "dedup", str(path), "-o", str(target), "--quiet"]
+            tasks[f"simdb -o, to {form}, {cores}"] = Task(command, path, cores)
+    return tasks
+
+
+def frame(job: Job) -> dict[str, Task]:
+    return {
+        f"DataFrame, {kind}, {what}": Task([*PIPELINES, "frame", str(job.file()), what, kind],
+                                           job.file(), "all cores")
+        for kind in ("object", "str") for what in ("read", "drop_duplicates", "deduplicate")
+    }  # fmt: skip
+
+
+def dropped_parts(job: Job) -> dict[str, Task]:
+    path, output = job.file(), str(job.folder / "parts.jsonl")
+    tasks = {}
+    for unit in ("line", "paragraph", "sentence"):
+        own = [*SIMDB, "dedup", str(path), "--unit", unit, "-o", output, "--quiet"]
+        for cores in job.cores:
+            tasks[f"simdb --unit {unit}, {cores}"] = Task(own, path, cores)
+        loop = [*PIPELINES, "set-of-parts", str(path), unit, output]
+        tasks[f"a set of Python, {unit}, one core"] = Task(loop, path)
+    return tasks
+
+
+def keys(job: Job) -> dict[str, Task]:
+    count = str(job.arguments.keys)
+    kinds = ("none", "simdb", "set")
+    return {f"{count} keys, {each}": Task([*PIPELINES, "keys", each, count]) for each in kinds}
+
+
+def start(job: Job) -> dict[str, Task]:
+    # This variable forbids compiled files, so that the compiler would be measured, too.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    path = str(job.folder / "small")
+    with simdb.open(path, durability="none") as database:
+        database.insert_many(range(1000), [f"{TEXT} {at}" for at in range(1000)])
+    tasks = {repr(each): Task([sys.executable, "-c", each]) for each in PROGRAMS}
+    tasks["simdb --help"] = Task([*SIMDB, "--help"])
+    tasks["simdb query DB TEXT"] = Task([*SIMDB, "query", path, TEXT])
+    return tasks
+
+
+ASKED: dict[str, Callable[[Job], dict[str, Task]]] = {
+    "groups": groups, "kept": kept, "frame": frame, "parts": dropped_parts, "keys": keys,
+    "start": start,
+}  # fmt: skip
+
+
+def tell(record: Record, job: Job, tasks: Mapping[str, Task]) -> None:
+    """Run all tasks in turns, then add their costs and what they have found."""
+    costs: dict[str, list[Cost]] = {name: [] for name in tasks}
+    for turn in range(job.arguments.repeats):
+        for name, task in tasks.items():
+            task.before()
+            printed = job.folder / f"{name.replace('/', ' ')}.out"
+            costs[name].append(run(task.command, job.cores[task.cores], printed, DONE))
+            print(f"turn {turn + 1}: {name}: {costs[name][-1]}", flush=True)
+    for name, task in tasks.items():
+        each = costs[name]
+        timing = Timing([cost.seconds for cost in each], [cost.processor_seconds for cost in each])
+        peaks = [(cost.peak_bytes, cost.anonymous_bytes) for cost in each]
+        peak, anonymous = (statistics.median(some) for some in zip(*peaks, strict=True))
+        note = f"{statistics.median(timing.processor):.3f} s of processors, peak"
+        note += f" {peak / 1e6:.0f} MB, {anonymous / 1e6:.0f} MB anonymous"
+        if task.path:
+            note += f", {task.path.stat().st_size / 1e6 / timing.median:.1f} MB/s"
+        facts = {"peak_bytes": peak, "anonymous_bytes": anonymous}
+        count = f"{short(sum(1 for _ in task.path.open('rb')))} texts: " if task.path else ""
+        record.add(f"{count}{name}", timing.median, "s", timing, note, facts)
+        if task.judged and task.path:
+            told = task.output or job.folder / f"{name}.out"
+            record.add(f"{count}{name}: copies found", *JUDGED[task.judged](job, task.path, told))
+
+
+def judge_groups(job: Job, path: Path, printed: Path) -> tuple[float, str, None, str]:
+    """Return what the printed groups of a task are worth."""
+    origins = job.origins(path)
+    owner = np.arange(len(origins))
+    for line in printed.open("rb"):
+        # With a database a row is a document and its match, and otherwise a group.
+        row = json.loads(line)
+        others = [int(each["id"]) for each in row.get("duplicates", [row])]
+        owner[others] = owner[int(row["match"])] if "match" in row else int(row["representative"])
+    copies = job.copies(path)
+    moved = np.flatnonzero(owner != np.arange(len(owner)))
+    strangers = int(np.sum(origins[moved] != origins[owner[moved]]))
+    note = f"of {len(copies)}; {len(moved)} duplicates, {strangers} of them strangers"
+    return float(np.mean(owner[copies] == owner[origins[copies]])), "", None, note
+
+
+def judge_kept(job: Job, path: Path, output: Path) -> tuple[float, str, None, str]:
+    """Return what the texts that a task has kept are worth."""
+    origins = job.origins(path)
+    is_kept = np.zeros(len(origins), np.bool_)
+    is_kept[np.fromiter((int(json.loads(line)["id"]) for line in output.open("rb")), np.int64)] = (
+        True
+    )
+    copies = job.copies(path)
+    is_original = origins == np.arange(len(origins))
+    has_copy = np.isin(np.arange(len(origins)), origins[~is_original])
+    strangers = int(np.sum(~is_kept & is_original & ~has_copy))
+    note = f"of {len(copies)}; {int(np.sum(~is_kept))} removed, {strangers} of them strangers"
+    return float(np.mean(~(is_kept[copies] & is_kept[origins[copies]]))), "", None, note
+
+
+JUDGED = {"groups": judge_groups, "kept": judge_kept}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""Pipelines: the jobs of `job.py` with other libraries, each a process of its own.
+
+    python tools/bench/pipelines.py NAME FILE...
+
+rensa, datasketch, gaoya and duckdb print groups of near-duplicates of JSON lines in the form of
+`simdb dedup --json`, as their documentation advises: word 3-shingles, Jaccard 0.8, 128 minima, each
+candidate measured by its signature.  gaoya cuts the texts itself and uses all cores.  duckdb groups
+equal texts only, with its own reader, which is what SQL does for a large file; duckdb-shingles
+joins texts by their shingles, with exact similarities, of the first 20,000 texts.  The others:
+
+read          json.loads of each line
+frame         a DataFrame: read, drop_duplicates of pandas, or deduplicate of simdb
+set-of-parts  drops repeated parts of texts by a set of the digests of their words
+keys          puts N numbers below N into simdb's keys of parts, a set, or nothing
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+try:
+    from orjson import loads
+except ImportError:
+    from json import loads
+
+SIMILARITY = 0.8
+PERMUTATIONS = 128
+BANDS = 16  # of 8 minima, as the documentation of rensa has it for a similarity of 0.8
+BATCH = 10_000  # texts that are cut and signed at once
+FEW = 20_000  # texts whose shingles are joined
+WORD = re.compile(r"\w+")
+ENDS = {
+    "line": re.compile(r"(\n)"),
+    "paragraph": re.compile(r"(\n(?:\s*\n)+)"),
+    "sentence": re.compile(r"((?<=[.!?])\s+|\s*\n\s*)"),
+}
+MIN_WORDS = 5
+BATCH_KEYS = 50_000
+READ = "read_json(?, format = 'newline_delimited', columns = {id: 'VARCHAR', text: 'VARCHAR'})"
+EQUAL = f"""
+SELECT list(id ORDER BY place) FROM (
+    SELECT id, md5_number(text) AS hash, row_number() OVER () AS place FROM {READ}
+) GROUP BY hash HAVING count(*) > 1
+"""
+TEXTS = f"""
+CREATE TABLE texts AS
+SELECT id, row_number() OVER () AS place,
+    regexp_extract_all(lower(text), '[\\p{{L}}\\p{{N}}_]+') AS words FROM {READ} LIMIT {FEW}
+"""
+SHINGLES = """
+CREATE TABLE shingles AS
+SELECT DISTINCT place, hash(words[n], words[n + 1], words[n + 2]) AS shingle
+FROM (SELECT place, words, unnest(range(1, greatest(len(words) - 1, 2))) AS n FROM texts)
+"""
+PAIRS = """
+WITH sizes AS (SELECT place, count(*) AS size FROM shingles GROUP BY place),
+shared AS (
+    SELECT a.place AS one, b.place AS two, count(*) AS joint
+    FROM shingles a JOIN shingles b ON a.shingle = b.shingle AND a.place < b.place
+    GROUP BY a.place, b.place
+)
+SELECT one - 1, two - 1 FROM shared
+JOIN sizes c ON c.place = one JOIN sizes d ON d.place = two
+WHERE joint >= ? * (c.size + d.size - joint)
+"""
+
+Found = Iterator[tuple[int, int]]
+
+
+def read_batches(path: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield ids and texts of a file, BATCH at a time."""
+    with open(path, "rb") as file:
+        while lines := list(islice(file, BATCH)):
+            records = list(map(loads, lines))
+            yield [each["id"] for each in records], [each["text"] for each in records]
+
+
+def shingles(text: str) -> list[str]:
+    """Cut a text into word 3-shingles; a shorter text is one shingle."""
+    words = WORD.findall(text.lower())
+    return list(map(" ".join, zip(words, words[1:], words[2:], strict=False))) or words
+
+
+def print_groups(names: list[str], pairs: Iterable[tuple[int, int]]) -> None:
+    """Print the groups that pairs of positions connect; the first member represents its group."""
+    pairs = list(pairs)  # which completes the names
+    owner = list(range(len(names)))
+
+    def root(at: int) -> int:
+        while owner[at] != at:
+            owner[at] = at = owner[owner[at]]
+        return at
+
+    for left, right in pairs:
+        first, second = sorted((root(left), root(right)))
+        owner[second] = first
+    members: dict[int, list[int]] = {}
+    for at in range(len(names)):
+        if root(at) != at:
+            members.setdefault(root(at), []).append(at)
+    for first, others in members.items():
+        row = {"representative": names[first], "duplicates": [{"id": names[at]} for at in others]}
+        sys.stdout.write(json.dumps(row) + "\n")
+
+
+def by_rensa(path: str, names: list[str]) -> Found:
+    from rensa import RMinHash, RMinHashLSH  # noqa: PLC0415
+
+    index = RMinHashLSH(threshold=SIMILARITY, num_perm=PERMUTATIONS, num_bands=BANDS)
+    signatures: list[RMinHash] = []
+    for ids, texts in read_batches(path):
+        signed = RMinHash.from_token_sets(list(map(shingles, texts)), PERMUTATIONS, 42)
+        index.insert_many(signed, len(names))
+        signatures += signed
+        for at, found in enumerate(index.query_all(signed), len(names)):
+            for other in found:
+                if other < at and signatures[at].jaccard(signatures[other]) >= SIMILARITY:
+                    yield other, at
+        names += ids
+
+
+def by_datasketch(path: str, names: list[str]) -> Found:
+    from datasketch import MinHash, MinHashLSH  # noqa: PLC0415
+
+    index = MinHashLSH(threshold=SIMILARITY, num_perm=PERMUTATIONS)
+    signatures: list[MinHash] = []
+    for ids, texts in read_batches(path):
+        tokens = [[token.encode() for token in shingles(text)] for text in texts]
+        for name, signed in zip(ids, MinHash.bulk(tokens, num_perm=PERMUTATIONS), strict=True):
+            at = len(signatures)
+            for other in index.query(signed):
+                if signed.jaccard(signatures[other]) >= SIMILARITY:
+                    yield other, at
+            index.insert(at, signed, check_duplication=False)
+            signatures.append(signed)
+            names.append(name)
+
+
+def by_gaoya(path: str, names: list[str]) -> Found:
+    """Fill the index with all texts, then query it with each of them."""
+    from gaoya.minhash import MinHashStringIndex  # noqa: PLC0415
+
+    index = MinHashStringIndex(
+        hash_size=32, jaccard_threshold=SIMILARITY, num_bands=BANDS,
+        band_size=PERMUTATIONS // BANDS, analyzer="word", lowercase=True, ngram_range=(3, 3),
+        id_container="smallvec",
+    )  # fmt: skip
+    for ids, texts in read_batches(path):
+        index.par_bulk_insert_docs(list(range(len(names), len(names) + len(ids))), texts)
+        names += ids
+    at = 0
+    for _, texts in read_batches(path):
+        for found in index.par_bulk_query(texts):
+            yield from ((at, other) for other in found)
+            at += 1
+
+
+def connected() -> Any:
+    """Open a database of DuckDB in memory, with the cores that this process may use."""
+    import duckdb  # noqa: PLC0415
+
+    connection = duckdb.connect()
+    connection.execute(f"SET threads = {len(os.sched_getaffinity(0))}")
+    connection.execute("SET memory_limit = '2GB'")
+    return connection
+
+
+def by_duckdb(path: str, names: list[str]) -> Found:
+    for (group,) in connected().execute(EQUAL, [path]).fetchall():
+        yield from ((len(names), len(names) + at) for at in range(1, len(group)))
+        names += group
+
+
+def by_duckdb_shingles(path: str, names: list[str]) -> Found:
+    connection = connected()
+    connection.execute(TEXTS, [path])
+    connection.execute(SHINGLES)
+    names += [
+        name for (name,) in connection.execute("SELECT id FROM texts ORDER BY place").fetchall()
+    ]
+    yield from connection.execute(PAIRS, [SIMILARITY]).fetchall()
+
+
+PEERS: dict[str, Callable[[str, list[str]], Found]] = {
+    "rensa": by_rensa, "gaoya": by_gaoya, "datasketch": by_datasketch, "duckdb": by_duckdb,
+    "duckdb-shingles": by_duckdb_shingles,
+}  # fmt: skip
+
+
+def read(path: str) -> None:
+    with open(path, "rb") as file:
+        for line in file:
+            json.loads(line)
+
+
+def frame(path: str, what: str, kind: str) -> None:
+    """Read texts into a column of type "object" or "str", and remove duplicates."""
+    import pandas  # noqa: PLC0415
+
+    import simdb  # noqa: PLC0415
+
+    with open(path, "rb") as file:
+        made = pandas.DataFrame(
+            {"text": pandas.Series([loads(line)["text"] for line in file], dtype=kind)}
+        )
+    if what == "drop_duplicates":
+        made = made.drop_duplicates("text")
+    elif what == "deduplicate":
+        made = simdb.deduplicate(made).data
+    print(len(made))
+
+
+def set_of_parts(path: str, unit: str, output: str) -> None:
+    seen: set[bytes] = set()
+    with open(path, "rb") as lines, open(output, "w", encoding="utf-8") as kept:
+        for line in lines:
+            row = json.loads(line)
+            pieces = ENDS[unit].split(row["text"])
+            left = []
+            for at in range(0, len(pieces), 2):
+                words = WORD.findall(pieces[at].lower())
+                if len(words) >= MIN_WORDS:
+                    key = blake2b(" ".join(words).encode(), digest_size=8).digest()
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                left += pieces[at : at + 2]
+            if left:
+                row["text"] = "".join(left)
+                kept.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def keys(what: str, count: str) -> None:
+    import numpy as np  # noqa: PLC0415
+
+    from simdb.deduplication.parts.seen import SeenKeys  # noqa: PLC0415
+
+    chance, seen, known = np.random.default_rng(1), SeenKeys(), set[int]()
+    for _ in range(0, int(count), BATCH_KEYS):
+        some = chance.integers(int(count), size=BATCH_KEYS, dtype=np.uint64)
+        some *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: distinct keys stay distinct
+        if what == "simdb":
+            seen.add(some)
+        elif what == "set":
+            known.update(some.tolist())
+    print(len(seen) or len(known))
+
+
+OTHERS: dict[str, Callable[..., None]] = {
+    "read": read, "frame": frame, "set-of-parts": set_of_parts, "keys": keys,
+}  # fmt: skip
+
+
+def main() -> None:
+    name, *given = sys.argv[1:]
+    if name in PEERS:
+        names: list[str] = []
+        print_groups(names, PEERS[name](given[0], names))
+    else:
+        OTHERS[name](*given)
+
+
+if __name__ == "__main__":
+    main()
