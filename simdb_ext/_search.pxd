@@ -240,7 +240,8 @@ cdef extern from "polytope.h" nogil:
     void search_polytope_prepare "polytope_prepare"()
     unsigned polytope_slice_count(unsigned width)
     void search_polytope_keys "polytope_keys"(const uint8_t *vectors, size_t count,
-                                              size_t vector_width, size_t table_count,
+                                              size_t vector_width, size_t first_table,
+                                              size_t table_count,
                                               uint64_t *keys)
     void search_polytope_costs "polytope_costs"(const uint8_t *left, const uint8_t *right,
                                                 size_t count, size_t vector_width, unsigned width,

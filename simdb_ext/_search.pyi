@@ -295,13 +295,14 @@ class Vectors:
     def gather(self, ordinals: U32) -> U8:
         """Return copies of vectors: uint8[len(ordinals), width]."""
 
-def polytope_keys(vectors: U8, table_count: int) -> U64:
+def polytope_keys(vectors: U8, table_count: int, first_table: int = 0) -> U64:
     """Return the cross-polytope keys of packed vectors in each table: uint64[table_count, n].
 
-    `vectors` is uint8[n, w] with w from 1 to 128 (see `Vectors`); `table_count` is at most 16.  The
-    22 highest bits of a key are the code: the vertices nearest to the rotated vector, in 7, 6, 5
-    and 4 bits.  The 42 lowest bits are those of the fingerprint.  The first 7, 13, 18 or 22 bits of
-    a key are a header.  `simdb_ext/search/polytope.h` has the definition to the bit.
+    `vectors` is uint8[n, w] with w from 1 to 128 (see `Vectors`).  The first of the tables has the
+    number `first_table`; there are 16 in all.  The 22 highest bits of a key are the code: the
+    vertices nearest to the rotated vector, in 7, 6, 5 and 4 bits.  The 42 lowest bits are those of
+    the fingerprint.  The first 7, 13, 18 or 22 bits of a key are a header.
+    `simdb_ext/search/polytope.h` has the definition to the bit.
 
     Seen from a vector, a vertex costs (m - value) * ratio >> 8, where `value` is the coordinate of
     the rotated vector that the vertex stands for, with its sign, and m the largest in that slice; a

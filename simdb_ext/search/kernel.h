@@ -133,9 +133,10 @@ struct search_kernel {
     /* Write the levels of packed vectors of `width` (at least 32) bytes. */
     void (*level_packed)(const uint8_t *vectors, size_t count, size_t width, uint8_t *levels);
 
-    /* Rotate a packed vector for each of the first `table_count` tables of cross-polytope keys:
-       write 128 coordinates for each table.  `rotated` is aligned to 64 bytes. */
-    void (*rotate)(const uint8_t *vector, size_t width, size_t table_count, int16_t *rotated);
+    /* Rotate a packed vector for the tables start .. stop of cross-polytope keys: write 128
+       coordinates for each table.  `rotated` is aligned to 64 bytes. */
+    void (*rotate)(const uint8_t *vector, size_t width, size_t start, size_t stop,
+                   int16_t *rotated);
 
     /* Return the code of a rotated vector. */
     uint32_t (*encode)(const int16_t *rotated);

@@ -68,7 +68,7 @@ static void choose(const int16_t *halves, size_t table, int16_t *chosen)
     }
 }
 
-static void rotate(const uint8_t *vector, size_t width, size_t table_count,
+static void rotate(const uint8_t *vector, size_t width, size_t start, size_t stop,
                    int16_t *rotated)
 {
     int16_t first[2 * POLYTOPE_COORDINATES];
@@ -79,7 +79,7 @@ static void rotate(const uint8_t *vector, size_t width, size_t table_count,
         turn_signs(first + half * POLYTOPE_COORDINATES, polytope_signs[0]);
         transform(first + half * POLYTOPE_COORDINATES);
     }
-    for (size_t table = 0; table < table_count; table++, rotated += POLYTOPE_COORDINATES) {
+    for (size_t table = start; table < stop; table++, rotated += POLYTOPE_COORDINATES) {
         if (is_wide)
             choose(first, table, rotated);
         else
@@ -225,30 +225,32 @@ VECTOR_INLINE void unpack_wide(const uint8_t *packed, size_t width, vector *low,
     memcpy(high, weights + POLYTOPE_COORDINATES, sizeof weights / 2);
 }
 
-static void rotate_wide(const uint8_t *packed, size_t width, size_t table_count, int16_t *rotated)
+static void rotate_wide(const uint8_t *packed, size_t width, size_t start, size_t stop,
+                        int16_t *rotated)
 {
     vector halves[2][ROTATION_ROWS], chosen[ROTATION_ROWS];
 
     unpack_wide(packed, width, halves[0], halves[1]);
     begin(halves[0]);
     begin(halves[1]);
-    for (size_t table = 0; table < table_count; table++) {
+    for (size_t table = start; table < stop; table++, rotated += POLYTOPE_COORDINATES) {
         choose(halves[table & 1], halves[~table & 1], table / 2, chosen);
         finish_rotation(chosen, table, rotated);
     }
 }
 
-static void rotate(const uint8_t *packed, size_t width, size_t table_count, int16_t *rotated)
+static void rotate(const uint8_t *packed, size_t width, size_t start, size_t stop,
+                   int16_t *rotated)
 {
     vector first[ROTATION_ROWS];
 
     if (width > POLYTOPE_HALF_WIDTH) {
-        rotate_wide(packed, width, table_count, rotated);
+        rotate_wide(packed, width, start, stop, rotated);
         return;
     }
     unpack(packed, width, first);
     begin(first);
-    for (size_t table = 0; table < table_count; table++)
+    for (size_t table = start; table < stop; table++, rotated += POLYTOPE_COORDINATES)
         finish_rotation(first, table, rotated);
 }
 

@@ -141,8 +141,8 @@ int32_t polytope_cut(double threshold, double deviation)
     return cut < POLYTOPE_CUT_MAX ? (int32_t)cut : POLYTOPE_CUT_MAX;
 }
 
-void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t table_count,
-                   uint64_t *keys)
+void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t first_table,
+                   size_t table_count, uint64_t *keys)
 {
     _Alignas(64) int16_t rotated[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     uint64_t held[POLYTOPE_TABLES_MAX][CHUNK];
@@ -153,7 +153,8 @@ void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, si
         for (size_t i = 0; i < some; i++) {
             const uint8_t *vector = vectors + (start + i) * vector_width;
             uint64_t tag = polytope_fingerprint(vector, vector_width) << POLYTOPE_CODE_BITS;
-            search_kernel->rotate(vector, vector_width, table_count, rotated);
+            search_kernel->rotate(vector, vector_width, first_table, first_table + table_count,
+                                  rotated);
             for (size_t table = 0; table < table_count; table++) {
                 uint64_t code = search_kernel->encode(rotated + table * POLYTOPE_COORDINATES);
                 held[table][i] = code << POLYTOPE_TAG_BITS | tag >> POLYTOPE_CODE_BITS;
@@ -215,8 +216,8 @@ void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, siz
 
     for (size_t i = 0; i < count; i++, left += vector_width, right += vector_width) {
         int32_t least = INT32_MAX;
-        search_kernel->rotate(left, vector_width, table_count, seen);
-        search_kernel->rotate(right, vector_width, table_count, other);
+        search_kernel->rotate(left, vector_width, 0, table_count, seen);
+        search_kernel->rotate(right, vector_width, 0, table_count, other);
         for (size_t table = 0; table < table_count; table++) {
             uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
             int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count, code);
@@ -269,8 +270,8 @@ struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right
     double deviation = deviation_of(left, vector_width);
     int32_t cut = polytope_cut(threshold, deviation);
 
-    search_kernel->rotate(left, vector_width, table_count, seen);
-    search_kernel->rotate(right, vector_width, table_count, other);
+    search_kernel->rotate(left, vector_width, 0, table_count, seen);
+    search_kernel->rotate(right, vector_width, 0, table_count, other);
     for (size_t table = 0; table < table_count; table++) {
         const int16_t *rotated = seen + table * POLYTOPE_COORDINATES;
         uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
@@ -298,7 +299,7 @@ void polytope_headers(const uint8_t *vectors, size_t count, size_t vector_width,
 
     for (size_t i = 0; i < count; i++, vectors += vector_width) {
         int32_t cut = polytope_cut(threshold, deviation_of(vectors, vector_width));
-        search_kernel->rotate(vectors, vector_width, table_count, rotated);
+        search_kernel->rotate(vectors, vector_width, 0, table_count, rotated);
         for (size_t table = 0; table < table_count; table++) {
             size_t found = search_kernel->near_headers(rotated + table * POLYTOPE_COORDINATES,
                                                        width, cut, list);

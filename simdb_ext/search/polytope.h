@@ -92,9 +92,10 @@ double polytope_deviation(int32_t norm, size_t vector_width);
 /* Return what a header may cost at most under a threshold, which is at least 0. */
 int32_t polytope_cut(double threshold, double deviation);
 
-/* Write keys[table * count + i] for each vector i and table. */
-void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t table_count,
-                   uint64_t *keys);
+/* Write keys[t * count + i] for each vector i and each of `table_count` tables, the first of which
+   has the number `first_table`. */
+void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t first_table,
+                   size_t table_count, uint64_t *keys);
 
 /* Write to costs[i] the least threshold that reaches right[i] from left[i] in some table. */
 void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, size_t vector_width,

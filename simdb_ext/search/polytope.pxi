@@ -8,12 +8,11 @@ cdef Py_buffer *polytope_vectors(Views views, object vectors) except NULL:
     return view
 
 
-cdef size_t polytope_tables(object table_count, size_t least) except? 0:
-    """Return the number of tables if it is allowed."""
-    if not <Py_ssize_t> least <= table_count <= POLYTOPE_TABLES_MAX:
-        raise ValueError(
-            f"table_count is {table_count}, not from {least} to {POLYTOPE_TABLES_MAX}"
-        )
+cdef size_t polytope_tables(object table_count, size_t least, size_t first_table=0) except? 0:
+    """Return the number of tables from `first_table` on, if there are such tables."""
+    cdef Py_ssize_t most = <Py_ssize_t> POLYTOPE_TABLES_MAX - <Py_ssize_t> first_table
+    if not <Py_ssize_t> least <= table_count <= most:
+        raise ValueError(f"table_count is {table_count}, not from {least} to {most}")
     return table_count
 
 
@@ -46,16 +45,16 @@ cdef size_t polytope_pairs(Views views, object left, object right, const uint8_t
     return one.shape[0]
 
 
-def polytope_keys(vectors, table_count):
+def polytope_keys(vectors, table_count, size_t first_table=0):
     """Return the keys of vectors in each table: uint64[table_count, n]."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = polytope_vectors(views, vectors)
-    cdef size_t tables = polytope_tables(table_count, 0)
+    cdef size_t tables = polytope_tables(table_count, 0, first_table)
     result = np.empty((tables, view.shape[0]), np.uint64)
     cdef uint64_t *keys = <uint64_t *> views.take(result, UINT64, 8, 2, True).buf
     with nogil:
-        search_polytope_keys(<const uint8_t *> view.buf, view.shape[0], view.shape[1], tables,
-                             keys)
+        search_polytope_keys(<const uint8_t *> view.buf, view.shape[0], view.shape[1],
+                             first_table, tables, keys)
     return result
 
 

@@ -95,7 +95,7 @@ VECTOR_INLINE void finish_rotation(const __m256i *first, size_t table, int16_t *
     transpose(rows);
     butterflies(rows);
     for (int i = 0; i < 8; i++)
-        _mm256_store_si256((__m256i *)rotated + 8 * table + i, rows[i]);
+        _mm256_store_si256((__m256i *)rotated + i, rows[i]);
 }
 
 /* Take the coordinates that a pair of tables shares out from one half or the other. */

@@ -111,7 +111,7 @@ VECTOR_INLINE void finish_rotation(const __m512i *first, size_t table, int16_t *
     swap_quarters(rows);
     butterflies(rows);
     for (int i = 0; i < 4; i++)
-        _mm512_store_si512(rotated + POLYTOPE_COORDINATES * table + 32 * i, rows[i]);
+        _mm512_store_si512(rotated + 32 * i, rows[i]);
 }
 
 /* Take the coordinates that a pair of tables shares out from one half or the other. */

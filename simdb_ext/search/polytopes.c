@@ -70,15 +70,15 @@ static void begin_group(struct searching *searching, size_t first)
     const struct polytope_request *request = searching->request;
     struct scratch *scratch = searching->scratch;
     struct group *group = &scratch->group;
-    size_t width = searching->tables->vectors.width;
+    const struct search_polytopes *tables = searching->tables;
+    size_t width = tables->vectors.width;
 
     group->first = first;
     group->count = request->count - first < GROUP ? request->count - first : GROUP;
     for (size_t i = 0; i < group->count; i++) {
         const uint8_t *query = request->queries + (first + i) * width;
-        search_kernel->rotate(query, width,
-                              searching->tables->first_table + searching->tables->table_count,
-                              scratch->rotated[i][0]);
+        search_kernel->rotate(query, width, tables->first_table,
+                              tables->first_table + tables->table_count, scratch->rotated[i][0]);
         group->fingerprints[i] = polytope_fingerprint(query, width);
         group->tags[i] = group->fingerprints[i] << POLYTOPE_CODE_BITS >> POLYTOPE_CODE_BITS;
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
@@ -282,14 +282,14 @@ static void probe_table(struct searching *searching, size_t table, unsigned quer
     struct scratch *scratch = searching->scratch;
     const struct polytope_run *runs = searching->tables->runs;
     const float *thresholds = searching->request->thresholds;
-    const int16_t *rotated = scratch->rotated[query][searching->tables->first_table + table];
     size_t count = 0;
 
     for (size_t run = 0; run < searching->tables->run_count; run++) {
         int32_t cut = polytope_cut(thresholds[run], scratch->group.deviations[query]);
         if (run == 0 || runs[run].width != runs[run - 1].width
             || thresholds[run] != thresholds[run - 1])
-            count = search_kernel->near_headers(rotated, runs[run].width, cut, scratch->headers);
+            count = search_kernel->near_headers(scratch->rotated[query][table], runs[run].width,
+                                                cut, scratch->headers);
         add_probes(searching, run, table, query, scratch->headers, count);
     }
 }
@@ -302,8 +302,7 @@ static void probe_own(struct searching *searching)
 
     for (unsigned query = 0; query < scratch->group.count; query++)
         for (size_t table = 0; table < tables->table_count; table++) {
-            uint32_t code =
-                search_kernel->encode(scratch->rotated[query][tables->first_table + table]);
+            uint32_t code = search_kernel->encode(scratch->rotated[query][table]);
             for (size_t run = 0; run < tables->run_count; run++) {
                 uint32_t header = code >> (POLYTOPE_CODE_BITS - tables->runs[run].width);
                 add_probes(searching, run, table, query, &header, 1);

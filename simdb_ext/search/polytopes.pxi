@@ -121,12 +121,7 @@ cdef class Polytopes:
             raise ValueError(
                 f"vector_width is {vector_width}, not from 1 to {POLYTOPE_WIDTH_MAX}"
             )
-        polytope_tables(table_count, 0 if run_count == 0 else 1)
-        if first_table + table_count > POLYTOPE_TABLES_MAX:
-            raise ValueError(
-                f"tables {first_table} .. {first_table + table_count} are not within"
-                f" {POLYTOPE_TABLES_MAX}"
-            )
+        polytope_tables(table_count, 0 if run_count == 0 else 1, first_table)
         if windows is not None and <size_t> len(windows) != run_count:
             raise ValueError(f"there are {len(windows)} windows but {run_count} runs")
         self.vectors = Vectors(vector_width, segments)

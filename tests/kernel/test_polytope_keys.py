@@ -71,6 +71,10 @@ def test_a_key_is_the_code_and_the_low_bits_of_the_fingerprint(search, width):
     assert keys.tolist() == [
         [oracle.key(vector.tobytes(), table) for vector in vectors] for table in range(16)
     ]
+    for first, stop in ((1, 3), (5, 5), (15, 16)):
+        assert (search.polytope_keys(vectors, stop - first, first) == keys[first:stop]).all()
+    with pytest.raises(ValueError, match="table_count is 3, not from 0 to 2"):
+        search.polytope_keys(vectors, 3, 14)
 
 
 def test_the_keys_of_stored_tables_never_change(search):

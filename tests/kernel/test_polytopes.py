@@ -77,6 +77,28 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
     assert oracle.rows(found) == expected
 
 
+@over("vector_width", [64, 128])
+def test_tables_that_are_searched_one_by_one_find_together_what_all_find(search, vector_width):
+    (_, segments, columns, delta), thresholds, queries, *_ = search_case((13, 7), vector_width)
+    whole = search.Polytopes(vector_width, segments, columns, delta, None)
+
+    parts = [
+        search.Polytopes(
+            vector_width, segments, [run[first : first + 1] for run in columns], delta, None,
+            first_table=first,
+        )
+        for first in range(TABLES)
+    ]  # fmt: skip
+
+    found = [
+        oracle.rows(each.search(queries, thresholds=thresholds, **options())) for each in parts
+    ]
+    together = [set().union(*rows) for rows in zip(*found, strict=True)]
+    expected = oracle.rows(whole.search(queries, thresholds=thresholds, **options()))
+    assert together == [set(row) for row in expected]
+    assert found[0] != found[1]
+
+
 def test_the_delta_the_tombstones_and_the_vectors_can_be_exchanged(search):
     arguments, thresholds, queries, _, recent = search_case((13, 7))
     vector_width, segments, columns, delta = arguments

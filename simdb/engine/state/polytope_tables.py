@@ -201,8 +201,8 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
 
     def fill(start: int) -> None:
         some = slice(start, start + KEYED_DOCUMENTS)
-        made = kernel.polytope_keys(vectors.gather(ordinals[some]), numbers.stop)
-        keys[:, some] = made[numbers.start :]
+        some_vectors = vectors.gather(ordinals[some])
+        keys[:, some] = kernel.polytope_keys(some_vectors, len(numbers), numbers.start)
 
     for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
         pass
