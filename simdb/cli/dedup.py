@@ -7,6 +7,7 @@ until all is stored.
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -178,6 +179,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
         texts_by_id(is_needed=given.texts is not None) as older,
         beginnings_of(results.characters(has_database=job.db is not None)) as beginnings,
         Origins() as origins,
+        ExitStack() as held,
         opened_against(
             job.against, job.reading, _own_files(job), progress, allowed(job.sketch, job.allow)
         ) as against,
@@ -200,11 +202,12 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
             taken = None if job.listing.quiet and row_file is None else rows
             work = DedupWork(
                 intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
-                origins, None if job.db is None else run_name(job.run, job.sources), given.keep,
-                beginnings, given.policy, results.show, given.memory_bytes,
+                origins, held, None if job.db is None else run_name(job.run, job.sources),
+                given.keep, beginnings, given.policy, results.show, given.memory_bytes,
                 results.report is not None, job.sources, against.reference,
             )  # fmt: skip
             outcome = _found(job, work, older)
+            shown = shown if outcome.rows is None else outcome.rows
             write_results(shown, row_file, _columns(job, is_flat=True))
             if results.report is not None:
                 progress.begin("writing the page")

@@ -119,7 +119,7 @@ class Alike:
                     self._options.sketch, self._chosen(first, count()), self._resources,
                     self._allowed, self._question.memory,
                 )  # fmt: skip
-            yield self._added(self._minima.sign(first, errors=errors))
+            yield self._added(self._minima.sign(first, errors=errors, threads=self._threads))
             break
         minima = self._minima
         if minima is None:
@@ -176,7 +176,7 @@ class Alike:
         """Return the bands for some documents that begin with `texts`."""
         sketch = self._options.sketch
         signer = signer_of(sketch, SAMPLED_MINIMA, self._resources, self._allowed)
-        found = self._banding(count, background_in(texts, signer))
+        found = self._banding(count, background_in(texts, signer, self._threads))
         assert found is not None, "it is possible"
         return found
 

@@ -24,8 +24,9 @@ from simdb.index.bands import (
     expected_candidates,
     fewest_bands,
 )
+from simdb.running import kernel
 from simdb.running.memory import column_bytes
-from simdb.running.threads import mapped
+from simdb.running.threads import mapped, thread_count
 from simdb.settings.minhash import BAG, PERMUTATIONS_MOST, SET, Minhash
 from simdb.settings.options import Simhash
 from simdb.settings.stored_options import Resources
@@ -133,12 +134,12 @@ class Minima:
         self._keys.close()
         self._minima.close()
 
-    def sign(self, texts: Texts, *, errors: str = "strict") -> Signed:
+    def sign(self, texts: Texts, *, errors: str = "strict", threads: int = 1) -> Signed:
         """Return some texts as they are kept; InputError for one that is not valid Unicode.
 
         Several threads may call this.
         """
-        signatures = self._signer.signatures(texts, errors=errors)
+        signatures = self._signer.signatures(texts, errors=errors, threads=threads)
         found = band_keys(signatures, self.banding)
         keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
         family = permutations_of(self._signer.options)
@@ -219,16 +220,15 @@ def signer_of(
     return MinHashSketcher(made, resources, allowed)
 
 
-def background_in(texts: Texts, signer: MinHashSketcher) -> Background | None:
+def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Background | None:
     """Return how similar unrelated texts are, estimated by their minima; None for too few texts."""
     if len(texts) < SAMPLED_DOCUMENTS:
         return None
-    minima = signer.signatures(texts[:SAMPLED_DOCUMENTS], errors="replace").minima
-    shares = [
-        (minima[at + 1 :] == minima[at]).mean(axis=1, dtype=np.float32)
-        for at in range(len(minima) - 1)
+    minima = signer.signatures(texts[:SAMPLED_DOCUMENTS], errors="replace", threads=threads).minima
+    agreeing = [
+        kernel.agreements(minima[at : at + 1], minima[at + 1 :]) for at in range(len(minima) - 1)
     ]
-    every = np.concatenate(shares)
+    every = np.concatenate(agreeing).astype(np.float32) / np.float32(minima.shape[1])
     unrelated = every[every < UNRELATED_BELOW]
     return background_of(unrelated) if len(unrelated) else None
 
@@ -267,7 +267,15 @@ class Blocks:
             every: npt.NDArray[Any] = np.memmap(self._file, self._dtype, "r")
             return every.reshape(-1, *self._waiting[0][1][1:])
         if len(self._held) > 1:
-            self._held = [np.concatenate(self._held)]
+            first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
+            room = np.empty((ends[-1], *first.shape[1:]), first.dtype)
+
+            def fill(number: int) -> None:
+                room[ends[number] : ends[number + 1]] = self._held[number]
+
+            for _ in mapped(fill, range(len(self._held)), thread_count()):
+                pass
+            self._held = [room]
         return self._held[0]
 
     def close(self) -> None:

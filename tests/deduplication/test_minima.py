@@ -91,8 +91,8 @@ def test_texts_that_share_much_need_longer_bands():
              for at in range(600)]  # fmt: skip
     signer = signer_of(SKETCH, 128, Resources(), ())
 
-    few = banding_for(0.8, 1e6, 0.9999, background_in(unlike, signer))
-    many = banding_for(0.8, 1e6, 0.9999, background_in(alike, signer))
+    few = banding_for(0.8, 1e6, 0.9999, background_in(unlike, signer, 1))
+    many = banding_for(0.8, 1e6, 0.9999, background_in(alike, signer, 2))
 
     assert few.rows < many.rows
-    assert background_in(unlike[:100], signer) is None
+    assert background_in(unlike[:100], signer, 1) is None

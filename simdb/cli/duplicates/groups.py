@@ -14,7 +14,7 @@ from simdb.cli.duplicates.texts import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupWork, Outcome
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import rounded
+from simdb.cli.output.render import SIMILARITY_DIGITS
 from simdb.cli.reading.intake import Intake, is_default
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import texts_at
@@ -45,36 +45,52 @@ def find_groups(work: DedupWork, given: Given) -> Outcome:
     """
     options = _options(work.reference, given)
     question, outcome, survivors = work.question(options.sketch), Outcome(), work.survivors
-    with DedupRun(
+    # The rows are made when they are read, so the run is freed after that.
+    run = work.held.enter_context(DedupRun(
         options, question, keeping.parse(work.keep, "--keep"), work.origins,
         has_texts=work.show is not None or work.has_page,
         numbers=None if survivors is None else survivors.numbers, folder=work.folder,
         reference=work.reference,
-    ) as run:  # fmt: skip
-        notes_short = is_default(options, question.similarity, question.distance)
-        batches = work.intake.batches(options.sketch, notes_short=notes_short)
-        for outcome.stored in run.read(batches, work.sources):
-            pass
-        run.settle(work.progress.note)
-        outcome.renamed, outcome.empty = run.names.renamed, run.empty_count
-        work.progress.begin("finding groups")
-        decided = run.decide()
-        work.progress.timings.note = run.way
-        work.progress.begin("naming the documents of groups")
-        outcome.verification = decided.verification
-        _count_groups(outcome, decided, run)
-        work.check_share(outcome)
-        if work.rows is not None:
-            for row in group_rows(decided, run, work.show):
-                work.rows.add(row)
-        if work.has_page:
-            outcome.pairs = _pairs(decided, run, options.sketch)
-        if survivors:
-            work.progress.begin("writing what is kept")
-            is_kept = np.ones(outcome.stored, np.bool_)
-            is_kept[decided.removed] = False
-            run.write(is_kept, survivors)
+    ))  # fmt: skip
+    notes_short = is_default(options, question.similarity, question.distance)
+    batches = work.intake.batches(options.sketch, notes_short=notes_short)
+    for outcome.stored in run.read(batches, work.sources):
+        pass
+    run.settle(work.progress.note)
+    outcome.renamed, outcome.empty = run.names.renamed, run.empty_count
+    work.progress.begin("finding groups")
+    decided = run.decide()
+    work.progress.timings.note = run.way
+    work.progress.begin("naming the documents of groups")
+    outcome.verification = decided.verification
+    _count_groups(outcome, decided, run)
+    work.check_share(outcome)
+    if work.rows is not None and work.show is None:
+        outcome.rows = GroupRows(decided, run)
+    elif work.rows is not None:
+        # Texts are read where they are, which may be where survivors are written.
+        for row in group_rows(decided, run, work.show):
+            work.rows.add(row)
+    if work.has_page:
+        outcome.pairs = _pairs(decided, run, options.sketch)
+    if survivors:
+        work.progress.begin("writing what is kept")
+        is_kept = np.ones(outcome.stored, np.bool_)
+        is_kept[decided.removed] = False
+        run.write(is_kept, survivors)
     return outcome
+
+
+class GroupRows:
+    """The rows of groups, without texts, which can be read several times."""
+
+    def __init__(self, decided: Decided, run: DedupRun) -> None:
+        """Make them of what was decided, while the `run` is open."""
+        self._decided, self._run = decided, run
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows, see `group_rows`."""
+        return group_rows(self._decided, self._run, None)
 
 
 def group_rows(decided: Decided, run: DedupRun, show: int | None) -> Iterator[Row]:
@@ -199,10 +215,10 @@ def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[Row]:
     distances = (
         [None] * len(ids) if decided.distances is None else decided.distances[places].tolist()
     )
-    triples = zip(ids, distances, decided.similarities[places].tolist(), strict=True)
+    shown = decided.similarities[places].astype(np.float64).round(SIMILARITY_DIGITS)
     return [
-        {"id": id, "distance": distance, "similarity": rounded(similarity)}
-        for id, distance, similarity in triples
+        {"id": id, "distance": distance, "similarity": similarity}
+        for id, distance, similarity in zip(ids, distances, shown.tolist(), strict=True)
     ]
 
 

@@ -1,6 +1,7 @@
 """Work: the options of a run of `simdb dedup`, what it reads and decides, and what comes of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -21,6 +22,7 @@ from simdb.ground.choices import PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
 from simdb.outputs.pieces import I64, Spool
+from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.running.memory import check_memory
@@ -49,7 +51,8 @@ class Outcome:
     what texts have decided, None if they were not asked.  `earlier`: how many documents match one
     of an earlier run, which --keep cannot replace.  `pairs`: of --report, the texts of duplicates.
     `led`: how many duplicates match --against, None without it.  `parts`: what became of parts,
-    with --unit; then `stored` documents stay, and `duplicates` are parts.
+    with --unit; then `stored` documents stay, and `duplicates` are parts.  `rows`: what was found,
+    if that does not wait in the rows of the work.
     """
 
     stored: int = 0
@@ -66,6 +69,7 @@ class Outcome:
     pairs: "list[TextPair]" = field(default_factory=list)
     parts: "Parts | None" = None
     led: int | None = None
+    rows: Iterable[Row] | None = None
 
     def notes(self) -> list[str | None]:
         """Return lines about the run, None for each that has nothing to say."""
@@ -133,7 +137,7 @@ class DedupWork(NamedTuple):
     kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
     `beginnings` takes them.  `origins`: where lines of the input can be read again.
     `memory`: see `simdb.running.memory`.  `has_page`: whether --report is given.  `sources`: of the
-    input.  `reference`: what --against names.
+    input.  `reference`: what --against names.  `held`: frees what is needed to show the rows.
     """
 
     intake: Intake
@@ -144,6 +148,7 @@ class DedupWork(NamedTuple):
     verify: VerifyName | None
     max_share: float | None
     origins: Origins
+    held: ExitStack
     run: str | None = None
     keep: str = keeping.FIRST
     beginnings: Beginnings | None = None

@@ -76,12 +76,6 @@ def is_table(as_json: bool) -> bool:
     return not as_json and sys.stdout.isatty()
 
 
-def as_json_line(row: Row) -> str:
-    """Return one row as a line of JSON, in ASCII unless the output is UTF-8."""
-    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    return json.dumps(row, ensure_ascii=encoding != "utf8", default=encoded)
-
-
 def cell(value: Any) -> str:
     """Return a value as the text of a table cell: short, one line, no control characters."""
     if value is None:
@@ -147,9 +141,11 @@ def time_in_words(microseconds: float) -> str:
 
 
 def _print_lines(rows: Iterable[Row]) -> int:
-    count = 0
+    """Print rows as lines of JSON, in ASCII unless the output is UTF-8; return their number."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    encoder, count = json.JSONEncoder(ensure_ascii=encoding != "utf8", default=encoded), 0
     for row in rows:
-        sys.stdout.write(as_json_line(row) + "\n")
+        sys.stdout.write(encoder.encode(row) + "\n")
         count += 1
     return count
 

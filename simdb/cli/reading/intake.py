@@ -102,7 +102,7 @@ class Intake:
             held.append(each)
             count += len(each)
             size += int(each.sizes.sum())
-            if count >= BATCH_DOCUMENTS // 2 or size >= BATCH_BYTES:
+            if count >= BATCH_DOCUMENTS // 4 or size >= BATCH_BYTES:
                 # Nothing stays behind: what is left of a batch would keep the texts of all of it.
                 yield from self._cut(held)
                 held, count, size = [], 0, 0
@@ -150,6 +150,9 @@ class Intake:
     def _cut(self, held: list[Batch]) -> Iterator[Batch]:
         """Yield batches as one, in parts of at most `BATCH_DOCUMENTS` documents."""
         whole = joined(held)
+        if len(whole) <= BATCH_DOCUMENTS:
+            yield self._counted(whole)
+            return
         for start in range(0, len(whole), BATCH_DOCUMENTS):
             yield self._counted(whole.part(start, start + BATCH_DOCUMENTS))
 
