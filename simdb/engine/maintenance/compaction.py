@@ -20,8 +20,8 @@ from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.store import Store
 from simdb.engine.write import passages
+from simdb.engine.write.commit import drop_unfinished
 from simdb.engine.write.idf import copy_idf
-from simdb.engine.write.unfinished import drop_unfinished
 from simdb.engine.write.writer import Ahead, Writer, drop_run, write_clusters
 from simdb.ground.errors import BusyError, FullError
 from simdb.index.defaults import settled

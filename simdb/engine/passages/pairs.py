@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.passages.candidates import measured, texts_of
-from simdb.engine.passages.question import ContainedQuestion
+from simdb.engine.passages.candidates import ContainedQuestion, measured, texts_of
 from simdb.engine.search.couples import as_pairs, compared
 from simdb.engine.search.filters import only_where
 from simdb.engine.state.state import State

@@ -7,8 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.text_column import text_column
-from simdb.engine.passages.candidates import ContainedDocuments, estimated, measured, read_texts
-from simdb.engine.passages.question import ContainedQuestion
+from simdb.engine.passages.candidates import (
+    ContainedDocuments,
+    ContainedQuestion,
+    estimated,
+    measured,
+    read_texts,
+)
 from simdb.engine.search.lookup import as_matches
 from simdb.engine.search.method import estimates
 from simdb.engine.search.rows import Rows
