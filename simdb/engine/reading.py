@@ -5,7 +5,6 @@ state.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
@@ -210,33 +209,26 @@ class Reading(Protocol[IdT]):
         count = thread_count(threads)
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
-        first = match == "first"
         if contained is not None or texts is not None:
-            given, most = (similarity, distance, recall, search), 1 if first else limit
+            given, most = (similarity, distance, recall, search), 1 if match == "first" else limit
             how = contained, texts, given, most, where, accept
             return self._containing(documents, ids, how, errors, is_of_many=True)
         check_limit(question.limit)
         check_filters(where, accept)
-        room = searches.many.room_of(question.how.memory_limit)
+        batch = searches.many.QueryBatch.checked(question, match)
         if accept is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
                 search=search, where=where, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
-            return accepted_many(every, accept, least, limit=limit, first=first)
-        if first:
-            question = replace(question, limit=1)
-        most = question.limit
-        if where is not None:
-            question, first = replace(question, limit=None), False
+            return accepted_many(every, accept, least, limit=limit, first=batch.first)
         with self._state() as state:
             state.threads = count
-            rows = searches.many.rows_of(
-                self._store, state, documents, ids, question, first, room, errors
-            )
+            asked = batch if where is None else batch.with_limit(None)
+            rows = searches.many.rows_of(self._store, state, documents, ids, asked, errors)
             if where is not None:
-                rows = kept(state, rows, where, most)
+                rows = kept(state, rows, where, batch.question.limit)
             return lookup.as_matches(state, rows)
 
     @answering

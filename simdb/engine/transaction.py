@@ -236,21 +236,17 @@ class WriteTransaction(Reading[IdT]):
         """
         many.check_match(match)
         question = Question(similarity, distance, recall, search, follows=OF_BATCHES)
-        room, count = many.room_of(question.how.memory_limit), thread_count(threads)
+        batch, count = many.QueryBatch.checked(question, match), thread_count(threads)
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             state, sketcher = self._writing.current(), self._store.sketcher
             encoded, packed, _ = conflicts.arriving(state, ids, metadata, conflicts.ERROR)
             state.threads = self._writing.staging.threads = count
-            size = None if room is None else room.query_count(self._store.width)
             slices = incoming.sketch_slices(
-                sketcher, documents, len(encoded), size, errors=errors, threads=count,
-                beside=self._store.beside,
+                sketcher, documents, len(encoded), batch.query_count(self._store.width),
+                errors=errors, threads=count, beside=self._store.beside,
             )  # fmt: skip
-            rows, sketches = many.match_batch(
-                self._store, state, slices, question, first=match == "first", room=room,
-                progress=progress,
-            )  # fmt: skip
+            rows, sketches = many.match_batch(self._store, state, slices, batch, progress)
             matches = lookup.as_matches(state, rows)
             if len(encoded):
                 self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)

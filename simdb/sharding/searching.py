@@ -1,7 +1,6 @@
 """Searching: sketches queries once, asks every shard for their matches, and merges the answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from simdb.engine import search
 from simdb.engine.search import lookup, one
 from simdb.engine.search.filters import Where, kept, kept_matches
-from simdb.engine.search.many import Room
+from simdb.engine.search.many import MemoryBudget, QueryBatch
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.ground.choices import ErrorsName
@@ -90,10 +89,8 @@ def find_first(
 def find_many(
     shards: Shards,
     slices: Iterator[Sketches],
-    question: Question,
+    batch: QueryBatch,
     *,
-    room: Room | None,
-    first: bool,
     where: Where | None,
     left_out: npt.NDArray[np.uint64] | None,
     threads: int,
@@ -102,18 +99,18 @@ def find_many(
     by_similarity: set[bool] = set()
     found, start = [], 0
     for sketches in slices:
-        criterion = criterion_of(shards.sample.store.options, sketches, question)
+        criterion = criterion_of(shards.sample.store.options, sketches, batch.question)
         if (sketches.states != EMPTY).any():
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:
             refuse_mixed()
         stop = start + len(sketches)
         own = None if left_out is None else left_out[start:stop]
-        limit = question.limit
+        limit = batch.question.limit
         # A stored document also finds itself.
-        more = question if own is None or limit is None else replace(question, limit=limit + 1)
-        ask = _first_of_each if first and own is None else _all_of_each
-        parts = ask(shards, sketches, more, room, where, threads)
+        more = batch if own is None or limit is None else batch.with_limit(limit + 1)
+        ask = _first_of_each if batch.first and own is None else _all_of_each
+        parts = ask(shards, sketches, more, where, threads)
         keys = np.full(len(sketches), criterion.similarity is not None)
         found.append(merged(len(sketches), parts, keys, limit=limit, left_out=own))
         start = stop
@@ -213,34 +210,25 @@ def joined(slices: Sequence[Matches]) -> Matches:
 
 
 def _all_of_each(
-    shards: Shards,
-    sketches: Sketches,
-    question: Question,
-    room: Room | None,
-    where: Where | None,
-    threads: int,
+    shards: Shards, sketches: Sketches, batch: QueryBatch, where: Where | None, threads: int
 ) -> list[ShardMatches]:
-    outer = max(min(threads, shards.count), 1)
-    share = None if room is None else Room(max(room.limit_bytes // outer, 1))
-    answers = shards.all(partial(_find_many, sketches, question, share, False, where), threads)
+    outer, budget = max(min(threads, shards.count), 1), batch.budget
+    share = None if budget is None else MemoryBudget(max(budget.limit_bytes // outer, 1))
+    each = batch._replace(first=False, budget=share)
+    answers = shards.all(partial(_find_many, sketches, each, where), threads)
     every = np.arange(len(sketches))
     return [ShardMatches(number, every, found) for number, found in answers]
 
 
 def _first_of_each(
-    shards: Shards,
-    sketches: Sketches,
-    question: Question,
-    room: Room | None,
-    where: Where | None,
-    threads: int,
+    shards: Shards, sketches: Sketches, batch: QueryBatch, where: Where | None, threads: int
 ) -> list[ShardMatches]:
     """Return one match of each query; a query with a match is not asked of later shards."""
     pending, parts = np.arange(len(sketches)), []
     queries = sketches
 
     def ask(shard: OpenShard) -> Matches:
-        return _find_many(queries, question, room, True, where, shard, threads)
+        return _find_many(queries, batch, where, shard, threads)
 
     for number, found in shards.each(ask):
         parts.append(ShardMatches(number, pending, found))
@@ -274,24 +262,14 @@ def _find(
 
 
 def _find_many(
-    sketches: Sketches,
-    question: Question,
-    room: Room | None,
-    first: bool,
-    where: Where | None,
-    shard: OpenShard,
-    threads: int,
+    sketches: Sketches, batch: QueryBatch, where: Where | None, shard: OpenShard, threads: int
 ) -> Matches:
-    most = question.limit
-    if where is not None:
-        question, first = replace(question, limit=None), False
+    asked = batch if where is None else batch.with_limit(None)
     with shard.store.state() as state:
         state.threads = threads
-        rows = search.many.of_slices(
-            shard.store, state, [sketches], question, first=first, room=room
-        )
+        rows = search.many.of_slices(shard.store, state, [sketches], asked)
         if where is not None:
-            rows = kept(state, rows, where, most)
+            rows = kept(state, rows, where, batch.question.limit)
         return lookup.as_matches(state, rows)
 
 

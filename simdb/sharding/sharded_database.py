@@ -182,25 +182,19 @@ class ShardedDatabase(Generic[IdT]):
         count = thread_count(threads)
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, limit, OF_BATCHES)
-        first = match == "first"
         check_limit(limit)
         check_filters(where, accept)
-        room = searches.many.room_of(question.how.memory_limit)
-        if accept is None and first:
-            question = replace(question, limit=1)
-        elif accept is not None:
-            question = replace(question, limit=None)
-        width = self._shards.sample.store.width
-        size = None if room is None else room.query_count(width)
+        batch = searches.many.QueryBatch.checked(question, match)
+        size = batch.query_count(self._shards.sample.store.width)
         slices, own = self._queries(documents, ids, size, errors, count)
+        asked = batch if accept is None else batch.with_limit(None)
         found = searching.find_many(
-            self._shards, slices, question, room=room, first=first and accept is None,
-            where=where, left_out=own, threads=count,
-        )  # fmt: skip
+            self._shards, slices, asked, where=where, left_out=own, threads=count
+        )
         if accept is None:
             return found
         least = question.least_similarity(self.options)
-        return accepted_many(found, accept, least, limit=limit, first=first)
+        return accepted_many(found, accept, least, limit=limit, first=batch.first)
 
     def nearest(
         self,

@@ -32,13 +32,13 @@ from simdb.running.progress import Progress, Report, report_of
 from simdb.values.arrays import EMPTY, Sketches
 
 MATCHED = ("first", "all")
-# The memory over that of the room of a search that takes to chunks by itself; half is for a chunk.
+# The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.
 MEMORY_PART = 2
 
 I64 = npt.NDArray[np.int64]
 
 
-class Room(NamedTuple):
+class MemoryBudget(NamedTuple):
     """The memory that a search can use: half for the queries, half for a chunk."""
 
     limit_bytes: int
@@ -57,25 +57,36 @@ class Room(NamedTuple):
         return max(self.limit_bytes // 2 // each, 1)
 
 
+class QueryBatch(NamedTuple):
+    """How a batch of queries is matched.
+
+    `first`: any one match of each query is enough.  `budget`: None leaves the memory to the search.
+    """
+
+    question: Question
+    first: bool = False
+    budget: MemoryBudget | None = None
+
+    @classmethod
+    def checked(cls, question: Question, match: object) -> "QueryBatch":
+        """Return what a caller wants of a batch; OptionError if its memory limit is invalid."""
+        if match == "first":
+            question = replace(question, limit=1)
+        return cls(question, match == "first", _budget_of(question.how.memory_limit))
+
+    def with_limit(self, limit: int | None) -> "QueryBatch":
+        """Return the same, but all matches of each query are wanted, or as many as the limit."""
+        return self._replace(question=replace(self.question, limit=limit), first=False)
+
+    def query_count(self, width: int) -> int | None:
+        """Return how many queries with vectors of `width` bytes fit at a time; None for any."""
+        return None if self.budget is None else self.budget.query_count(width)
+
+
 def check_match(match: object) -> None:
     """Raise OptionError unless `match` is one of the two ways to match a batch."""
     if not is_one_of(match, MATCHED):
         raise OptionError(f"match must be 'first' or 'all', got {shown(match)}")
-
-
-def room_of(memory_limit: object) -> Room | None:
-    """Return the room of a memory limit in bytes; None for None, which leaves it to the search.
-
-    OptionError if it is invalid.
-    """
-    if memory_limit is None:
-        return None
-    is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
-    if not is_whole or int(memory_limit) < 1:  # type: ignore[call-overload]
-        raise OptionError(
-            f"memory_limit must be a number of bytes from 1 on, or None, got {shown(memory_limit)}"
-        )
-    return Room(int(memory_limit))  # type: ignore[call-overload]
 
 
 def rows_of(
@@ -83,30 +94,25 @@ def rows_of(
     state: State,
     documents: Any,
     ids: Iterable[Any] | None,
-    question: Question,
-    first: bool,
-    room: Room | None,
+    batch: QueryBatch,
     errors: str,
 ) -> Rows:
     """Return the matches of many documents, or of the stored documents `ids`."""
     if ids is not None:
         ordinals = known_ordinals(state, incoming.as_list(ids, "ids"))
-        return of_stored(store, state, ordinals, question, room=room)
-    size = None if room is None else room.query_count(state.width)
+        return _of_stored(store, state, ordinals, batch)
     slices = incoming.sketch_slices(
-        store.sketcher, documents, None, size, errors=errors, threads=state.threads
-    )
-    return of_slices(store, state, slices, question, first=bool(first), room=room)
+        store.sketcher, documents, None, batch.query_count(state.width),
+        errors=errors, threads=state.threads,
+    )  # fmt: skip
+    return of_slices(store, state, slices, batch)
 
 
 def match_batch(
     store: Store,
     state: State,
     slices: Iterable[Sketches],
-    question: Question,
-    *,
-    first: bool,
-    room: Room | None,
+    batch: QueryBatch,
     progress: Progress | None,
 ) -> tuple[Rows, Sketches]:
     """Return the matches of a batch of queries in slices, and their sketches for insertion."""
@@ -118,8 +124,7 @@ def match_batch(
             collected.append(incoming.as_inserted(store.sketcher, sketches))
             yield sketches
 
-    queries = collecting()
-    rows = of_slices(store, state, queries, question, first=first, room=room, progress=report)
+    rows = of_slices(store, state, collecting(), batch, report)
     return rows, incoming.joined(store.sketcher, collected)
 
 
@@ -127,10 +132,7 @@ def of_slices(
     store: Store,
     state: State,
     slices: Iterable[Sketches],
-    question: Question,
-    *,
-    first: bool,
-    room: Room | None,
+    batch: QueryBatch,
     progress: Report | None = None,
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
@@ -138,67 +140,39 @@ def of_slices(
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:
-        criterion = criterion_of(store.options, sketches, question)
+        criterion = criterion_of(store.options, sketches, batch.question)
         if (sketches.states != EMPTY).any():
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:
             refuse_mixed()
         report = None if progress is None else partial(_report, progress, done)
-        limit = question.limit
-        rows = match_stored(
-            state, sketches, criterion, limit=limit, first=first, room=room, progress=report
-        )
-        found.append(rows)
+        found.append(match_stored(state, sketches, criterion, batch, report))
         done += len(sketches)
     return joined(found)
-
-
-def of_stored(
-    store: Store,
-    state: State,
-    ordinals: npt.NDArray[np.uint32],
-    question: Question,
-    *,
-    room: Room | None,
-) -> Rows:
-    """Return the matches of stored documents, each without itself."""
-    size = max(len(ordinals), 1) if room is None else room.query_count(store.width)
-    slices = (
-        stored_sketches(state, ordinals[start : start + size])
-        for start in range(0, max(len(ordinals), 1), size)
-    )
-    # Each document also finds itself.
-    limit = question.limit
-    wanted = question if limit is None else replace(question, limit=limit + 1)
-    rows = of_slices(store, state, slices, wanted, first=False, room=room)
-    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
-    return rows if limit is None else rows.limited(limit)
 
 
 def match_stored(
     state: State,
     sketches: Sketches,
     criterion: Criterion,
-    *,
-    limit: int | None,
-    first: int,
-    room: Room | None,
+    batch: QueryBatch,
     progress: Report | None = None,
 ) -> Rows:
     """Return the matches of every sketch, best first; see `lookup.search`.
 
-    `room`: the memory for chunks; None to search all documents at once, unless they do not fit into
-    memory and chunks are faster.  `progress` is called with the share of the search that is done,
-    as a number of sketches.
+    Without a budget, all documents are searched at once, unless they do not fit into memory and
+    chunks are faster.  `progress` is called with the share of the search that is done, as a number
+    of sketches.
     """
+    limit, first = batch.question.limit, int(batch.first)
     plan = state.plan(criterion)
-    room = room or _room_needed(state, plan, len(sketches))
-    if room is None:
+    budget = batch.budget or _budget_needed(state, plan, len(sketches))
+    if budget is None:
         rows = lookup.search(state, sketches, criterion, limit=limit, first=first, plan=plan)
         if progress is not None:
             progress(len(sketches))
         return rows
-    chunks = chunks_of(state, plan, room.chunk_bytes)
+    chunks = chunks_of(state, plan, budget.chunk_bytes)
     give_back(state)
     found = _Found(sketches, first)
     for number, chunk in enumerate(chunks):
@@ -215,12 +189,40 @@ def match_stored(
     return rows if limit is None else rows.limited(limit)
 
 
-def _room_needed(state: State, plan: Plan, query_count: int) -> Room | None:
-    """Return the room in which a search of chunks pays; None if it does not."""
+def _of_stored(
+    store: Store, state: State, ordinals: npt.NDArray[np.uint32], batch: QueryBatch
+) -> Rows:
+    """Return the matches of stored documents, each without itself."""
+    size = batch.query_count(store.width) or max(len(ordinals), 1)
+    slices = (
+        stored_sketches(state, ordinals[start : start + size])
+        for start in range(0, max(len(ordinals), 1), size)
+    )
+    # Each document also finds itself.
+    limit = batch.question.limit
+    rows = of_slices(store, state, slices, batch.with_limit(None if limit is None else limit + 1))
+    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
+    return rows if limit is None else rows.limited(limit)
+
+
+def _budget_of(memory_limit: object) -> MemoryBudget | None:
+    """Return the budget of a memory limit in bytes, None for None; OptionError if it is invalid."""
+    if memory_limit is None:
+        return None
+    is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
+    if not is_whole or int(memory_limit) < 1:  # type: ignore[call-overload]
+        raise OptionError(
+            f"memory_limit must be a number of bytes from 1 on, or None, got {shown(memory_limit)}"
+        )
+    return MemoryBudget(int(memory_limit))  # type: ignore[call-overload]
+
+
+def _budget_needed(state: State, plan: Plan, query_count: int) -> MemoryBudget | None:
+    """Return the memory with which a search of chunks pays; None if it does not."""
     searched_bytes = plan.bytes_per_document * state.view.sealed.entry_count
     if not pays_in_windows(plan, query_count, searched_bytes):
         return None
-    return Room(state.source.memory_bytes // MEMORY_PART)
+    return MemoryBudget(state.source.memory_bytes // MEMORY_PART)
 
 
 def _report(progress: Report, before: int, done: int) -> None:

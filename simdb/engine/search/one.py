@@ -218,7 +218,8 @@ def _as_batch(
     state: State, sketches: Sketches, criterion: Criterion, first: int, limit: int | None
 ) -> Rows:
     """Return what a batch of a single document finds."""
-    return search.many.match_stored(state, sketches, criterion, limit=limit, first=first, room=None)
+    batch = search.many.QueryBatch(Question(limit=limit), first=first == 1)
+    return search.many.match_stored(state, sketches, criterion, batch)
 
 
 def _bare(bits: int) -> Sketches:
