@@ -131,9 +131,7 @@ FOLDERS = {
         "write.passages",
         "write.commit",
         "write.conflicts", "write.undecided",
-        "write.claim",
-        "write.write_state",
-
+        "write.write_state", "write.claim",
         "explain.fingerprints", "explain.signatures", "explain.stored",
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
         "maintenance.compaction", "maintenance.inspection",

@@ -222,7 +222,7 @@ class Reading(Protocol[IdT]):
                 search=search, where=where, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
-            return accepted_many(every, accept, least, limit=limit, first=batch.first)
+            return accepted_many(every, accept, least, limit=limit, first=batch.first == 1)
         with self._state() as state:
             state.threads = count
             asked = batch if where is None else batch.with_limit(None)

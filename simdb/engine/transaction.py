@@ -79,7 +79,7 @@ class WriteTransaction(Reading[IdT]):
                 self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
                 return
             known = None if metadata is None else [metadata]
-            self._insert([id], [document], known, rule=rule, errors=errors, threads=1)
+            self._insert(self._arriving([id], known, rule, threads=1), [document], errors)
 
     def insert_many(
         self,
@@ -114,10 +114,8 @@ class WriteTransaction(Reading[IdT]):
         rule = conflicts.rule_of(on_conflict)
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
-            return self._insert(
-                ids, documents, metadata, rule=rule, errors=errors, progress=progress,
-                threads=thread_count(threads),
-            )  # fmt: skip
+            given = self._arriving(ids, metadata, rule, thread_count(threads))
+            return self._insert(given, documents, errors, progress)
 
     def add_if_new(
         self,
@@ -152,10 +150,8 @@ class WriteTransaction(Reading[IdT]):
             has_features = self._store.options.features
             if has_features or (not is_new and self._writing.current().find(*form)[0] >= 0):
                 known = None if metadata is None else [metadata]
-                found = self._claim(
-                    [id], [document], known, question, rule=rule, errors=errors, threads=1,
-                    is_exact=has_features,
-                )  # fmt: skip
+                given = self._arriving([id], known, rule, threads=1)
+                found = self._claim(given, [document], question, errors)
                 return found[0][0] if found[0] else None
             sketches = self._sketch_one(document, errors)
             criterion = criterion_of(self._store.options, sketches, question)
@@ -198,13 +194,10 @@ class WriteTransaction(Reading[IdT]):
         """
         rule = conflicts.rule_of(on_conflict)
         question = Question(similarity, distance, recall, search, verify=verify)
-        is_exact = self._is_exact(verify, texts)
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
-            return self._claim(
-                ids, documents, metadata, question, rule=rule, errors=errors, progress=progress,
-                threads=thread_count(threads), texts=texts, is_exact=is_exact,
-            )  # fmt: skip
+            given = self._arriving(ids, metadata, rule, thread_count(threads))
+            return self._claim(given, documents, question, errors, progress, texts)
 
     def insert_batch(
         self,
@@ -240,8 +233,8 @@ class WriteTransaction(Reading[IdT]):
         ids, documents = incoming.both_columns(ids, documents)
         with self._writing.alone("the transaction must be idle to insert"):
             state, sketcher = self._writing.current(), self._store.sketcher
-            encoded, packed, _ = conflicts.arriving(state, ids, metadata, conflicts.ERROR)
-            state.threads = self._writing.staging.threads = count
+            encoded, packed, *_ = self._arriving(ids, metadata, conflicts.ERROR, count)
+            state.threads = count
             slices = incoming.sketch_slices(
                 sketcher, documents, len(encoded), batch.query_count(self._store.width),
                 errors=errors, threads=count, beside=self._store.beside,
@@ -382,24 +375,18 @@ class WriteTransaction(Reading[IdT]):
 
     def _insert(
         self,
-        ids: Iterable[IdT],
+        given: conflicts.Arriving,
         documents: Any,
-        metadata: Any,
-        *,
-        rule: str,
         errors: ErrorsName,
-        threads: int,
         progress: Progress | None = None,
     ) -> int:
         staging = self._writing.staging
-        staging.threads = threads
-        given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
         sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
-            progress=progress, beside=self._store.beside,
+            self._store.sketcher, documents, len(given.ids), errors=errors,
+            threads=staging.threads, progress=progress, beside=self._store.beside,
         )  # fmt: skip
         state = self._writing.current()
-        chosen, replaced = conflicts.to_insert(state, given, sketches, rule)
+        chosen, replaced = conflicts.to_insert(state, given, sketches)
         conflicts.delete_all(staging, state, replaced)
         batch, packed = incoming.make_batch(given.ids, sketches), given.metadata
         if len(chosen) < len(batch):
@@ -410,34 +397,31 @@ class WriteTransaction(Reading[IdT]):
 
     def _claim(
         self,
-        ids: Iterable[IdT],
+        given: conflicts.Arriving,
         documents: Any,
-        metadata: Any,
         question: Question,
-        *,
-        rule: str,
         errors: ErrorsName,
-        threads: int,
         progress: Progress | None = None,
         texts: "Texts[IdT] | None" = None,
-        is_exact: bool = False,
     ) -> Matches[IdT]:
-        self._writing.staging.threads = threads
-        given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
+        is_exact = self._is_exact(question.verify, texts)
         if is_exact:
             check_many(documents, "documents")
             column = text_column(documents)
             documents = incoming.as_list(documents, "documents") if column is None else column
         sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
-            progress=None, beside=self._store.beside,
+            self._store.sketcher, documents, len(given.ids), errors=errors,
+            threads=self._writing.staging.threads, progress=None, beside=self._store.beside,
         )  # fmt: skip
         criterion, referee = self._refereed(sketches, documents, question, texts, is_exact=is_exact)
-        return claim.add_new(
-            self._writing.staging, self._writing.current,
-            incoming.make_batch(given.ids, sketches), given.metadata, criterion, progress,
-            conflicts.Conflicts(given, rule), referee,
-        )  # fmt: skip
+        batch = incoming.make_batch(given.ids, sketches)
+        decided = conflicts.Conflicts(given)
+        return claim.add_new(self._writing, batch, criterion, decided, progress, referee)
+
+    def _arriving(self, ids: Any, metadata: Any, rule: str, threads: int) -> conflicts.Arriving:
+        """Return the documents of one call, which `threads` threads will sketch and store."""
+        self._writing.staging.threads = threads
+        return conflicts.arriving(self._writing.current(), ids, metadata, rule)
 
     def _refereed(
         self,

@@ -214,7 +214,7 @@ def _all_of_each(
 ) -> list[ShardMatches]:
     outer, budget = max(min(threads, shards.count), 1), batch.budget
     share = None if budget is None else MemoryBudget(max(budget.limit_bytes // outer, 1))
-    each = batch._replace(first=False, budget=share)
+    each = batch._replace(first=0, budget=share)
     answers = shards.all(partial(_find_many, sketches, each, where), threads)
     every = np.arange(len(sketches))
     return [ShardMatches(number, every, found) for number, found in answers]

@@ -194,7 +194,7 @@ class ShardedDatabase(Generic[IdT]):
         if accept is None:
             return found
         least = question.least_similarity(self.options)
-        return accepted_many(found, accept, least, limit=limit, first=batch.first)
+        return accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
 
     def nearest(
         self,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.engine.search import methods
 from simdb.engine.search.method import Method, Nearest, estimates
-from simdb.engine.search.rows import Rows, joined
+from simdb.engine.search.rows import Rows, gathered, joined
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
 from simdb.ground.errors import InputError
@@ -23,7 +23,7 @@ from simdb.results.plans import Plan
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
-from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, offsets_of
+from simdb.values.arrays import EMPTY, WEIGHTED, Sketches
 
 PART_QUERIES = 1 << 17
 # If similarities decide, all candidates of a part, a few dozen for each query, are in memory.
@@ -71,13 +71,32 @@ def search(
     most = limit if first != 1 else 1 if is_measured else None
     parts = parts_of(len(sketches), state.threads, most=size)
 
-    def search_one_part(part: slice) -> Rows:
+    find = method_of(state, plan).search
+    assert find is not None, f"{plan.method} finds all pairs only"
+
+    def search_full(chosen: Sketches, later: U32 | None) -> Rows:
+        if is_measured and (chosen.states != WEIGHTED).any():
+            raise InputError(
+                "similarity= needs a query with weights, got a fingerprint without weights; give"
+                " its weights, or use distance="
+            )
+        rows = find(state, chosen, criterion, plan, first, later)
+        if most is not None:
+            rows = rows.limited(most)
+        if not is_measured:
+            rows.similarities = estimates(state, chosen, rows.offsets, rows.ordinals)
+        return rows
+
+    def search_part(part: slice) -> Rows:
         chosen = sketches if len(parts) == 1 else sketches.taken(part)
         later = None if after is None else after[part]
-        rows = _search_part(state, chosen, criterion, plan, first, later, most)
-        return rows if most is None else rows.limited(most)
+        full = np.flatnonzero(chosen.states != EMPTY)
+        if len(full) == len(chosen):
+            return search_full(chosen, later)
+        rows = search_full(chosen.taken(full), None if later is None else later[full])
+        return gathered(len(chosen), [(full, rows)])
 
-    return joined(list(mapped(search_one_part, parts, state.threads)))
+    return joined(list(mapped(search_part, parts, state.threads)))
 
 
 def as_matches(state: State, rows: Rows, *, verification: Verification | None = None) -> Matches:
@@ -107,54 +126,6 @@ def as_list(state: State, rows: Rows) -> list[Match]:
         Match(id, int(distance), known(similarity))
         for id, distance, similarity in zip(ids, rows.distances, similarities, strict=True)
     ]
-
-
-def _search_part(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    after: U32 | None,
-    most: int | None,
-) -> Rows:
-    empty = sketches.states == EMPTY
-    if empty.any():
-        return _without_empty(state, sketches, criterion, plan, first, after, most, empty)
-    is_measured = criterion.similarity is not None
-    if is_measured and (sketches.states != WEIGHTED).any():
-        raise InputError(
-            "similarity= needs a query with weights, got a fingerprint without weights; give its"
-            " weights, or use distance="
-        )
-    find = method_of(state, plan).search
-    assert find is not None, f"{plan.method} finds all pairs only"
-    rows = find(state, sketches, criterion, plan, first, after)
-    if most is not None:
-        rows = rows.limited(most)
-    if not is_measured:
-        rows.similarities = estimates(state, sketches, rows.offsets, rows.ordinals)
-    return rows
-
-
-def _without_empty(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    after: U32 | None,
-    most: int | None,
-    empty: npt.NDArray[np.bool_],
-) -> Rows:
-    """Return the matches of the queries with features, and none for `empty` queries."""
-    full = np.flatnonzero(~empty)
-    later = None if after is None else after[full]
-    rows = _search_part(state, sketches.taken(full), criterion, plan, first, later, most)
-    counts = np.zeros(len(sketches), np.int64)
-    counts[full] = np.diff(rows.offsets)
-    offsets = offsets_of(counts)
-    return Rows(offsets, rows.ordinals, rows.distances, rows.similarities)
 
 
 def nearest_by_scan(state: State) -> Nearest:

@@ -60,11 +60,12 @@ class MemoryBudget(NamedTuple):
 class QueryBatch(NamedTuple):
     """How a batch of queries is matched.
 
-    `first`: any one match of each query is enough.  `budget`: None leaves the memory to the search.
+    `first`: so many candidates of each query are enough, see `lookup.search`; 1 for any one match.
+    `budget`: None leaves the memory to the search.
     """
 
     question: Question
-    first: bool = False
+    first: int = 0
     budget: MemoryBudget | None = None
 
     @classmethod
@@ -72,11 +73,11 @@ class QueryBatch(NamedTuple):
         """Return what a caller wants of a batch; OptionError if its memory limit is invalid."""
         if match == "first":
             question = replace(question, limit=1)
-        return cls(question, match == "first", _budget_of(question.how.memory_limit))
+        return cls(question, int(match == "first"), _budget_of(question.how.memory_limit))
 
     def with_limit(self, limit: int | None) -> "QueryBatch":
         """Return the same, but all matches of each query are wanted, or as many as the limit."""
-        return self._replace(question=replace(self.question, limit=limit), first=False)
+        return self._replace(question=replace(self.question, limit=limit), first=0)
 
     def query_count(self, width: int) -> int | None:
         """Return how many queries with vectors of `width` bytes fit at a time; None for any."""
@@ -164,7 +165,7 @@ def match_stored(
     chunks are faster.  `progress` is called with the share of the search that is done, as a number
     of sketches.
     """
-    limit, first = batch.question.limit, int(batch.first)
+    limit, first = batch.question.limit, batch.first
     plan = state.plan(criterion)
     budget = batch.budget or _budget_needed(state, plan, len(sketches))
     if budget is None:

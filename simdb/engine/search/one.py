@@ -218,7 +218,7 @@ def _as_batch(
     state: State, sketches: Sketches, criterion: Criterion, first: int, limit: int | None
 ) -> Rows:
     """Return what a batch of a single document finds."""
-    batch = search.many.QueryBatch(Question(limit=limit), first=first == 1)
+    batch = search.many.QueryBatch(Question(limit=limit), first=first)
     return search.many.match_stored(state, sketches, criterion, batch)
 
 

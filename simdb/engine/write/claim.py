@@ -24,6 +24,7 @@ from simdb.engine.state.state import State
 from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.undecided import Referee, Refusals, matches_among, matches_in
+from simdb.engine.write.write_state import WriteState
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
@@ -43,24 +44,22 @@ Best = tuple[float, tuple[int, int, float]]
 
 
 def add_new(
-    staging: Staging,
-    current: Callable[[], State],
+    writing: WriteState,
     batch: StoredBatch,
-    metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
-    progress: Progress | None,
     conflicts: Conflicts,
-    referee: Referee | None = None,
+    progress: Progress | None,
+    referee: Referee | None,
 ) -> Matches:
     """Stage the documents of `batch` that are new; returns the best match of each of the rest.
 
-    `current` returns the state with all that is staged.  `referee` decides what matches, if that is
-    not the criterion alone; `conflicts` decides about documents whose ids are stored.
+    `conflicts` decides about documents whose ids are stored; `referee` decides what matches, if
+    that is not the criterion alone.
     """
-    report = report_of(progress)
+    staging, current, report = writing.staging, writing.current, report_of(progress)
     found: list[Rows] = []
     refusals = Refusals()
-    known = dict(metadata)
+    known = dict(conflicts.metadata)
     conflicts.begin(staging, current())
     for start, stop in conflicts.groups(GROUP_DOCUMENTS):
         whole = batch.part(start, stop)

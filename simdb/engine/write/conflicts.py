@@ -39,12 +39,13 @@ class Arriving(NamedTuple):
     """The documents of one call, before they are sketched.
 
     `metadata`: position and stored form of each that has metadata.  `existing`: the ordinal of the
-    stored document with the same id, -1 if there is none.
+    stored document with the same id, -1 if there is none.  `rule`: what to do with these.
     """
 
     ids: EncodedIds
     metadata: list[tuple[int, bytes]]
     existing: I64
+    rule: str
 
 
 def rule_of(on_conflict: Any) -> str:
@@ -70,15 +71,15 @@ def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
             f" ({len(taken)} of {len(encoded)} ids are); on_conflict='replace' replaces stored"
             " documents, 'skip' keeps them"
         )
-    return Arriving(encoded, packed, existing)
+    return Arriving(encoded, packed, existing, rule)
 
 
-def to_insert(state: State, given: Arriving, sketches: Sketches, rule: str) -> tuple[I64, U32]:
+def to_insert(state: State, given: Arriving, sketches: Sketches) -> tuple[I64, U32]:
     """Return the positions of the documents to insert, and the ordinals to delete before.
 
     Of several documents with one id, "replace" inserts the last, "skip" and "same" the first.
     """
-    ids, existing = given.ids, given.existing
+    ids, _, existing, rule = given
     taken, count = np.flatnonzero(existing >= 0), len(ids)
     none = np.empty(0, np.uint32)
     if not len(taken) and not ids.previous:
@@ -116,11 +117,12 @@ class StoredGroup(NamedTuple):
 class Conflicts:
     """The conflicts of one call that claims documents; groups of documents are decided in order."""
 
-    def __init__(self, given: Arriving, rule: str) -> None:
+    def __init__(self, given: Arriving) -> None:
         """Decide about the documents of one call by a rule other than "error", or find none."""
+        self.metadata = given.metadata
         self._ids = given.ids
         self._existing = given.existing
-        self._rule = rule
+        self._rule = given.rule
         self._again = list(given.ids.previous)
 
     def begin(self, staging: Staging, state: State) -> None:
