@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from changes import c_changes, python_changes
+from choosing import Choice
 from drawing import drawn, mutated
-from killing import Suite
+from reached import marked
 
 TOOL = Path(__file__).parents[2] / "tools" / "mutants" / "mutants.py"
 TEXT = "def larger(a, b):\n    # a > b\n    return a if a > b else b\n"
@@ -18,6 +19,7 @@ TEST = """from simdb.larger import larger
 def test_larger():
     assert larger(1, 2) == 2
 """
+INI = "[pytest]\nmarkers =\n    slow\n    more\n"
 MUTANT = {
     "path": "simdb/larger.py",
     "line": 3,
@@ -29,7 +31,14 @@ MUTANT = {
 
 def tree_of(place, text):
     """Make a tree of one module with one test."""
-    files = {"simdb/__init__.py": "", "simdb/larger.py": text, "tests/test_larger.py": TEST}
+    tools = {f"tools/mutants/{each.name}": each.read_text() for each in TOOL.parent.glob("*.py")}
+    files = {
+        **tools,
+        "simdb/__init__.py": "",
+        "pytest.ini": INI,
+        "simdb/larger.py": text,
+        "tests/test_larger.py": TEST,
+    }
     for path, content in files.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(content)
@@ -70,32 +79,62 @@ def test_drawn_mutants_fit_every_tree(tmp_path):
         assert mutated(text, mutant).count("\n") == text.count("\n")
 
 
-def test_without_coverage_the_tests_of_the_folder_run_and_then_a_cross_section():
-    names = [
-        "tests/model/test_a.py::test_a", "tests/engine/test_many.py::test_b",
-        "tests/engine/search/test_many.py::test_c", "tests/index/test_d.py::test_d",
-    ]  # fmt: skip
-    reached = {"simdb/engine/write.py": {3: {names[3]}}}
+def test_a_mutant_is_reached_where_its_statement_runs_and_a_constant_by_every_function(tmp_path):
+    text = (
+        "A = 1\ndef f(a):\n    if a:\n        return 1\n    elif a is None:\n        return (\n"
+        "            2\n        )\ndef g():\n    'Say.'\n    return A\n"
+    )
+    said = []
 
-    below, above, known = (
-        Suite(names, reached, {}).chosen({"path": f"simdb/engine/{path}", "line": 3}, 10)
-        for path in ("search/many.py", "search/lost/any.py", "write.py")
+    names = {"__builtins__": {"__import__": lambda name: type("", (), {"at": said.append})}}
+    exec(compile(marked(text, [(1, 0), (4, 1), (5, 2), (7, 3)]), "text", "exec"), names)
+
+    assert names["f"](0) is None
+    assert sorted(said) == [0, 2]
+    said.clear()
+    assert names["f"](None) == 2
+    assert sorted(said) == [0, 2, 3]
+    said.clear()
+    assert names["g"]() == 1
+    assert said == [0]
+    assert names["g"].__doc__ == "Say."
+
+
+def test_tests_that_reach_a_mutant_run_cheap_ones_first_and_more_of_them_after_all(tmp_path):
+    near, cheap, dear, failing, other = (
+        "tests/engine/test_write.py::test_a[1]", "tests/test_b.py::test_b",
+        "tests/test_b.py::test_c", "tests/test_b.py::test_d", "tests/test_e.py::test_e",
+    )  # fmt: skip
+    told = [[7, near], [7, dear], [7, cheap], [7, failing], [7, ""], [8, other]]
+    told += [[near, 1, True], [cheap, 0.1, True], [dear, 9.5, True], [failing, 0.1, False]]
+    (tmp_path / "reached").write_text("\n".join(map(json.dumps, told)))
+    choice = Choice(tmp_path / "reached", budget=2, more=3)
+
+    quick, more = choice.of(
+        {"path": "simdb/engine/write.py", "number": 7},
+        {near, cheap, dear, failing, other},
+        {near.replace("1", "2"), "tests/test_b.py::test_f", "tests/test_e.py::test_g"},
     )
 
-    assert below == [names[2], names[0]]
-    assert above == [names[2], names[0]]
-    assert known == [names[3], names[2], names[1]]
+    assert quick == [near, cheap]
+    assert more == [near.replace("1", "2"), "tests/test_b.py::test_f"]
 
 
-def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name():
-    names = [
+def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name(tmp_path):
+    names = {
         "tests/kernel/test_sketch_text.py::test_a", "tests/kernel/test_search_tables.py::test_b",
-        "tests/decontamination/test_alignment.py::test_c", "tests/format/test_d.py::test_d",
+        "tests/decontamination/test_align.py::test_c", "tests/format/test_d.py::test_d",
+        "tests/engine/test_many.py::test_e",
+    }  # fmt: skip
+    (tmp_path / "reached").write_text('["tests/format/test_f.py::test_f", 1, false]')
+
+    quick, _ = Choice(tmp_path / "reached", budget=10, more=5).of(
+        {"path": "simdb_ext/sketch/ngrams/align.c", "number": 3}, names, set()
+    )
+
+    assert [name.split("::")[0].split("/")[-1] for name in quick] == [
+        "test_sketch_text.py", "test_align.py", "test_d.py", "test_search_tables.py",
     ]  # fmt: skip
-
-    chosen = Suite(names, {}, {}).chosen({"path": "simdb_ext/sketch/ngrams/align.c", "line": 3}, 10)
-
-    assert chosen == [names[2], names[0], names[3], names[1]]
 
 
 @pytest.mark.slow
@@ -105,7 +144,16 @@ def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_if_none_does(tmp
     (tmp_path / "mutants.json").write_text(json.dumps(mutants))
 
     ended = subprocess.run(
-        [sys.executable, TOOL, "run", tmp_path / "mutants.json", "--tree", tree],
+        [
+            sys.executable,
+            TOOL,
+            "run",
+            tmp_path / "mutants.json",
+            "--tree",
+            tree,
+            "--reached",
+            tmp_path / "reached",
+        ],
         capture_output=True,
         text=True,
         check=True,

@@ -1,113 +1,155 @@
 """Killing: run the tests that reach a mutant, and say whether one of them fails.
 
-The tests run in a forked child that has pytest and the large libraries loaded already.  They run in
-two parts: first a few, since most mutants die at once, then the rest within a budget of processor
-time, cheapest first, one of each file in turn.  A test that takes many times its usual processor
-time, or memory without end, kills its mutant too.
+All tests are collected once, in one process.  A mutant in a function becomes, in a child that is
+forked, the code of that function; the file is changed too, for the processes that tests start.
+So a test costs what it costs, and most mutants die in less than a second.  A mutant in C, or of
+what a module does when it is imported, needs a process of its own.  Cheap tests run first.  A test
+that takes many times its usual processor time, or memory without end, kills its mutant too.
 """
 
 import contextlib
+import gc
 import os
 import resource
 import signal
 import sys
 import tempfile
 import time
-from itertools import chain, zip_longest
+import types
 
 import pytest
 
-FIRST = 12
 TEST_SECONDS = 20  # processor time of one test, at most
-PATIENCE_SECONDS = 600  # time of all tests
+PATIENCE_SECONDS = 300  # time of all tests of a mutant
 MEMORY_BYTES = 5 << 30
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.02
 NOT_BUILT, NOT_RUN = "not built", "not run"
-KERNEL = ("tests/kernel/", "tests/engine/test_exactness.py", "tests/format/")
-# Tests of many modules, for a mutant of a file of which coverage does not say who reaches it.
-CROSS_SECTION = ("tests/doors/", "tests/model/", "tests/test_", "tests/cli/test_")
+IN_PROCESS = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "killing"]
 
 
-class Suite:
-    """The tests of a tree with one mark: their names, and which of them reach a line."""
+class Killing:
+    """A plugin of pytest that runs tests against mutants, in place of the tests themselves."""
 
-    def __init__(self, cases, reached, seconds):
-        self.cases = {*cases}
-        self.names = dict.fromkeys(case.split("[")[0] for case in cases)
-        self.reached = reached  # {path: {line: names of functions}}
-        self.seconds = seconds  # {name of a function: processor time of all its cases}
+    def __init__(self, tree, mutants, choice, write):
+        self.tree = tree
+        self.mutants = mutants
+        self.choice = choice  # a function of a mutant and the names of all quick tests, and others
+        self.write = write
 
-    def chosen(self, mutant, budget):
-        """Return the tests for a mutant, in order: as many as `budget` seconds allow."""
-        path, lines = mutant["path"], self.reached.get(mutant["path"], {})
-        reaching = lines.get(mutant["line"]) or set(chain(*lines.values()))
-        names = [name for name in reaching if name in self.names]
-        place = path.rsplit(".", 1)[0].split("/")
-        if place[0] == "simdb_ext":
-            near_by, folders = f"tests/kernel/test_{place[1]}", KERNEL
-        else:
-            near_by = "/".join(["tests", *place[1:-1], f"test_{place[-1]}.py"])
-            folders = (self.folder_of(place), *(() if lines else CROSS_SECTION))
-        near = [name for name in self.names if name.startswith(near_by)]
-        if place[0] == "simdb_ext":
-            # What only Python calls has its tests there: align.c in test_alignment.py.
-            near = [name for name in self.names if place[-1] in name.split("::")[0]] + near
-        # Coverage sees neither C nor what a process of its own reaches.
-        others = [name for name in self.names if name.startswith(folders)]
-        order = [name for each in (near, names, others) for name in in_turn(each, self.seconds)]
-        chosen, total = [], 0.0
-        for name in dict.fromkeys(order):
-            seconds = self.seconds.get(name, 0.1)
-            if total + seconds <= budget:
-                chosen.append(name)
-                total += seconds
-        return chosen
+    def pytest_runtestloop(self, session):
+        gc.unfreeze()  # `functions_of` looks at all objects
+        items = {item.nodeid: item for item in session.items}
+        quick = {name for name, item in items.items() if not item.get_closest_marker("slow")}
+        for mutant in self.mutants:
+            begun, before = time.monotonic(), os.times()
+            with self.tree.changed(mutant) as is_built:
+                told = {"killer": NOT_BUILT, "mark": None, "tests": []}
+                if is_built:
+                    told = self.killed(mutant, items, quick)
+            taken = [after - from_ for after, from_ in zip(os.times()[:4], before[:4], strict=True)]
+            self.write({
+                **mutant, **told, "seconds": round(time.monotonic() - begun, 1),
+                "cpu": round(sum(taken), 1),
+            })  # fmt: skip
+        return True
 
-    def folder_of(self, place):
-        """Return the folder of tests that mirrors a module, or the next one above that exists."""
-        for depth in range(len(place) - 1, 1, -1):
-            folder = "/".join(["tests", *place[1:depth], ""])
-            if any(name.startswith(folder) for name in self.names):
-                return folder
-        return "tests/"
+    def killed(self, mutant, items, quick):
+        """Return which case kills a mutant, of which mark, and how many cases of each mark ran."""
+        told = {"killer": None, "mark": None, "tests": []}
+        for mark, names in zip(
+            ("quick", "more"), self.choice(mutant, quick, items.keys() - quick), strict=True
+        ):
+            told["tests"].append(len(names))
+            told["killer"] = self.killer(mutant, [items[name] for name in names])
+            if told["killer"] is not None:
+                return {**told, "mark": mark}
+        return told
+
+    def killer(self, mutant, items):
+        """Return the case that fails, what else ended the run, or None if all pass."""
+        if not items:
+            return None
+        codes = codes_of(self.tree.root / mutant["path"])
+        # A file, not a pipe: nobody reads before the child has ended.
+        with tempfile.TemporaryFile() as told:
+            child = os.fork()
+            if child == 0:
+                os.setpgid(0, 0)
+                test_here(self.tree.root, items, codes, told.fileno())
+            ended = waited_for(child)
+            told.seek(0)
+            lines = told.read().decode().split("\n")
+        begun = [line[1:] for line in lines if line.startswith(">")]
+        failed = [line[1:] for line in lines if line.startswith("!")]
+        if failed:
+            return failed[0]
+        if ended in (0, 5, None):
+            return None if ended is not None else NOT_RUN
+        return f"{begun[-1] if begun else 'importing'} ended the process with {ended}"
 
 
-def in_turn(names, seconds):
-    """Return tests, cheap ones first, one of each file in turn."""
-    files = {}
-    for name in sorted(names, key=lambda name: (seconds.get(name, 0.1), name)):
-        files.setdefault(name.split("::")[0], []).append(name)
-    return [name for each in zip_longest(*files.values()) for name in each if name]
+def codes_of(path):
+    """Return [(function, its code in the changed file)], or None if that takes a new process."""
+    if path.suffix != ".py":
+        return None
+    if str(path) not in {getattr(each, "__file__", None) for each in [*sys.modules.values()]}:
+        return []  # the children import the changed file
+    changed = {}
+    module = compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True)
+    for code in inside(module):
+        changed[code.co_qualname, code.co_firstlineno] = code
+    found = []
+    for function in functions_of(str(path)):
+        code = changed.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+        if code is None or code.co_freevars != function.__code__.co_freevars:
+            return None
+        if code != function.__code__:
+            found.append((function, code))
+    return found or None
 
 
-def killer(root, names, cases):
-    """Return the case that fails in a tree, what else ends the run, or None if all pass."""
-    for part in (names[:FIRST], names[FIRST:]):
-        if part:
-            told = run(root, part, cases)
-            if told:
-                return told
-    return None
+def functions_of(path):
+    return [
+        each
+        for each in gc.get_objects()
+        if isinstance(each, types.FunctionType) and each.__code__.co_filename == path
+    ]
 
 
-def run(root, names, cases):
-    """Run cases of tests in a child until one fails; return it, what else ended it, or None."""
-    # A file, not a pipe: nobody reads before the child has ended.
-    with tempfile.TemporaryFile() as told:
-        child = os.fork()
-        if child == 0:
-            os.setpgid(0, 0)
-            test_here(root, names, Told(told.fileno(), cases))
-        ended = waited_for(child)
-        told.seek(0)
-        lines = told.read().decode().split("\n")
-    begun = [line[1:] for line in lines if line.startswith(">")]
-    failed = [line[1:] for line in lines if line.startswith("!")]
-    if failed:
-        return failed[0]
-    if ended in (0, 5, None):
-        return None if ended is not None else NOT_RUN
-    return f"{begun[-1] if begun else 'collecting'} ended the process with {ended}"
+def inside(code):
+    """Return the codes inside a code, of functions in functions too."""
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield each
+            yield from inside(each)
+
+
+def test_here(root, items, codes, told):
+    """Run tests in this process, which ends with them."""
+    silent = os.open(os.devnull, os.O_RDWR)
+    for each in range(3):
+        os.dup2(silent, each)
+    code = 70
+    try:
+        if codes is None:
+            os.environ["KILLING"] = str(told)
+            names = [item.nodeid for item in items]
+            os.set_inheritable(told, True)
+            command = [sys.executable, "-m", "pytest", *IN_PROCESS, *names]
+            os.execve(sys.executable, command, {**os.environ, "PYTHONPATH": python_path(root)})
+        for function, changed in codes:
+            function.__code__ = changed
+        plugin = Told(told)
+        items[0].config.pluginmanager.register(plugin)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def python_path(root):
+    return f"{root}{os.pathsep}{root / 'tools' / 'mutants'}"
 
 
 def waited_for(child):
@@ -145,43 +187,38 @@ def memory_of(child):
 
 
 class Told:
-    """A plugin of pytest that keeps some cases, tells which begin and fail, and ends endless ones.
+    """A plugin of pytest that tells which cases begin and fail, and ends endless ones."""
 
-    The mark of a case can depend on what else is collected, so the cases are given.
-    """
-
-    def __init__(self, write, cases):
+    def __init__(self, write):
         self.write = write
-        self.cases = cases
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if item.nodeid in self.cases]
 
     def pytest_runtest_logstart(self, nodeid):
         os.write(self.write, f">{nodeid}\n".encode())
         signal.setitimer(signal.ITIMER_PROF, TEST_SECONDS)  # its signal ends the process
 
     def pytest_runtest_logreport(self, report):
-        if report.failed:
-            os.write(self.write, f"!{report.nodeid}\n".encode())
+        self.tell(report)
 
     def pytest_collectreport(self, report):
+        self.tell(report)
+
+    def tell(self, report):
         if report.failed:
             os.write(self.write, f"!{report.nodeid}\n".encode())
+            os._exit(1)
 
 
-def test_here(root, names, plugin):
-    """Run tests in this process, which ends with them."""
-    silent = os.open(os.devnull, os.O_RDWR)
-    for each in range(3):
-        os.dup2(silent, each)
-    os.chdir(root)
-    os.environ["PYTHONPATH"] = str(root)
-    sys.path.insert(0, str(root))
-    options = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
-    code = 70
-    try:
-        code = int(pytest.main([*options, *names], plugins=[plugin]))
-    finally:
-        os._exit(code)
+if "KILLING" in os.environ:
+
+    def pytest_configure(config):
+        """Make a process of its own tell which cases begin and fail."""
+        config.pluginmanager.register(Told(int(os.environ.pop("KILLING"))))
+
+
+def kill(tree, mutants, choice, write):
+    """Run tests against mutants; `write` gets a dict for each."""
+    os.chdir(tree.root)
+    os.environ["PYTHONPATH"] = python_path(tree.root)
+    sys.path.insert(0, str(tree.root))
+    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-m", "not slow or more"]
+    pytest.main(options, plugins=[Killing(tree, mutants, choice, write)])

@@ -2,16 +2,15 @@
 
     pip install '.[mutants]'
     python tools/mutants/mutants.py draw --python 200 --c 100 --seed 1 >mutants.json
-    python -m pytest -q -m "not slow" -n 2 --cov=simdb --cov-context=test --junitxml=times.xml
-    python tools/mutants/mutants.py run mutants.json --reached .coverage --times times.xml >now.json
-    python tools/mutants/mutants.py table before.json now.json
+    python tools/mutants/mutants.py run mutants.json --reached reached.jsonl >killed.jsonl
+    python tools/mutants/mutants.py table killed.jsonl
 
 `draw` takes only lines that every tree of --also has, too, so that two versions of the tests can be
-compared.  `run` works in a copy of the checkout --tree, runs the tests that reach the line, and
-writes each mutant with the test that killed it, or null.  With several --marks, the tests of the
-next mark run if those of the marks before find nothing: `--marks "not slow" more` says what the
-quick tests lose.  With --like FILE, the result of another suite, the test that killed a mutant
-there is tried first.
+compared.  `run` works in a copy of the checkout --tree.  First all quick tests run once, and tell
+which of them reach which mutants; the file --reached keeps that.  Then the tests that reach a
+mutant run against it, the cheapest first, and the mutant is written with the test that killed it,
+or null.  If the quick tests find nothing, cases of the same tests with the mark `more` run: what
+they kill, the quick tests have lost.
 """
 
 import argparse
@@ -20,11 +19,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from itertools import chain
+from contextlib import ExitStack
 from pathlib import Path
-from xml.etree import ElementTree
+
+from choosing import Choice
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,13 +39,11 @@ def main():
     draw.add_argument("--also", type=Path, nargs="*", default=[], help="other checkouts")
     run = verbs.add_parser("run", help="run the tests that reach each mutant")
     run.add_argument("mutants", type=Path, help="what draw wrote")
-    run.add_argument("--marks", nargs="+", default=["not slow"], help="tests that run, in turn")
-    run.add_argument("--reached", type=Path, help="data of coverage with a context for each test")
-    run.add_argument("--times", type=Path, nargs="*", default=[], help="what --junitxml wrote")
+    run.add_argument("--reached", type=Path, required=True, help="kept: which tests reach what")
     run.add_argument("--tree", type=Path, default=ROOT, help="a checkout with compiled kernels")
-    run.add_argument("--budget", type=float, default=60, help="processor seconds for a mutant")
-    run.add_argument("--like", type=Path, help="what run wrote for another suite")
-    run.add_argument("--share", default="0/1", help="1/2: the second half of the mutants")
+    run.add_argument("--budget", type=float, default=10, help="processor seconds for a mutant")
+    run.add_argument("--more", type=float, default=5, help="the same for tests marked with more")
+    run.add_argument("--from", type=int, default=0, dest="first", help="begin with this mutant")
     table = verbs.add_parser("table", help="show the shares that were killed")
     table.add_argument("results", type=Path, nargs="+", help="what run wrote")
     given = parser.parse_args()
@@ -63,97 +60,56 @@ def draw_mutants(given):
 
 
 def run_mutants(given):
-    from killing import Suite  # noqa: PLC0415
+    from killing import kill  # noqa: PLC0415
     from trees import Tree  # noqa: PLC0415
 
     mutants = json.loads(given.mutants.read_text(encoding="utf-8"))
-    at, shares = map(int, given.share.split("/"))
-    like = killers(given.like)
+    mutants = [{"number": at, **mutant} for at, mutant in enumerate(mutants)]
+    # What pytest prints goes to the standard error.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as place:
         tree = Tree(given.tree, place)
-        reached, seconds = lines_of(given.reached), seconds_of(given.times)
-        suites = {mark: Suite(cases_of(tree.root, mark), reached, seconds) for mark in given.marks}
-        for mutant in mutants[at::shares]:
-            begun = time.monotonic()
-            first = like.get(name_of(mutant), "").split("[")[0]
-            told = killed(tree, mutant, suites, first, given.budget)
-            taken = round(time.monotonic() - begun, 1)
-            print(json.dumps({**mutant, **told, "seconds": taken}), flush=True)
+        if not given.reached.exists():
+            reach(tree, mutants, given.reached)
+        choice = Choice(given.reached, budget=given.budget, more=given.more)
+        kill(
+            tree,
+            mutants[given.first :],
+            choice.of,
+            lambda result: print(json.dumps(result), file=out, flush=True),
+        )
 
 
-def killed(tree, mutant, suites, first, budget):
-    """Return which test kills a mutant, of which mark, and how many tests of each mark ran."""
-    from killing import NOT_BUILT, killer  # noqa: PLC0415
+def reach(tree, mutants, file):
+    """Run the quick tests in a tree that tells which of them reach which mutants."""
+    from reached import marked  # noqa: PLC0415
 
-    told = {"killer": None, "mark": None, "tests": []}
-    with tree.changed(mutant) as is_built:
-        if not is_built:
-            return {**told, "killer": NOT_BUILT}
-        for mark, suite in suites.items():
-            tests = suite.chosen(mutant, budget)
-            tests = [*([first] if first in suite.names else []), *tests]
-            told["tests"].append(len(tests))
-            told["killer"] = killer(tree.root, tests, suite.cases)
-            if told["killer"] is not None:
-                return {**told, "mark": mark}
-    return told
-
-
-def cases_of(root, mark):
-    """Return the cases of a tree that have a mark."""
-    command = ["-m", "pytest", "-q", "--collect-only", "-m", mark, "-p", "no:cacheprovider"]
-    listed = subprocess.run(
-        [sys.executable, *command],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return [line for line in listed.split("\n") if "::" in line]
-
-
-def lines_of(reached):
-    """Return {path: {line: names of tests}} of a file of coverage."""
-    if reached is None:
-        return {}
-    if not reached.exists():
-        raise SystemExit(f"{reached} does not exist: run pytest with --cov-context=test")
-    from coverage import CoverageData  # noqa: PLC0415
-
-    data = CoverageData(str(reached))
-    data.read()
-    return {
-        path[path.index("simdb/") :]: {
-            line: {name.split("|")[0].split("[")[0] for name in names if name}
-            for line, names in data.contexts_by_lineno(path).items()
-        }
-        for path in data.measured_files()
-    }
-
-
-def seconds_of(times):
-    """Return {name of a test: seconds of all its cases} of reports of pytest."""
-    seconds = Counter()
-    for case in chain(*(ElementTree.parse(each).iter("testcase") for each in times)):
-        *place, owner = case.get("classname").split(".")
-        place += [f"{owner}.py"] if owner.islower() else []
-        path = "/".join(place) if owner.islower() else f"{'/'.join(place)}.py::{owner}"
-        seconds[f"{path}::{case.get('name').split('[')[0]}"] += float(case.get("time"))
-    return seconds
-
-
-def killers(path):
-    """Return {mutant: the test that killed it} of what run wrote."""
-    return {name_of(each): each["killer"] or "" for each in results_of(path)} if path else {}
+    numbers = {}
+    for mutant in mutants:
+        if mutant["path"].endswith(".py"):
+            numbers.setdefault(mutant["path"], []).append((mutant["line"], mutant["number"]))
+    with ExitStack() as stack:
+        for path, these in numbers.items():
+            stack.enter_context(tree.text(path, marked((tree.root / path).read_text(), these)))
+        tools = str(tree.root / "tools" / "mutants")
+        partial_file = file.with_suffix(".partial").absolute()
+        ended = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "reached", "-m", "not slow", "--tb=no"],
+            cwd=tree.root,
+            env={
+                **os.environ, "PYTHONPATH": f"{tree.root}{os.pathsep}{tools}",
+                "REACHED": str(partial_file),
+            },
+            check=False,
+        )  # fmt: skip
+    if ended.returncode not in (0, 1):
+        raise SystemExit(f"pytest ended with {ended.returncode}; were all tests collected?")
+    partial_file.rename(file)
 
 
 def results_of(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def name_of(mutant):
-    return f"{mutant['path']}: {mutant['lines'][1]} -> {mutant['changed']}"
 
 
 def show_table(given):

@@ -4,6 +4,7 @@ A mutant of C is compiled alone: the objects of the C files that include the mut
 optimisation that takes long, and the module of them.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -33,13 +34,21 @@ class Tree:
     def changed(self, mutant):
         """Apply a mutant; yield whether it could be built.  Afterwards the tree is as before."""
         path = self.root / mutant["path"]
-        before = path.read_text(encoding="utf-8")
-        with nullcontext() if path.suffix == ".py" else self.kept(path):
-            path.write_text(mutated(before, mutant), encoding="utf-8")
-            try:
-                yield is_python(path) if path.suffix == ".py" else self.build(path)
-            finally:
-                path.write_text(before, encoding="utf-8")
+        text = mutated(path.read_text(encoding="utf-8"), mutant)
+        with nullcontext() if path.suffix == ".py" else self.kept(path), self.text(path, text):
+            yield is_python(path) if path.suffix == ".py" else self.build(path)
+
+    @contextmanager
+    def text(self, path, text):
+        """Give a file another text for a while; what was compiled of it fits again afterwards."""
+        path = self.root / path
+        before, times = path.read_text(encoding="utf-8"), path.stat()
+        path.write_text(text, encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(before, encoding="utf-8")
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     @contextmanager
     def kept(self, changed):

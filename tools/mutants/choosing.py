@@ -1,0 +1,82 @@
+"""Choosing: which tests run against a mutant, in order, within a budget of processor time."""
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+KERNEL = ("tests/kernel/", "tests/engine/test_exactness.py", "tests/format/")
+USUAL_SECONDS = 0.1
+
+
+class Choice:
+    """Tests by what is known of them: which mutants they reach, and what they cost."""
+
+    def __init__(self, file, *, budget, more):
+        self.budgets = budget, more
+        self.reached = defaultdict(set)  # {number of a mutant: quick tests}
+        self.seconds = {}
+        failed = set()
+        for line in Path(file).read_text(encoding="utf-8").splitlines():
+            told = json.loads(line)
+            if len(told) == 2:
+                self.reached[told[0]].add(told[1])
+            else:
+                self.seconds[told[0]] = told[1]
+                failed |= {told[0]} - {told[0] if told[2] else None}
+        for tests in self.reached.values():
+            tests -= failed | {""}
+        self.failed = failed
+        self.of_function = {}
+        for name, seconds in self.seconds.items():
+            self.of_function.setdefault(function_of(name), seconds)
+
+    def of(self, mutant, quick, more):
+        """Return the quick tests for a mutant, and those of `more`."""
+        if mutant["path"].startswith("simdb_ext/"):
+            return [self.of_kernel(mutant, these, at) for at, these in enumerate((quick, more))]
+        reaching = self.reached[mutant["number"]] & quick
+        near = near_by(mutant["path"])
+        if not reaching:
+            reaching = {name for name in quick - self.failed if name.startswith(near)}
+        functions = {function_of(name) for name in reaching}
+        files = {name.split("::")[0] for name in functions}
+        likely = [name for name in more if name.split("::")[0] in files]
+        return (
+            self.within(reaching, 0, lambda name: (not name.startswith(near),)),
+            self.within(likely, 1, lambda name: (function_of(name) not in functions,)),
+        )
+
+    def of_kernel(self, mutant, tests, at):
+        """Return tests of a mutant of C: of its module, of its file's name, and end to end."""
+        _, module, *_, name = mutant["path"].rsplit(".", 1)[0].split("/")
+        near = [f"tests/kernel/test_{module}_{name}", f"tests/kernel/test_{module}", name]
+        likely = [each for each in tests - self.failed if each.startswith(KERNEL) or name in each]
+        return self.within(likely, at, lambda test: [part not in test for part in near])
+
+    def within(self, tests, at, rank):
+        """Return tests in order, cheap ones first, one case of each function in turn."""
+        cases = Counter()
+        order = []
+        for name in sorted(tests, key=lambda name: (self.cost(name), name)):
+            order.append((*rank(name), cases[function_of(name)], self.cost(name), name))
+            cases[function_of(name)] += 1
+        chosen, total = [], 0.0
+        for *_, cost, name in sorted(order):
+            if total + cost <= self.budgets[at]:
+                chosen.append(name)
+                total += cost
+        return chosen
+
+    def cost(self, name):
+        usual = self.of_function.get(function_of(name), USUAL_SECONDS)
+        return self.seconds.get(name, usual)
+
+
+def function_of(name):
+    return name.split("[")[0]
+
+
+def near_by(path):
+    """Return how the names of the tests of a module of Python begin."""
+    _, *folders, name = path.rsplit(".", 1)[0].split("/")
+    return "/".join(["tests", *folders, f"test_{name}.py"])
