@@ -3,6 +3,7 @@
 import gc
 import os
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from covering import covering, drawn
@@ -41,6 +42,24 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Tell a worker of `-n N --dist each` to take a share of the files, not every file."""
+    node.workerinput["shares"] = node.config.option.dist == "each"
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave files to other workers, which import and collect them, too."""
+    worker = getattr(config, "workerinput", {"shares": False})
+    if not worker["shares"] or collection_path not in FILES:
+        return None
+    mine = int(worker["workerid"].removeprefix("gw"))
+    return FILES[collection_path] % worker["workercount"] != mine or None
+
+
+FILES = {path: at for at, path in enumerate(sorted(Path(__file__).parent.rglob("test_*.py")))}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,10 +4,12 @@ import os
 import time
 
 import pytest
+from over import over
 
 import simdb
 from simdb.cli import inspection
 from simdb.cli.inspection import age_in_words, size_in_words, time_and_age
+from simdb.engine.maintenance import advice
 from simdb.engine.state import staged
 from simdb.results.reports import ReaderStatistics
 
@@ -38,7 +40,8 @@ def shown(simdb_run, on_terminal):
     return show
 
 
-def test_people_get_documents_size_and_ages(shown, simdb_run):
+def test_people_get_documents_size_and_ages(shown, simdb_run, monkeypatch):
+    monkeypatch.setattr(advice, "VOLATILE_TYPES", set())  # the tests may run in memory
     with simdb.open("db") as db:
         db.insert_many(["a", "b", "c", "d"], [FOX, FOX, "another text of some words", ""])
         db.delete("c")
@@ -93,6 +96,7 @@ def test_the_distance_is_shown_where_it_decides(shown):
     assert row["similarity"] == "0.889 or more is a match; a search finds 99.9% of the matches"
 
 
+@pytest.mark.more
 def test_kept_clusters_and_a_calibration_are_counted(shown, simdb_run):
     options = simdb.Options(keep_clusters="similarity")
     with simdb.open("db", options=options) as db:
@@ -163,7 +167,7 @@ def test_all_numbers_are_shown_when_asked_for(simdb_run, on_terminal):
     assert every.rows == [row]  # standard output of a test is no terminal
 
 
-@pytest.mark.parametrize(
+@over(
     ("size", "expected"),
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_123_456, "4.1 MB"),
      (3e9, "3.0 GB"), (2.5e15, "2,500.0 TB")],
@@ -172,7 +176,7 @@ def test_sizes_have_a_unit(size, expected):
     assert size_in_words(size) == expected
 
 
-@pytest.mark.parametrize(
+@over(
     ("seconds", "expected"),
     [(-5, "just now"), (0.5, "just now"), (1, "1 second ago"), (59, "59 seconds ago"),
      (60, "1 minute ago"), (7_300, "2 hours ago"), (DAY, "1 day ago"), (70 * DAY, "2 months ago"),

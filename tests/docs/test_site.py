@@ -11,6 +11,7 @@ import pytest
 from doc_blocks import Page, matches, pages
 
 import simdb
+from simdb.engine.maintenance import advice
 
 # Each how-to page of its own, with what makes the files that its reader has.
 JOBS = {
@@ -87,7 +88,8 @@ REFERENCE = sorted(
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Work in an empty folder."""
+    """Work in an empty folder, which may lie in memory without a word about it."""
+    monkeypatch.setattr(advice, "VOLATILE_TYPES", set())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
