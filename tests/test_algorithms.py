@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from over import over
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "ALGORITHMS.md").read_text(encoding="utf-8")
@@ -18,14 +18,14 @@ def source(path: str) -> str:
     return "\n".join(each.read_text(encoding="utf-8") for each in files if each.is_file())
 
 
-@pytest.mark.parametrize("path", PATHS)
+@over("path", PATHS)
 def test_every_path_exists(path: str) -> None:
     place = ROOT / path
 
     assert place.is_dir() if path.endswith("/") else place.is_file()
 
 
-@pytest.mark.parametrize(("name", "path"), NAMES)
+@over(("name", "path"), NAMES)
 def test_every_name_is_in_its_file(name: str, path: str) -> None:
     text = source(path)
 

@@ -127,6 +127,7 @@ def test_options_of_a_newer_version_are_refused_by_name(tmp_path):
         simdb.open(tmp_path / "db")
 
 
+@pytest.mark.more
 def test_another_process_that_writes_too_long_is_busy(open_database, tmp_path):
     database = open_database(options=TINY, timeout=0.05)
     script = (

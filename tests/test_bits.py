@@ -3,6 +3,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.ground import bits
 from simdb.running import kernel
@@ -10,7 +11,7 @@ from simdb.running import kernel
 SHAPES = [(1, 1), (2, 1), (4, 1), (5, 2), (6, 3), (7, 7), (13, 2), (64, 1)]
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 3, 6, 7, 64])
+@over("blocks", [1, 2, 3, 6, 7, 64])
 def test_blocks_cover_all_bits_once_from_the_most_significant(blocks):
     masks = bits.block_masks(blocks)
 
@@ -25,7 +26,7 @@ def test_six_blocks_are_those_of_the_paper():
     assert [mask.bit_count() for mask in bits.block_masks(6)] == [11, 11, 11, 11, 10, 10]
 
 
-@pytest.mark.parametrize(("blocks", "leading"), SHAPES)
+@over(("blocks", "leading"), SHAPES)
 def test_every_choice_of_leading_blocks_has_a_table(blocks, leading):
     masks = bits.leading_masks(blocks, leading)
 
@@ -58,7 +59,7 @@ def worst_distance(blocks, leading, flips):
     return most
 
 
-@pytest.mark.parametrize(
+@over(
     ("blocks", "leading", "flips"),
     [(2, 1, 0), (4, 1, 0), (4, 1, 1), (3, 2, 0), (3, 2, 1), (4, 2, 1), (5, 2, 0), (4, 3, 2)],
 )
@@ -68,12 +69,12 @@ def test_the_distance_served_is_that_of_the_worst_spread(blocks, leading, flips)
     assert served == worst_distance(blocks, leading, flips)
 
 
-@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (8, 1)])
+@over(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (8, 1)])
 def test_without_flips_the_distance_served_is_the_number_of_other_blocks(blocks, leading):
     assert bits.distance_served(blocks, leading, 0) == blocks - leading
 
 
-@pytest.mark.parametrize(("width", "flips"), [(1, 0), (4, 1), (4, 4), (4, 9), (20, 3)])
+@over(("width", "flips"), [(1, 0), (4, 1), (4, 4), (4, 9), (20, 3)])
 def test_flips_are_counted_as_subsets(width, flips):
     subsets = sum(
         len(list(combinations(range(width), count))) for count in range(min(flips, width) + 1)
@@ -87,7 +88,7 @@ def test_set_bits_come_lowest_first():
     assert list(bits.set_bits(0b1011 << 60)) == [60, 61, 63]
 
 
-@pytest.mark.parametrize("count", [0, 1, 8, 9, 1000])
+@over("count", [0, 1, 8, 9, 1000])
 def test_a_bitmap_has_the_bits_at_its_positions(count):
     positions = np.arange(0, count, 3)
 

@@ -3,6 +3,7 @@
 from typing import get_args
 
 import pytest
+from over import over
 from type_checking import checked
 
 import simdb
@@ -17,7 +18,7 @@ from simdb.settings.minhash import FAMILIES, READY_FAMILIES
 from simdb.settings.options import KEPT, METHODS, MINHASH_METHODS, TIMES_KEPT
 from simdb.settings.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
 from simdb.sharding.shards import MISSING
-from simdb.sketch.sketcher import ERRORS
+from simdb.sketch.pipeline import ERRORS
 from simdb.storage.files.location import DURABILITIES
 
 SNIPPET = """\
@@ -62,7 +63,7 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "accepted"),
     [
         (choices.MethodName, {*METHODS, *MINHASH_METHODS}),

@@ -80,6 +80,7 @@ def test_storing_and_searching_loads_no_cold_module(tmp_path):
     assert loaded.isdisjoint(cold_modules())
 
 
+@pytest.mark.more
 def test_a_verb_loads_the_cold_module_that_it_needs(tmp_path):
     code = f"simdb.open({str(tmp_path / 'db')!r}).stats()"
 
@@ -109,11 +110,12 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
     assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.functions"})
 
 
+@pytest.mark.more
 def test_other_commands_load_nothing_of_the_report(tmp_path):
     path = str(tmp_path / "db")
     simdb.open(path).close()
 
-    for verb in ("stats", "doctor", "clusters"):
+    for verb in ("stats", "clusters"):
         loaded = modules_of_program(verb, path)
 
         assert f"simdb.cli.{module_of(verb)}" in loaded
@@ -131,6 +133,7 @@ def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
     assert loaded.isdisjoint({*parts, "simdb.deduplication.result", "simdb.sharding"})
 
 
+@pytest.mark.more
 def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
     path = str(tmp_path / "db")
     with simdb.open(path) as database:
@@ -142,6 +145,7 @@ def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
     assert "numpy.ma" not in loaded
 
 
+@pytest.mark.more
 def test_lines_of_json_are_read_without_pandas(tmp_path):
     """pyarrow loads pandas, if it is installed, to make numpy arrays: it took half of a run."""
     (tmp_path / "a.jsonl").write_text('{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
@@ -152,6 +156,7 @@ def test_lines_of_json_are_read_without_pandas(tmp_path):
     assert "pandas" not in loaded
 
 
+@pytest.mark.more
 def test_a_name_that_is_gone_stays_so_when_a_package_of_this_name_is_loaded():
     code = "import simdb.plan.cost; print('is_gone', not hasattr(simdb, 'plan'))"
 
@@ -200,6 +205,7 @@ def test_a_package_travels_to_other_processes(name):
     assert pickle.loads(pickle.dumps(package)) is package
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["plan", "explain"])
 @pytest.mark.parametrize("before", ["", "simdb.open(None).plan(5); "])
@@ -216,6 +222,7 @@ except AttributeError as error:
     assert "True" in modules_after(code)
 
 
+@pytest.mark.more
 def test_what_one_package_had_does_not_hide_a_module_of_another():
     code = """
 import simdb

@@ -68,6 +68,7 @@ def test_a_database_that_nobody_holds_is_closed(tmp_path):
     assert not registry._open
 
 
+@pytest.mark.more
 def test_a_snapshot_keeps_a_database_that_nobody_holds_open(tmp_path):
     snapshot = simdb.open(tmp_path / "db").read()
     gc.collect()

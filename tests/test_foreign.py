@@ -6,6 +6,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from over import over
 
 import simdb
 from simdb.cli.app import app
@@ -13,7 +14,7 @@ from simdb.ground import foreign
 from simdb.settings import vocabulary
 
 
-@pytest.mark.parametrize(
+@over(
     ("call", "word", "own"),
     [
         (lambda given: simdb.deduplicate(["a"], **given), "threshold", "similarity="),
@@ -30,7 +31,7 @@ from simdb.settings import vocabulary
         (lambda given: simdb.open(None).read().first("a", **given), "threshold", "similarity="),
     ],
 )
-def test_a_foreign_argument_is_answered_with_our_word(call, word, own):
+def test_a_foreign_argument_is_answered_with_our_word(call, word, own, short_waits):
     with pytest.raises(TypeError, match=rf"\w+\(\) has no argument '{word}'; use .*{own}"):
         call({word: 0.9})
 
@@ -61,7 +62,7 @@ def test_no_word_of_a_verb_is_answered_with_itself():
         assert not own.python.startswith(f"{word}=")
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "answer"),
     [
         ("dedup a --threshold 0.9", "--threshold; use --similarity"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 
@@ -42,7 +43,7 @@ def test_no_texts_are_no_fingerprints():
     assert len(simdb.fingerprints([])) == 0
 
 
-@pytest.mark.parametrize("document", [5, None, 1.5, simdb.Fingerprint(5)])
+@over("document", [5, None, 1.5, simdb.Fingerprint(5)])
 def test_what_has_no_features_to_make_a_fingerprint_of_is_refused(document):
     with pytest.raises(simdb.InputError):
         simdb.fingerprint(document)

@@ -74,6 +74,7 @@ def test_a_strict_program_that_names_no_type_of_ids_has_no_error(tmp_path):
     assert checked(tmp_path, UNNAMED) == []
 
 
+@pytest.mark.more
 def test_a_strict_program_that_names_its_type_of_ids_has_no_error(tmp_path):
     assert checked(tmp_path, NAMED) == []
 

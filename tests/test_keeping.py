@@ -4,6 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.settings import keeping
@@ -45,13 +46,13 @@ def test_a_rule_is_parsed_into_its_kind_and_its_field():
     assert [str(keeping.parse(rule)) for rule in rules[:-1]] == rules[:-1]
 
 
-@pytest.mark.parametrize("rule", ["best", "max:", "min", "max", "function", "", None, 3, ["first"]])
+@over("rule", ["best", "max:", "min", "max", "function", "", None, 3, ["first"]])
 def test_what_is_no_rule_is_refused_with_all_rules(rule):
     with pytest.raises(simdb.OptionError, match=r"--keep must be .*'shortest', 'max:FIELD'"):
         keeping.parse(rule, "--keep")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@over("seed", range(3))
 def test_the_order_is_that_of_a_double_loop_and_what_has_no_value_comes_last(seed):
     random = Random(seed)
     values = [random.choice([None, "", 1, 2.5, "2.5", "3", -7, float("nan")]) for _ in range(60)]
@@ -73,7 +74,7 @@ def test_the_order_is_that_of_a_double_loop_and_what_has_no_value_comes_last(see
     assert order_of("last", values) == list(range(60))[::-1]
 
 
-@pytest.mark.parametrize(
+@over(
     ("values", "first"),
     [
         (["9", "10", "x"], 2),
@@ -89,7 +90,7 @@ def test_texts_are_numbers_only_if_all_are(values, first):
     assert order_of("max:n", values)[0] == first
 
 
-@pytest.mark.parametrize(
+@over(
     ("rule", "values", "message"),
     [
         ("min:n", ["a", 5], "numbers and text have no order; row 0 holds 'a', and row 1 a number"),

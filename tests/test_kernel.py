@@ -114,6 +114,7 @@ def test_a_missing_kernel_is_one_sentence_that_says_what_to_do(unbuilt):
     assert last.endswith("): install simdb again with this Python")
 
 
+@pytest.mark.more
 def test_a_checkout_that_hides_the_installed_package_is_named(unbuilt):
     """Python looks into the working folder first, and there the kernel is not built."""
     (unbuilt / "setup.py").touch()

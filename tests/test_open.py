@@ -75,6 +75,7 @@ def test_options_are_stored(open_database):
     assert open_database().options == chosen
 
 
+@pytest.mark.more
 def test_a_process_with_little_address_space_has_a_smaller_map(tmp_path):
     script = (
         "import resource, simdb, sys\n"

@@ -2,6 +2,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from hypothesis import given
+from over import over
 from strategies import options
 
 import simdb
@@ -15,7 +16,7 @@ from simdb.settings.stored_options import (
 )
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "value"),
     [
         ("blocks", 0),
@@ -52,7 +53,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(name, value):
         simdb.Options(**{name: value})
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "value"),
     [
         ("unit", "sentences"),
@@ -132,7 +133,7 @@ def test_equal_options_are_the_same_and_others_are_named():
         check_same(simdb.Options(), simdb.Options(recall=0.9), "here")
 
 
-@pytest.mark.parametrize(
+@over(
     ("dimensions", "stores", "width"),
     [(256, True, 128), (128, True, 64), (64, True, 32), (64, False, 0)],
 )

@@ -10,6 +10,7 @@ import tracemalloc
 from dataclasses import replace
 
 import pytest
+from over import over
 from source_trees import PACKAGE, ROOT, name_of, nodes_of, text_of
 
 import simdb
@@ -142,7 +143,7 @@ def rewritten(content, change):
 LONG = (1 << 32) - 1
 
 
-@pytest.mark.parametrize(
+@over(
     "payload",
     [
         *(head + LONG.to_bytes(4, "big") for head in (b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\xc9")),

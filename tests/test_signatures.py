@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 
 TEXTS = ["the cat sat on the mat today", "the cat sat on the mat", "quite other words than those"]
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "value"),
     [
         ("unit", "moz"),

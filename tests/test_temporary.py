@@ -51,6 +51,7 @@ def test_each_is_a_database_of_its_own(place):
         assert other.options.blocks == 5
 
 
+@pytest.mark.more
 def test_it_is_removed_when_nothing_refers_to_it_any_more(place):
     db = simdb.open(None)
     db.insert_many(TEXTS.keys(), TEXTS.values())

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pyarrow
 import pytest
+from over import over
 
 import simdb
 from simdb.columns.arrow import listed
@@ -50,7 +51,7 @@ def test_a_null_is_refused_with_its_position():
         COLUMN[2:].check_known(10)
 
 
-@pytest.mark.parametrize("chosen", [slice(None), slice(1, 4), [4, 0, 1], [2], []])
+@over("chosen", [slice(None), slice(1, 4), [4, 0, 1], [2], []])
 def test_memory_has_the_texts_one_after_the_other(chosen):
     texts = ["one", "", "zwei \u00e4", None, "three"]
     column = text_column(pyarrow.array(texts))

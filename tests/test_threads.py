@@ -5,6 +5,7 @@ import time
 from itertools import count
 
 import pytest
+from over import over
 
 from simdb.ground.errors import OptionError
 from simdb.running import threads
@@ -216,7 +217,7 @@ def test_a_long_stream_is_made_when_it_is_asked_for(monkeypatch):
     assert sorted(made) == [0, 0, 1, 1, 2, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
+@over(
     ("size", "number", "most", "lengths"),
     [
         (0, 1, 10, [0]),
@@ -252,7 +253,7 @@ def test_without_any_number_all_processors_are_used(monkeypatch):
     assert thread_count() == 3
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 257, 1.5, "2", True])
+@over("wrong", [0, -1, 257, 1.5, "2", True])
 def test_a_wrong_number_of_threads_is_refused(wrong):
     with pytest.raises(OptionError, match="threads must be a whole number from 1 to 256, got"):
         thread_count(wrong)

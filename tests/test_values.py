@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.results.matches import known
@@ -11,13 +12,13 @@ WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
 BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)
 
 
-@pytest.mark.parametrize("bits", [-1, 2**64, True, 1.0, "1", None])
+@over("bits", [-1, 2**64, True, 1.0, "1", None])
 def test_bits_that_are_no_64_bits_are_refused(bits):
     with pytest.raises(simdb.InputError, match=r"2\*\*64 - 1"):
         simdb.Fingerprint(bits)
 
 
-@pytest.mark.parametrize(
+@over(
     "weights",
     [
         np.zeros(63),
@@ -68,7 +69,7 @@ def test_many_fingerprints_are_a_sequence_of_single_ones():
     assert list(simdb.Fingerprints(np.array([5], np.uint64))) == [simdb.Fingerprint(5)]
 
 
-@pytest.mark.parametrize("bits", [[1, 2], np.arange(3), np.zeros((2, 2), np.uint64), 5])
+@over("bits", [[1, 2], np.arange(3), np.zeros((2, 2), np.uint64), 5])
 def test_bits_of_another_type_are_refused(bits):
     with pytest.raises(simdb.InputError, match="uint64 array"):
         simdb.Fingerprints(bits)
@@ -79,7 +80,7 @@ def test_bits_and_weights_are_of_one_length():
         simdb.Fingerprints(np.zeros(3, np.uint64), np.zeros((2, 64)))
 
 
-@pytest.mark.parametrize(
+@over(
     ("hashes", "weights"),
     [
         ([1, 2], None),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.columns import vector_form
 from simdb.columns.vector_form import CURVE, corrected, corrected_one, least_rounded, unpack
@@ -130,7 +131,7 @@ def test_the_curve_ascends() -> None:
     assert (np.diff(np.array(CURVE), axis=0) > 0).all()
 
 
-@pytest.mark.parametrize("similarity", [1e-9, 0.1, 0.5, 0.88, 0.889, 0.9, 0.95, 0.999, 1.0])
+@over("similarity", [1e-9, 0.1, 0.5, 0.88, 0.889, 0.9, 0.95, 0.999, 1.0])
 def test_the_least_cosine_is_the_first_that_reaches_the_similarity(similarity: float) -> None:
     least = np.float32(least_rounded(similarity))
     lower = np.nextafter(least, np.float32(-1))

@@ -5,6 +5,7 @@ import inspect
 
 import click
 import pytest
+from over import over
 
 import simdb
 from simdb.cli.app import app
@@ -32,7 +33,7 @@ def unused(function):
     return [name for name in parameters(function) if name not in read]
 
 
-@pytest.mark.parametrize("noun", vocabulary.NOUNS)
+@over("noun", vocabulary.NOUNS)
 def test_a_class_has_the_verbs_and_arguments_of_the_table(noun):
     found = {name: parameters(each) for name, each in verbs_of(noun).items()}
 
@@ -46,7 +47,7 @@ def test_a_class_has_the_verbs_and_arguments_of_the_table(noun):
     }
 
 
-@pytest.mark.parametrize("noun", vocabulary.NOUNS)
+@over("noun", vocabulary.NOUNS)
 def test_a_verb_reads_each_of_its_arguments(noun):
     found = {name: unused(each) for name, each in verbs_of(noun).items()}
 
@@ -58,7 +59,7 @@ def test_deduplicate_has_the_arguments_of_the_table_and_reads_them():
     assert unused(simdb.deduplicate) == []
 
 
-@pytest.mark.parametrize("command", vocabulary.COMMANDS)
+@over("command", vocabulary.COMMANDS)
 def test_a_command_gives_each_argument_of_its_verb_or_says_why_not(command):
     verb, own = vocabulary.COMMANDS[command]
     made = app.get_command(click.Context(app), command)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.ground.bits import set_bits
@@ -98,7 +99,7 @@ def test_a_weight_of_0_sets_the_bit_as_in_the_reports_algorithm():
     assert [fingerprint.bits >> place & 1 for place in range(3)] == [1, 1, 1]
 
 
-@pytest.mark.parametrize(("number", "digits"), REPORT.values())
+@over(("number", "digits"), REPORT.values())
 def test_the_bits_of_the_reports_numbers_are_its_digits(number, digits):
     ones = [place for place, digit in enumerate(reversed(digits)) if digit == "1"]
 

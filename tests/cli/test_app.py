@@ -103,6 +103,7 @@ def test_a_bug_in_the_program_is_not_hidden(simdb_run, monkeypatch):
     assert isinstance(simdb_run("stats", "db").error, ZeroDivisionError)
 
 
+@pytest.mark.more
 def test_a_closed_output_ends_the_program_silently():
     with simdb.open("db", durability="none") as db:
         db.insert_many(range(2000), [at % 7 for at in range(2000)])
@@ -159,6 +160,7 @@ def test_a_terminal_gets_a_table_and_a_file_gets_pure_json(tmp_path):
     assert json.loads((tmp_path / "rows.jsonl").read_text())["representative"] == "a.jsonl:1"
 
 
+@pytest.mark.more
 def test_progress_is_shown_on_a_terminal_and_rows_stay_apart_from_it(tmp_path):
     patience = "import simdb.cli.output.progress as p; p.PATIENCE_SECONDS = 0"
     line = f"{patience}; from simdb.cli.app import main; main()"

@@ -4,7 +4,7 @@ import inspect
 from importlib import import_module
 from pathlib import Path
 
-import pytest
+from over import over
 
 from simdb import cli
 from simdb.cli.commands import COMMANDS, NAMES, module_of
@@ -12,7 +12,7 @@ from simdb.cli.commands import COMMANDS, NAMES, module_of
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
 
 
-@pytest.mark.parametrize(("verb", "sentence"), SENTENCES)
+@over(("verb", "sentence"), SENTENCES)
 def test_a_sentence_of_the_program_is_the_first_of_the_command(verb, sentence):
     command = getattr(import_module(f"simdb.cli.{module_of(verb)}"), verb.replace("-", "_"))
 

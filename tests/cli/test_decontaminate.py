@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from over import over
 
 from simdb.cli.options.declare import spread
 
@@ -175,7 +176,7 @@ def test_a_wrong_field_of_the_items_is_named_with_the_option_for_it(simdb_run, f
     assert "each field is a name of its own" in ran.notes
 
 
-@pytest.mark.parametrize(
+@over(
     ("words", "expected"),
     [
         (["a", "--in", "b", "c"], ["a", "--in", "b", "--in", "c"]),

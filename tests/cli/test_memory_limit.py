@@ -1,6 +1,7 @@
 """A limit of memory is shared between blocks and columns, and says what is wrong with it."""
 
 import pytest
+from over import over
 
 import simdb
 from simdb.running import memory
@@ -21,7 +22,7 @@ def test_without_a_limit_sizes_are_the_usual_ones():
     assert memory.block_bytes(None, 64) == memory.BLOCK_BYTES
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1 << 20, 1.5, "1G", True])
+@over("limit", [0, -1, 1 << 20, 1.5, "1G", True])
 def test_what_is_no_limit_is_refused(limit):
     with pytest.raises(simdb.OptionError, match="memory must be a number of bytes from 67108864"):
         simdb.deduplicate(["a text"], memory=limit)

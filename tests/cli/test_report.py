@@ -33,6 +33,7 @@ def page():
         return file.read()
 
 
+@pytest.mark.more
 def test_a_page_is_written(libraries, simdb_run, db):
     ran = simdb_run("report", db, "-o", "page.html", "--similarity", 0.6)
 
@@ -46,6 +47,7 @@ def test_a_page_is_written(libraries, simdb_run, db):
     assert TEXT not in page()
 
 
+@pytest.mark.more
 def test_texts_come_from_sources_by_id(libraries, simdb_run, db):
     ran = simdb_run("report", db, "-o", "page.html", "--texts", "texts.jsonl", "--similarity", 0.6)
 
@@ -67,6 +69,7 @@ def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run
     assert page()
 
 
+@pytest.mark.more
 def test_a_page_can_go_to_a_pipe(libraries, simdb_run, db):
     ran = simdb_run("report", db)
 
@@ -75,6 +78,7 @@ def test_a_page_can_go_to_a_pipe(libraries, simdb_run, db):
     assert ran.notes == ""
 
 
+@pytest.mark.more
 def test_the_number_of_groups_and_of_drawn_documents_can_be_chosen(libraries, simdb_run, db):
     simdb_run(
         "report", db, "-o", "page.html", "--groups", 0, "--sample", 2, "--seed", 5, "--all",

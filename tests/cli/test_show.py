@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from over import over
 
 from simdb.cli.duplicates import texts
 from simdb.cli.duplicates.texts import beginning
@@ -23,7 +24,7 @@ def source(write_lines):
     return write_lines("a.jsonl", *records)
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "count", "shown"),
     [
         ("", 5, ""),

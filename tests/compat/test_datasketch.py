@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.compat.datasketch import MinHash, MinHashLSH, sha1_hash32, sha1_hash64
@@ -122,7 +123,7 @@ def test_minhashes_of_different_kinds_cannot_be_compared() -> None:
             first.merge(other)
 
 
-@pytest.mark.parametrize(
+@over(
     "options",
     [
         {"num_perm": 0},

@@ -2,6 +2,7 @@ import io
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.compat import programs
 from simdb.ground.errors import InputError
@@ -54,7 +55,7 @@ def test_spaces_and_leading_zeros_are_ignored():
     assert read(b"  7\t\n8 \r\n00000000000000000000000000000000000009\n\t+00\n") == [7, 8, 9, 0]
 
 
-@pytest.mark.parametrize(
+@over(
     "bad",
     ["x", "1x", "1 2", "0x10", "1.5", "1e3", "-", "+", "--1", "+-1", "1-", "\u0661", "1:", "/1",
      "1234567x90123456789", "123456789012345678/", "\0" + "1", "1\r2"],
@@ -64,7 +65,7 @@ def test_an_invalid_number_is_refused_with_its_line(bad):
         read(f"1\n\n{bad}\n4\n".encode())
 
 
-@pytest.mark.parametrize("bad", [ALL + 1, -ALL - 1, 20 * 10**18, 99999999999999999999, 10**30])
+@over("bad", [ALL + 1, -ALL - 1, 20 * 10**18, 99999999999999999999, 10**30])
 def test_a_number_of_more_than_64_bits_is_refused_with_its_line(bad):
     with pytest.raises(InputError, match="line 2 is out of range"):
         read(f"1\n{bad}\n".encode())

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.compat import rows
@@ -177,7 +178,7 @@ def test_a_batch_is_inserted_completely_or_not_at_all() -> None:
     assert index.insert_many([], []) == 0
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@over("scheme", SCHEMES)
 def test_buckets_hold_the_bytes_of_the_hash_values(scheme) -> None:
     made = many(12, scheme)
     index = MinHashLSH(num_perm=16, params=(5, 3))
@@ -346,7 +347,7 @@ def test_a_number_of_bands_outside_the_index_is_refused(b) -> None:
         MinHashLSH(num_perm=16, params=(4, 3)).query_b(many(1)[0], b)
 
 
-@pytest.mark.parametrize(
+@over(
     ("options", "message"),
     [
         ({"storage_config": {"type": "redis"}}, "type 'redis'.*give path="),

@@ -124,6 +124,7 @@ def test_help_is_there():
     assert "--blocks" in done.stdout
 
 
+@pytest.mark.more
 def test_a_closed_output_causes_no_error_message():
     code = "from simdb.compat import programs; programs.find_all()"
     text = lines(range(1 << 12))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
@@ -18,7 +19,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("scheme", VALUES)
+@over("scheme", VALUES)
 def test_values_come_back(scheme) -> None:
     values = VALUES[scheme]
 
@@ -39,7 +40,7 @@ def test_different_pairs_agree_in_few_halves() -> None:
     assert len(np.unique(minima)) > 9997
 
 
-@pytest.mark.parametrize(
+@over(
     ("values", "scheme"),
     [
         (np.array([2**32], np.uint64), LEGACY),

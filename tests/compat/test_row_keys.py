@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 import simdb
 from simdb.compat.row_keys import MARK, NumberedKeys, WrittenKeys
@@ -52,7 +53,7 @@ def test_a_forgotten_key_is_unknown() -> None:
     assert keys.encode((1,)) != id
 
 
-@pytest.mark.parametrize("key", [{1}, frozenset(), object(), float("nan"), 1j, ("a", [2])])
+@over("key", [{1}, frozenset(), object(), float("nan"), 1j, ("a", [2])])
 def test_a_key_that_is_not_written_is_refused(key) -> None:
     with pytest.raises(simdb.InputError, match=r"for example str\(key\)"):
         WrittenKeys().encode(key)
@@ -69,7 +70,7 @@ def test_a_key_nested_too_deep_is_refused() -> None:
         WrittenKeys().encode(key)
 
 
-@pytest.mark.parametrize("content", [b"", b"f(1)", b"(" * 100000, b"\xff", b"__import__('os')"])
+@over("content", [b"", b"f(1)", b"(" * 100000, b"\xff", b"__import__('os')"])
 def test_bytes_that_only_begin_like_a_written_key_are_a_key(content) -> None:
     id = MARK + content
 

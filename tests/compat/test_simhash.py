@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from over import over
 
 import simdb
 from simdb.compat import simhash
@@ -45,7 +46,7 @@ def test_many_hashes_are_counted_in_parts():
     assert simhash.compute(hashes) == 6
 
 
-@pytest.mark.parametrize("blocks", range(4, 10))
+@over("blocks", range(4, 10))
 def test_pairs_are_those_of_simhash_py(blocks):
     expected = [(low << shift, high << shift) for shift in (0, 8, 16, 24) for low, high in NEAR]
 

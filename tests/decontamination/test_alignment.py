@@ -6,6 +6,7 @@ import pytest
 from alignment_oracle import CHANGED_WORDS, Seed
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 from simdb.running import kernel
 
@@ -46,7 +47,7 @@ def test_a_passage_is_as_long_as_words_are_equal():
     assert only(document, run_of(document, 10)) == ((2, 27, 5, 30), set(range(5, 30)))
 
 
-@pytest.mark.parametrize("count", range(1, CHANGED_WORDS + 1))
+@over("count", range(1, CHANGED_WORDS + 1))
 def test_changed_words_are_passed_over(count):
     document = [*ITEM[:10], *([99] * count), *ITEM[10 + count :]]
 
@@ -111,7 +112,7 @@ def test_passages_are_those_of_the_oracle(texts, length):
         assert set(marks) == set().union(*(each.equal for each in wanted))
 
 
-@pytest.mark.parametrize(
+@over(
     ("pairs", "bounds", "runs"),
     [
         ([[0, 1]], [0, 1], [[0, 0, 2]]), ([[1, 0]], [0, 1], [[0, 0, 2]]),

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 
@@ -49,7 +50,7 @@ def texts_in(data):
     return [value if isinstance(value, str) else None for value in values]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_data_of_every_kind_lose_the_documents_with_an_item(kind):
     data = KINDS[kind]()
 
@@ -62,16 +63,14 @@ def test_data_of_every_kind_lose_the_documents_with_an_item(kind):
     assert found.leaked == [0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_data_of_every_kind_lose_the_passages_alone(kind):
     found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="cut")
 
     assert texts_in(found.data) == [TEXTS[0], BEFORE + AFTER, None, ""]
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if "column" not in kind and kind != "list"]
-)
+@over("kind", [kind for kind in KINDS if "column" not in kind and kind != "list"])
 def test_rows_of_every_kind_are_marked(kind):
     found = simdb.decontaminate(KINDS[kind](), against=[ITEM], action="mark")
 
@@ -243,7 +242,7 @@ def test_more_changed_records_than_are_changed_at_a_time(tmp_path, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize(
+@over(
     ("settings", "word"),
     [
         ({"ngram": 1}, "ngram"), ({"ngram": 33}, "ngram"), ({"coverage": 0}, "coverage"),

@@ -33,7 +33,7 @@ def parts(count, seed):
 def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_path):
     texts = {}
     with simdb.open(tmp_path / "seen.simdb") as db:
-        for part in parts(4, 1):
+        for part in parts(3, 1):
             found = simdb.deduplicate(part, id="id", db=db, recall=1.0, verify="estimate")
             for row, kept in zip(part, found.kept.tolist(), strict=True):
                 best = max((jaccard(row["text"], text) for text in texts.values()), default=0)

@@ -65,6 +65,7 @@ def test_a_type_checker_finds_survivors_used_as_another_type(tmp_path):
     assert sorted(lines) == list(range(first, first + len(WRONG)))
 
 
+@pytest.mark.more
 def test_a_type_checker_knows_frames(tmp_path):
     pytest.importorskip("polars")
     pytest.importorskip("numpy.typing")

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.settings.stored_options import Resources
@@ -268,7 +269,7 @@ def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_t
     assert len(found) > 3
 
 
-@pytest.mark.parametrize("data", [[], (), iter([]), [None, None], ["", ""]])
+@over("data", [[], (), iter([]), [None, None], ["", ""]])
 def test_data_without_texts_is_kept(data):
     found = simdb.deduplicate(data)
 
@@ -318,7 +319,7 @@ def test_if_more_than_a_share_would_be_removed_nothing_is(tmp_path, has_database
     assert len(simdb.deduplicate(data, db=db, max_share=0.5)) == 2
 
 
-@pytest.mark.parametrize(
+@over(
     ("settings", "message"),
     [
         ({"keep": "best"}, "keep must be 'first'"),
@@ -347,7 +348,7 @@ def test_arguments_that_do_not_fit_are_refused(settings, message):
         simdb.deduplicate(TEXTS[:3], **settings)
 
 
-@pytest.mark.parametrize(
+@over(
     ("data", "settings", "message"),
     [
         ("a text", {}, "there is no file or folder a text; a text goes into a list"),

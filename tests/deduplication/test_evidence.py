@@ -69,6 +69,7 @@ def test_a_row_comes_back_if_it_is_less_similar_to_the_row_that_stays(seed, simi
     assert all(goes[row] == group.representative for group in found.groups for row in group.ids[1:])
 
 
+@pytest.mark.more
 @given(st.integers(0, 10_000), st.floats(LEAST, 1.0))
 def test_a_new_search_differs_only_by_rows_that_match_what_came_back(seed, similarity):
     texts = near_copies(seed)

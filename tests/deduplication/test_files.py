@@ -186,6 +186,7 @@ def test_files_are_read_by_as_many_threads_as_asked_for(tmp_path, begun, threads
     assert found.kept.tolist() == simdb.deduplicate(RECORDS).kept.tolist()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "csv", "parquet"])
 def test_what_stays_is_written_by_as_many_threads_as_asked_for(tmp_path, begun, end):
     write(tmp_path / "a.jsonl", RECORDS)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 
@@ -130,7 +131,7 @@ def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
     assert len(other.data) == 0
 
 
-@pytest.mark.parametrize("make", TABLES)
+@over("make", TABLES)
 def test_an_unknown_column_is_named(make):
     data = make()
     with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'name'"):
@@ -339,6 +340,7 @@ def test_arrays_of_two_dimensions_are_refused():
         simdb.deduplicate(np.array([["a", "b"]]))
 
 
+@pytest.mark.more
 def test_a_list_loads_none_of_the_packages():
     code = (
         "import simdb, sys; simdb.deduplicate(['a b c', 'a b c', 'd e f']);"

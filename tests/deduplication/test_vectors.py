@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 import simdb
 from simdb.deduplication import by_cosine
@@ -96,7 +97,7 @@ def test_many_equal_vectors_are_one(monkeypatch):
     assert found.removed_ids.tolist() == list(range(3, 1200))
 
 
-@pytest.mark.parametrize("least", [0.5, 0.8, 0.95, 1.0])
+@over("least", [0.5, 0.8, 0.95, 1.0])
 def test_bands_find_the_share_of_pairs_that_was_asked(least):
     units = np.zeros((1 << 20, 1), np.float32)  # so many that products would cost more
     units[:, 0] = 1
@@ -212,7 +213,7 @@ def changed(row, column, value):
     return vectors
 
 
-@pytest.mark.parametrize(
+@over(
     ("data", "message"),
     [
         (

@@ -52,6 +52,7 @@ def of_database(path, ids, texts):
     return found
 
 
+@pytest.mark.more
 def test_processes_find_the_clusters_of_a_database(page, documents, tmp_path):
     ids, texts = documents
 
@@ -78,6 +79,7 @@ def test_duckdb_finds_the_clusters_of_a_database(page, documents, tmp_path, monk
     )
 
 
+@pytest.mark.more
 def test_dask_finds_the_clusters_of_a_database(page, documents, tmp_path):
     pytest.importorskip("dask", reason="Dask is not installed")
     ids, texts = documents

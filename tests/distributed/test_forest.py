@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.distributed import LinkForest, components, forest, stars
@@ -35,7 +36,7 @@ def some_links(seed, count, ids):
     return names[generator.integers(0, ids, count)], names[generator.integers(0, ids, count)]
 
 
-@pytest.mark.parametrize(("count", "ids"), [(0, 1), (1, 5), (30, 60), (200, 40)])
+@over(("count", "ids"), [(0, 1), (1, 5), (30, 60), (200, 40)])
 def test_components_are_those_of_a_walk(count, ids):
     left, right = some_links(1, count, ids)
 
@@ -65,9 +66,7 @@ def test_a_link_to_itself_names_an_id():
     assert as_dict(components(np.array([5]), np.array([5]))) == {5: 5}
 
 
-@pytest.mark.parametrize(
-    "bad", [[1, 2], np.array([1.5]), np.array([[1]]), np.array(["a"]), np.array([2**64 - 1])]
-)
+@over("bad", [[1, 2], np.array([1.5]), np.array([[1]]), np.array(["a"]), np.array([2**64 - 1])])
 def test_ids_are_checked(bad):
     with pytest.raises(simdb.InputError, match="left"):
         components(bad, np.array([1]))

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.columns.vector_form import corrected, signs_of
@@ -288,7 +289,7 @@ def test_rows_are_taken_from_sketches_of_the_right_kind():
         plan_pairs(10, simdb.Minhash()).rows(fingerprints)
 
 
-@pytest.mark.parametrize(
+@over(
     ("asked", "message"),
     [
         ({"similarity": 1.5}, "similarity"),

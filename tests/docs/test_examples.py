@@ -30,6 +30,7 @@ def run(name, arguments, folder):
     ).stdout
 
 
+@pytest.mark.more
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_example_does_its_job(tmp_path, name):

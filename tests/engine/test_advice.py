@@ -59,6 +59,7 @@ def test_a_small_new_database_needs_no_advice(disk, database):
     assert topics(database) == []
 
 
+@pytest.mark.more
 def test_a_reader_that_stays_is_named_with_its_process(disk, database, reader):
     for at in range(advising.LAG_COMMITS):
         database.insert(at, at)

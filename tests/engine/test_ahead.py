@@ -316,6 +316,7 @@ def test_a_first_transaction_that_fails_ahead_leaves_an_empty_database(open_data
     assert list(database) == list(range(100))
 
 
+@pytest.mark.more
 def test_the_map_grows_while_runs_are_written_ahead(open_database):
     database = open_database(options=TINY, map_size=1 << 20)
     bits = np.arange(12_000, dtype=np.uint64) * FAR

@@ -140,6 +140,7 @@ def test_ids_of_several_kinds_leave_the_pairs_as_they_were(tmp_path):
 
 
 # Equal documents make enough pairs for two chunks: the odd id is in the first chunk or in the last.
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("place", [1, 399])
 def test_an_id_of_another_kind_does_not_use_up_streamed_pairs(tmp_path, place):
@@ -158,6 +159,7 @@ def test_an_id_of_another_kind_does_not_use_up_streamed_pairs(tmp_path, place):
     assert found == expected
 
 
+@pytest.mark.more
 def test_pairs_that_arrow_refused_keep_their_similarities(tmp_path):
     ids = [*range(399), "last"]
     with simdb.open(tmp_path / "x") as database:

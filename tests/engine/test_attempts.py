@@ -102,6 +102,7 @@ def test_more_attempts_find_no_less_and_all_find_everything(
     assert counts[0] < counts[-1] == exact
 
 
+@pytest.mark.more
 def test_multiprobe_looks_so_many_headers_up_in_every_table(
     database: simdb.Database, queries: simdb.Fingerprints
 ) -> None:

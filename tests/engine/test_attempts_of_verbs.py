@@ -51,6 +51,7 @@ def database(tmp_path: Path) -> Iterator[simdb.Database]:
         assert list(opened.check(deep=True)) == []
 
 
+@pytest.mark.more
 def test_a_query_a_batch_and_the_first_match_look_up_so_many_headers(
     database: simdb.Database,
 ) -> None:

@@ -200,6 +200,7 @@ def test_the_plan_tells_what_is_compared_since_the_calibration_has_not_seen_it(o
     assert database.stats().calibrated_count == 1400
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("similarity", "unseen"), [(0.9, 9 * 10**6), (0.95, 10**6)])

@@ -63,6 +63,7 @@ def test_stars_are_those_of_the_definition(
     assert ids_of(by_rank) == stars(ordered, pairs)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [0.9, 1.0])
 def test_stars_by_similarity_match_their_representatives(tmp_path_factory, recall):

@@ -179,6 +179,7 @@ def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database
     assert second.query(7 << 7, distance=0) == [simdb.Match(7, 0)]
 
 
+@pytest.mark.more
 def test_runs_stay_few_whatever_is_stored_in_them(database):
     # Documents without features are in no table; once, runs of only these were never merged.
     for batch in range(40):
@@ -187,6 +188,7 @@ def test_runs_stay_few_whatever_is_stored_in_them(database):
     assert len(database.stats().runs) <= 8
 
 
+@pytest.mark.more
 def test_ids_stay_right_while_small_runs_are_added_beside_a_larger_one(database):
     # Small columns lie in pages that LMDB rewrites when a neighbour is added.
     expected = [f"{at}" for at in range(300)]

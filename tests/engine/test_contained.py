@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 from passage_oracle import (
     OPTIONS,
     WORDS,
@@ -20,7 +21,7 @@ import simdb
 from simdb.sketch import containment as containment_of_texts
 
 
-@pytest.mark.parametrize("least", [1e-9, 0.3, 0.8, 1.0])
+@over("least", [1e-9, 0.3, 0.8, 1.0])
 def test_texts_find_exactly_what_a_double_loop_finds(least):
     stored = mixed(1)
     texts = texts_of(stored)
@@ -312,7 +313,7 @@ def test_what_is_undone_in_a_transaction_leaves_no_passages():
         assert list(database.check(deep=True)) == []
 
 
-@pytest.mark.parametrize(
+@over(
     ("how", "word"),
     [
         ({"similarity": 0.8}, "similarity="),

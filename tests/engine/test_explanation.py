@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from empty import explained
+from over import over
 
 import simdb
 
@@ -88,7 +89,7 @@ def test_features_account_for_every_bit(sketch, text):
     assert [moved(found, position) for position in range(64)] == (after - before)[:64].tolist()
 
 
-@pytest.mark.parametrize("weighting", ["log-tf", "binary-idf", "tf-idf", "log-tf-idf"])
+@over("weighting", ["log-tf", "binary-idf", "tf-idf", "log-tf-idf"])
 def test_weighted_features_account_for_every_bit_but_for_rounding(weighting):
     table = simdb.fit_idf([FOX, CAT, FOX], simdb.Simhash(shingle=1))
     idf = table if weighting.endswith("idf") else None

@@ -174,6 +174,7 @@ def test_an_unread_table_explains_nothing():
     assert (plan.table_flips, probe) == ((0, 0, -1, -1), None)
 
 
+@pytest.mark.more
 def test_bphs_by_name_flips_bits_beyond_the_distance_of_the_tables():
     plan = planned(1e6, distance=2, search="bphs", has_weights=False)
 

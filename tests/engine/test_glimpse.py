@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from binomial import chance_of
+from over import over
 
 import simdb
 from simdb.engine.state.glimpse import MATCHES_MOST, glimpse
@@ -142,7 +143,7 @@ def test_too_few_documents_give_no_sample() -> None:
     assert seen is None
 
 
-@pytest.mark.parametrize(
+@over(
     ("changed", "wanted"),
     [
         ({}, True),

@@ -144,6 +144,7 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("delta", [0, 60])
 @pytest.mark.parametrize("method", ["exhaustive", "polytope"])
 def test_near_copies_are_connected_in_few_pairs_each(made, monkeypatch, method, delta):

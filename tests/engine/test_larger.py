@@ -60,6 +60,7 @@ def chunk_counts(monkeypatch):
     return counts
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("threads", [1, 2])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.engine.search.lookup import METHODS
@@ -17,7 +18,7 @@ KINDS = {
 NAMED = [(kind, method) for kind, methods in METHODS.items() for method in methods]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_the_methods_of_a_kind_are_those_of_its_ways_and_of_its_register(kind):
     found = kind_of(settled(KINDS[kind]))
     population = found.empty_population(has_weights=True)

@@ -64,6 +64,7 @@ def test_none_removes_a_note(path):
     assert note_of(path, "n") is None
 
 
+@pytest.mark.more
 def test_large_notes_replace_each_other_and_grow_the_map(path):
     for size in (10, 3_000_000, 50_000_000, 7, 3_000_000):
         write_note(path, "n", b"x" * size, count=3)

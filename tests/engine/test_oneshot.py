@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.engine.clusters import arrays
@@ -144,7 +145,7 @@ def test_arrays_are_of_the_types_that_are_promised():
         clusters[1]
 
 
-@pytest.mark.parametrize("nothing", [[], np.empty(0, np.uint64), np.array([]), [5]])
+@over("nothing", [[], np.empty(0, np.uint64), np.array([]), [5]])
 def test_nothing_has_no_pairs_and_no_clusters(nothing):
     assert len(simdb.find_all(nothing, 4, 3)) == 0
     assert len(simdb.find_clusters(nothing, 4, 3)) == 0
@@ -180,7 +181,7 @@ def test_any_whole_numbers_of_64_bits_are_taken():
     assert all(as_set(simdb.find_all(each, 4, 3)) == {(0, 1, 1)} for each in kinds)
 
 
-@pytest.mark.parametrize(
+@over(
     ("given", "message"),
     [
         ([1, -1], "fingerprint 1"),

@@ -341,9 +341,9 @@ import resource, sys
 import numpy as np
 import simdb
 
-database = simdb.open(sys.argv[1], durability="process", map_size=64 << 20)
+database = simdb.open(sys.argv[1], durability="process", map_size=16 << 20)
 database.insert_many(range(100), range(100))
-bits = np.random.default_rng(1).integers(0, 2**64, 900_000, dtype=np.uint64)
+bits = np.random.default_rng(1).integers(0, 2**64, 250_000, dtype=np.uint64)
 ids = list(range(1000, 1000 + len(bits)))
 environment = database._store.environment
 grow = environment.grow
@@ -435,7 +435,9 @@ def test_descriptors_are_given_back_when_opening_fails(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_an_interruption_that_keeps_a_verb_from_leaving_ends_the_with_block(tmp_path, monkeypatch):
+def test_an_interruption_that_keeps_a_verb_from_leaving_ends_the_with_block(
+    tmp_path, monkeypatch, short_waits
+):
     def interrupt(gate, holder):
         monkeypatch.undo()
         raise KeyboardInterrupt
@@ -453,7 +455,7 @@ def test_an_interruption_that_keeps_a_verb_from_leaving_ends_the_with_block(tmp_
         assert again.query("some text")[0].id == 1
 
 
-def test_a_with_block_does_not_close_under_an_open_snapshot(tmp_path):
+def test_a_with_block_does_not_close_under_an_open_snapshot(tmp_path, short_waits):
     with (
         pytest.raises(simdb.BusyError, match="still open"),
         simdb.open(tmp_path / "db") as database,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from empty import planned
+from over import over
 
 import simdb
 from simdb.plan import cost
@@ -68,7 +69,7 @@ def test_more_than_one_database_holds_are_planned_for_several():
     assert two.bytes_per_document == one.bytes_per_document
 
 
-@pytest.mark.parametrize("documents", [-1, float("nan"), float("inf"), "8e9", True])
+@over("documents", [-1, float("nan"), float("inf"), "8e9", True])
 def test_what_is_no_number_of_documents_is_refused(documents):
     with pytest.raises(simdb.OptionError, match="number of documents"):
         planned(documents)
@@ -135,6 +136,7 @@ def test_one_table_by_psm_is_slower_and_smaller_where_all_fits():
     assert "where 137 MB fit into memory and 547 MB do not" in plan.smallest.choice
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "asked",
     [
@@ -236,6 +238,7 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
     assert usual.method != "psm"
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("offset", range(-4, 1))
 @pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2), (16, 1), (64, 1)])
@@ -278,6 +281,7 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
     assert [plan.header_bits for plan in plans] == [13, 17]
 
 
+@pytest.mark.more
 def test_tables_of_bits_that_never_differ_are_not_read(open_database):
     bits = np.random.default_rng(3).integers(0, 1 << 32, 40_000, np.uint64)
     near = bits[:40] ^ np.uint64(0b1010000001)

@@ -161,6 +161,7 @@ def test_a_distance_besides_the_similarity_must_hold_too(made):
     assert 200 <= len(expected) < len(every.ordinals)
 
 
+@pytest.mark.more
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("memory_limit", "count"), [(5_000, 300), (1, 20), (100_000, 300)])
 def test_a_search_in_parts_finds_the_same(made, memory_limit, count):
@@ -271,6 +272,7 @@ def test_clusters_are_those_of_the_pairs(made):
     assert {tuple(sorted(each)) for each in clusters} == expected
 
 
+@pytest.mark.more
 def test_a_larger_collection_has_wider_headers(open_database):
     weights = weights_of(6500)
     database = open_database(options=simdb.Options(polytopes=TABLES))

@@ -154,6 +154,7 @@ def test_tables_gathered_in_turns_give_the_pairs_of_all_together(
     assert clusters_of(database, SWEPT) == clusters
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("tables", [4, 8, 16])
 def test_pairs_are_found_by_tables_that_are_made_for_them(database, monkeypatch, tables):
     """Some 20,000 pairs match; with a recall of .9, that fewer than .85 are found is hopeless."""

@@ -110,6 +110,7 @@ def test_an_empty_database_gets_them(tmp_path, open_database):
     assert_tables(database, 4)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 2, 16])
 def test_rebuilding_changes_their_number(database, count):
@@ -187,6 +188,7 @@ def test_another_database_object_follows_the_change(path, open_database):
     assert_tables(database, 4)
 
 
+@pytest.mark.more
 def test_a_writer_in_another_process_follows_the_change(path, open_database):
     program = (
         "import sys, simdb\n"
@@ -210,6 +212,7 @@ def test_a_writer_in_another_process_follows_the_change(path, open_database):
     assert_tables(database, 4)
 
 
+@pytest.mark.more
 def test_a_reader_and_a_snapshot_go_on_through_the_change(path, open_database):
     reader, database = open_database(path, "r"), open_database(path, "w")
     wanted = answers(database)

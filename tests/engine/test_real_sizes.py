@@ -15,6 +15,7 @@ def some_bits(count, seed=1):
     return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "count", [GATHERED_QUERIES_MIN - 1, GATHERED_QUERIES_MIN, LOOKUP_QUERIES_MAX + 1]
@@ -34,6 +35,7 @@ def test_each_of_many_queries_finds_the_document_that_it_differs_from_in_one_bit
     assert (found.distances == 1).all()
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("queries", [1000, 1100])
 def test_equal_documents_are_all_found_by_each_query_however_many_matches_that_makes(

@@ -294,6 +294,7 @@ KINDS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_of_pages_of_their_own_are_whole_after_a_rebuild(tmp_path, kind):

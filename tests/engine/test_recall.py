@@ -311,6 +311,7 @@ def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
         database.query_many(close.queries, distance=3, search="psm", recall=0.9)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 def test_queries_with_weights_probe_a_database_that_stores_none(open_database, world):
     sketch = simdb.Simhash(store_volatility=False)

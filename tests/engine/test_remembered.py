@@ -1,7 +1,7 @@
 """Remembered pairs, compared with a dict."""
 
 import numpy as np
-import pytest
+from over import over
 
 from simdb.engine.search.judge import Remembered
 
@@ -11,7 +11,7 @@ def added(remembered, pairs):
     remembered.add(left, right, np.array(list(pairs.values()), np.float32))
 
 
-@pytest.mark.parametrize("most", [0, 1, 7, 100])
+@over("most", [0, 1, 7, 100])
 def test_the_first_pairs_are_found_in_both_directions(most):
     chance = np.random.default_rng(most)
     remembered, known = Remembered(most), {}

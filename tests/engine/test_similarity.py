@@ -70,6 +70,7 @@ def test_all_of_them_are_found_at_recall_one(corpus, similarity, method):
         assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("similarity", [0.7, 0.9])
 @pytest.mark.parametrize("recall", [0.5, 0.95])
@@ -218,6 +219,7 @@ def neighbours(tmp_path_factory):
         yield database
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("recall", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("method", ["psm", "multiprobe"])
@@ -256,6 +258,7 @@ def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_
     assert max(sizes) < 4 * 500
 
 
+@pytest.mark.more
 def test_the_plan_for_pairs_knows_that_headers_are_crowded(tmp_path):
     even = planted(7, 4000, 0)
     crowded = simdb.Fingerprints(even.bits.copy(), even.weights.copy())

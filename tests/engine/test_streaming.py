@@ -234,6 +234,7 @@ def test_plans_are_kept_while_a_tenth_of_the_documents_is_added(
     assert len(made) == 1
 
 
+@pytest.mark.more
 def test_plans_are_made_again_when_the_documents_have_doubled(open_database, monkeypatch):
     database = open_database()
     made = []

@@ -91,6 +91,7 @@ def test_queries_answer_the_same(open_database, tmp_path, kind, number):
         assert any(wanted)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @MANY
 @EVERY_KIND

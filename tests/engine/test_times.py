@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.engine.state import staged
@@ -232,7 +233,7 @@ def test_any_datetime_is_taken(tmp_path, clock):
         assert database.expire(datetime.max.replace(tzinfo=timezone.utc)) == 1
 
 
-@pytest.mark.parametrize("keep", ["all", True, None, "Seen"])
+@over("keep", ["all", True, None, "Seen"])
 def test_an_unknown_choice_is_refused(keep):
     with pytest.raises(simdb.OptionError, match="keep_times must be one of"):
         simdb.Options(keep_times=keep)

@@ -31,6 +31,7 @@ def database(tmp_path_factory):
         yield database
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("asked", WAYS, ids=lambda asked: asked["search"])
 def test_explain_finds_what_a_query_finds(database, asked):

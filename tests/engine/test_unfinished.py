@@ -100,6 +100,7 @@ def test_tables_are_merged_window_by_window(open_database, monkeypatch, window, 
     assert_right(database, range(200))
 
 
+@pytest.mark.more
 def test_steps_are_prepared_by_commits_of_single_documents(open_database, monkeypatch):
     monkeypatch.setattr(merging, "WINDOW_ENTRIES", 30)
     database = open_database(options=TEXTS)
@@ -143,6 +144,7 @@ def stage_and_abort(database):
     transaction.abort()
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("between", [claim_a_duplicate, stage_and_abort])
 def test_a_transaction_that_writes_nothing_leaves_a_merge_in_memory(
@@ -201,6 +203,7 @@ def test_a_merge_goes_on_in_another_process(tmp_path):
     assert_sound(path)
 
 
+@pytest.mark.more
 def test_two_writers_take_turns_in_a_merge(open_database, monkeypatch):
     # Each has merged a part of a table in memory when the other one deletes and writes it.
     monkeypatch.setattr(merging, "WINDOW_ENTRIES", 3)
@@ -300,6 +303,7 @@ class StopError(Exception):
     """The exception that a commit fails with."""
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_an_aborted_transaction_does_not_disturb_a_merge(open_database, count):

@@ -85,6 +85,7 @@ def test_stored_fingerprints_go_into_another_database(filled, open_database, tmp
     assert stored.bits == taken[7].bits
 
 
+@pytest.mark.more
 def test_explain_measures_all_weights(filled, texts):
     explained = filled.explain(5, document=texts[0])
 

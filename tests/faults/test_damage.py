@@ -5,7 +5,7 @@ import pytest
 from damage import campaign, failures_of
 
 SEED = 5
-TRIALS = 15
+TRIALS = 10
 MANY_TRIALS = 2000
 
 

@@ -61,7 +61,7 @@ def sweep(shim, directory, fault, durability, chosen):
 
 
 def test_a_write_that_fails_is_told_and_loses_nothing(shim, tmp_path):
-    assert sweep(shim, tmp_path, "EIO", "full", slice(2, None, 60)) > 1
+    assert sweep(shim, tmp_path, "EIO", "full", slice(2, None, 90)) > 1
 
 
 @pytest.mark.slow

@@ -130,13 +130,13 @@ def test_thousands_of_images_of_power_cuts_open_to_a_committed_state(shim, tmp_p
     )
 
     assert wrong == []
-    assert count > 2000
+    assert count > 1000
 
 
 def test_an_idf_table_is_on_the_disk_before_the_options_name_it(shim, tmp_path):
     log = logged(shim, tmp_path, "full", "idf")
 
-    count, wrong = failures(tmp_path, images(log, tmp_path / "db", seed=3), verdict_of_idf)
+    count, wrong = failures(tmp_path, images(log, tmp_path / "db", seed=3, every=2), verdict_of_idf)
 
     assert wrong == []
-    assert count > 20
+    assert count > 10

@@ -3,6 +3,7 @@
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
+from over import over
 
 from targets import TARGETS
 
@@ -23,7 +24,7 @@ def damaged(draw, seeds):
     return bytes(data)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@over("name", TARGETS)
 def test_any_bytes_give_an_answer_or_an_error_of_simdb(name):
     target = TARGETS[name]
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.index.bands import (
@@ -21,7 +22,7 @@ def curve(similarity, bands, rows):
     return 1 - (1 - similarity**rows) ** bands
 
 
-@pytest.mark.parametrize(("bands", "rows"), [(1, 1), (20, 5), (15, 5), (16, 8), (128, 1), (1, 128)])
+@over(("bands", "rows"), [(1, 1), (20, 5), (15, 5), (16, 8), (128, 1), (1, 128)])
 def test_the_probability_is_the_s_curve(bands, rows):
     similarities = np.linspace(0, 1, 101)
 

@@ -1,7 +1,7 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 from strategies import SHAPES, fingerprints
 
 from simdb.index.permutation import Permutations
@@ -46,8 +46,6 @@ def test_within_the_distance_served_some_table_has_the_same_header(shape, value,
     assert any(headers_agree)
 
 
-@pytest.mark.parametrize(
-    ("shape", "width"), [((4, 1), 16), ((6, 3), 31), ((64, 1), 1), ((1, 1), 64)]
-)
+@over(("shape", "width"), [((4, 1), 16), ((6, 3), 31), ((64, 1), 1), ((1, 1), 64)])
 def test_the_header_has_the_bits_of_the_narrowest_table(shape, width):
     assert Permutations(*shape).header_bits == width

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from over import over
 
 import simdb
 from simdb.ground.errors import InputError, OptionError
@@ -102,7 +103,7 @@ def test_certain_bits_make_the_empty_set_impossible_but_it_still_comes_first():
     assert list(itertools.islice(vosh([1.0, 0.4, 1.0], 3), 3)) == [(), (0, 2), (0, 2, 1)]
 
 
-@pytest.mark.parametrize(
+@over(
     ("parent", "expected"),
     [
         ((1, 2), [(1, 3)]),
@@ -124,7 +125,7 @@ def test_children_are_those_of_the_paper(parent, expected):
     assert children(parent, 9) == expected
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+@over("size", [1, 2, 3, 4, 5])
 def test_every_set_but_the_first_has_one_parent_and_that_differs_in_one_step(size):
     every = list(itertools.combinations(range(9), size))
 
@@ -134,7 +135,7 @@ def test_every_set_but_the_first_has_one_parent_and_that_differs_in_one_step(siz
     assert all(sum(child) == sum(parent) + 1 for parent, child in born)
 
 
-@pytest.mark.parametrize("k", [1, 10, 1000, 20000])
+@over("k", [1, 10, 1000, 20000])
 def test_k_sets_take_a_heap_that_stays_within_k(k):
     costs = np.sort(np.random.default_rng(3).integers(0, 1 << 50, 64))
     sets = kernel.FlipSets(costs, 4)
@@ -182,13 +183,13 @@ def test_it_is_a_public_name():
     assert simdb.vosh is vosh
 
 
-@pytest.mark.parametrize("wrong", [[0.1, 1.5], [-0.1], [math.nan], [[0.1]], ["a"], None, 0.5])
+@over("wrong", [[0.1, 1.5], [-0.1], [math.nan], [[0.1]], ["a"], None, 0.5])
 def test_what_is_no_probability_is_refused_when_it_is_given(wrong):
     with pytest.raises(InputError, match="probabilit"):
         vosh(wrong, 3)
 
 
-@pytest.mark.parametrize("wrong", [-1, 1.5, "3", None, True])
+@over("wrong", [-1, 1.5, "3", None, True])
 def test_what_is_no_distance_is_refused_when_it_is_given(wrong):
     with pytest.raises(OptionError, match="distance"):
         vosh([0.1], wrong)

@@ -114,6 +114,7 @@ PAGES = st.builds(
 )
 
 
+@pytest.mark.more
 @given(st.lists(PAGES, max_size=12), st.booleans())
 def test_pages_are_decided_together_as_one_after_the_other(pages, passes_seen):
     def decided(groups):

@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from itertools import islice
 
 import numpy as np
 import search_oracle
@@ -11,6 +12,7 @@ SLICES = ((0, 64, 7, 239), (64, 32, 6, 222), (96, 16, 5, 202), (112, 8, 4, 181))
 WIDTHS = (7, 13, 18, 22)
 CODE_BITS, TAG_BITS = 22, 42
 PROBES_MAX, CUT_MAX = 16384, 32767
+TRANSFORM = np.array([[(-1) ** (i & j).bit_count() for j in range(128)] for i in range(128)])
 
 
 def mixed(word):
@@ -35,12 +37,7 @@ def drawn_bits(row):
 
 def transformed(values):
     """Return the Walsh-Hadamard transform of 128 numbers, in natural order."""
-    if len(values) == 1:
-        return values
-    half = len(values) // 2
-    sums = [a + b for a, b in zip(values[:half], values[half:], strict=True)]
-    differences = [a - b for a, b in zip(values[:half], values[half:], strict=True)]
-    return transformed(sums) + transformed(differences)
+    return (TRANSFORM @ np.array(values)).tolist()
 
 
 @cache
@@ -128,13 +125,14 @@ def headers(vector, table, width, cut):
     found = {0: 0}
     for number, (_, _, bits, _) in enumerate(SLICES[: WIDTHS.index(width) + 1]):
         near = [(v, c) for v, c in enumerate(vertex_costs(vector, table, number)) if c <= cut]
-        found = {
-            header << bits | vertex: total + each
+        longer = (
+            (header << bits | vertex, total + each)
             for header, total in found.items()
             for vertex, each in near
             if total + each <= cut
-        }
+        )
         # Each header goes on with at least one vertex, the one that costs nothing.
+        found = dict(islice(longer, PROBES_MAX + 1))
         if len(found) > PROBES_MAX:
             return headers(vector, table, width, cut - cut // 8 - 1)
     return set(found)

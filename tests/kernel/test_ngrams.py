@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.running import kernel
@@ -24,7 +25,7 @@ def hashes_of(words, n):
     return [int(kernel.ngrams(*of_numbers(run), n)[1][0]) for run in runs]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 13, 32])
+@over("n", [1, 2, 3, 13, 32])
 def test_a_run_has_the_same_hash_wherever_it_is(n):
     words = [int(word) for word in np.random.default_rng(1).integers(0, 2**64, 60, np.uint64)]
     documents = of_numbers(words, words[:n], words[: n - 1], [], words[5:])
@@ -48,7 +49,7 @@ def test_the_hash_of_a_run_is_that_of_a_shingle(n):
     assert sorted(hashes.tolist()) == sorted(features.tolist())
 
 
-@pytest.mark.parametrize("entries", [0, 1, 2, 3, 5, 100, 5000])
+@over("entries", [0, 1, 2, 3, 5, 100, 5000])
 def test_hits_are_the_runs_in_the_table(entries):
     generator = np.random.default_rng(entries)
     size = HASHED + 40

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 from simdb.deduplication.parts.units import LINE, PARAGRAPH, SENTENCE
 from simdb.ground.errors import InputError
@@ -112,7 +113,7 @@ def test_a_blank_line_is_a_line_without_words():
     assert parts("a\n\nb", LINE) == ["a", "", "b"]
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "expected"),
     [
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
@@ -151,7 +152,7 @@ def test_what_separates_has_no_words(unit, text):
     assert "".join(gaps).strip() == ""
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "flags", "expected"),
     [
         ("a\nb\nc\n", [0, 1, 0], "a\nc\n"),

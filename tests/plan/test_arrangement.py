@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from over import over
 
 from simdb.ground.errors import OptionError
 from simdb.plan import arrangement
@@ -44,7 +45,7 @@ def test_so_many_blocks_that_their_tables_cannot_be_counted_are_no_hindrance():
     assert choose_tables(random_fingerprints(2000), blocks=64, distance=32)
 
 
-@pytest.mark.parametrize(
+@over(
     ("blocks", "distance", "message"),
     [
         (3, 3, "greater than distance"),

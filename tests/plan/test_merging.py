@@ -1,6 +1,7 @@
 from itertools import pairwise
 
 import pytest
+from over import over
 
 from simdb.plan.compaction import (
     PACE,
@@ -12,7 +13,7 @@ from simdb.plan.compaction import (
 )
 
 
-@pytest.mark.parametrize(
+@over(
     ("counts", "new", "growth", "start"),
     [
         ([5], 1, 2, 0),
@@ -43,7 +44,7 @@ def test_runs_stay_few_and_each_document_is_rewritten_a_bounded_number_of_times(
     assert written <= 10_000 * 12 * growth
 
 
-@pytest.mark.parametrize(
+@over(
     ("counts", "growth", "start"),
     [
         ([], 2, 0),
@@ -62,7 +63,7 @@ def test_a_merge_begins_where_sizes_do_not_grow_enough(counts, growth, start):
     assert begun_from(counts, growth) == start
 
 
-@pytest.mark.parametrize(
+@over(
     ("lengths", "most", "start"),
     [([], 5, 0), ([3, 2], 5, 0), ([3, 2], 4, 1), ([9], 4, 1), ([1, 9, 1], 4, 2)],
 )
@@ -70,7 +71,7 @@ def test_runs_are_taken_from_the_end_as_far_as_they_fit(lengths, most, start):
     assert first_within(lengths, most) == start
 
 
-@pytest.mark.parametrize(
+@over(
     ("delta_documents", "new", "width", "most"),
     [
         (4, 5, 0, 128),
@@ -87,9 +88,7 @@ def test_what_is_merged_at_once_is_a_number_of_deltas_or_twice_what_is_new(
     assert merged_at_once(delta_documents, new, width) == most
 
 
-@pytest.mark.parametrize(
-    ("inserted", "due"), [(0, 0), (1, 0), (2, 1), (10, 5), (19, 9), (20, 10), (5000, 10)]
-)
+@over(("inserted", "due"), [(0, 0), (1, 0), (2, 1), (10, 5), (19, 9), (20, 10), (5000, 10)])
 def test_the_steps_of_a_merge_are_due_in_proportion_to_the_documents_inserted(inserted, due):
     assert steps_due(10, 20 * PACE, inserted) == due
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from over import over
 
 from simdb.ground.bits import leading_masks
 from simdb.index.bands import bands_of
@@ -45,7 +46,7 @@ def test_a_database_that_fits_into_memory_is_planned_without_pages(criterion):
     assert choose(criterion, in_memory_of(4e9)) == choose(criterion, STORED)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@over("criterion", CRITERIA)
 def test_every_plan_of_a_database_larger_than_memory_reads_pages(criterion):
     cheap = {(plan.method, plan.table_flips): plan for plan in considered(criterion, STORED)}
     plans = considered(criterion, in_memory_of(1e9))

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import pytest
+from over import over
 
 from simdb.ground import bits
 from simdb.plan.pigeonhole import cheapest_flips, serves
@@ -82,7 +83,7 @@ def test_flips_serve_a_distance_exactly_if_no_spread_is_missed(blocks, leading, 
     )
 
 
-@pytest.mark.parametrize("distance", range(20))
+@over("distance", range(20))
 def test_separate_blocks_get_no_more_flips_than_the_pigeonhole_principle_demands(distance):
     flips = chosen(4, 1, distance)
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
@@ -132,7 +133,7 @@ def test_the_reach_of_the_tables_is_that_of_a_simulation(blocks, leading, flips,
     assert reach(similarity, blocks, leading, flips) == pytest.approx(reached, abs=0.02)
 
 
-@pytest.mark.parametrize("similarity", [0.5, 0.88, 0.99, 1.0])
+@over("similarity", [0.5, 0.88, 0.99, 1.0])
 def test_the_filter_loses_no_more_than_allowed_and_could_not_be_narrower(similarity):
     differs = math.acos(similarity) / math.pi
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.plan.polytopes import probe_count, simulated, thresholds, universal
 from simdb.plan.problem import PolytopeRun
@@ -22,14 +23,14 @@ def test_costs_rise_with_the_share_and_fall_with_the_similarity(name, width):
     assert (np.diff(rows, axis=0) <= 0).all()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@over("width", WIDTHS)
 def test_the_smaller_of_two_costs_is_smaller(width):
     least, every = (np.array(simulated()[name, width]) for name in ("least_costs", "costs"))
 
     assert (least <= every).all()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@over("width", WIDTHS)
 def test_probes_rise_with_the_threshold_from_the_own_header(width):
     counts = [probe_count(threshold, width) for threshold in np.arange(0, 4, 0.1)]
 

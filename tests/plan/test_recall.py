@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.columns.vector_form import fingerprints_of
 from simdb.ground import bits
@@ -113,7 +114,7 @@ def test_59_pairs_can_promise_95_percent_and_299_can_99():
     assert [least_reached(0.99, count) for count in (298, 299)] == [299, 299]
 
 
-@pytest.mark.parametrize(("reached", "count"), [(1, 1), (3, 10), (10, 10), (95, 100), (999, 1000)])
+@over(("reached", "count"), [(1, 1), (3, 10), (10, 10), (95, 100), (999, 1000)])
 def test_the_bound_is_where_so_many_are_just_surprising(reached, count):
     share = lower_bound(reached, count)
 
@@ -125,7 +126,7 @@ def test_nothing_reached_bounds_nothing():
     assert lower_bound(0, 5) == lower_bound(0, 0) == 0.0
 
 
-@pytest.mark.parametrize("recall", [0.8, 0.9, 0.95, 0.99])
+@over("recall", [0.8, 0.9, 0.95, 0.99])
 def test_theta_is_the_least_that_gives_the_recall_for_sure(recall):
     sample = np.random.default_rng(3).integers(0, 300, 2000)
 

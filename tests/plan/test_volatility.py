@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from over import over
 
 from simdb.ground.errors import CorruptError, FormatError, InputError, OptionError
 from simdb.plan import volatility
@@ -126,7 +127,7 @@ def test_no_pair_makes_no_model():
         fit(np.ones((2, 64)), np.ones((1, 64)), documents=1)
 
 
-@pytest.mark.parametrize("similarity", [0.8, 0.9, 0.95, 0.99])
+@over("similarity", [0.8, 0.9, 0.95, 0.99])
 def test_the_prior_is_near_the_model_of_laplace_documents(similarity):
     fitted = fit(*laplace_pairs(similarity, 2000), documents=1)
 
@@ -170,7 +171,7 @@ def test_priors_exist_for_all_criteria():
             assert all(np.diff(found) >= 0)
 
 
-@pytest.mark.parametrize(
+@over(
     "criterion", [{}, {"similarity": 0.0}, {"similarity": 1.5}, {"distance": -1}, {"distance": 65}]
 )
 def test_a_prior_of_no_criterion_is_refused(criterion):
@@ -225,7 +226,7 @@ def test_a_model_of_another_version_is_not_read():
         volatility.decode(stored)
 
 
-@pytest.mark.parametrize(
+@over(
     "table",
     [
         np.zeros(255, "<f4").tobytes(),

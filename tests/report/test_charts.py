@@ -1,13 +1,14 @@
 """Charts have the numbers of the facts, and labels that fit."""
 
 import pytest
+from over import over
 
 from simdb.report.facts import Bin, Drawn, Groups, SizeBin, Threshold
 from simdb.report.page import fill_label, group_chart, header_chart, pair_chart, size_label
 from simdb.results.reports import HeaderFill
 
 
-@pytest.mark.parametrize(
+@over(
     ("at", "label"),
     [(0, "0"), (1, "1"), (2, "2"), (10, "512"), (11, "1k"), (20, "512k"), (21, "1M")],
 )
@@ -15,7 +16,7 @@ def test_a_class_of_headers_is_called_by_its_least_number(at, label):
     assert fill_label(at) == label
 
 
-@pytest.mark.parametrize(
+@over(
     ("least", "most", "label"),
     [(2, 2, "2"), (4, 5, "4\u20135"), (101, 1000, "101\u20131,000"), (10_001, None, "10,001+")],
 )

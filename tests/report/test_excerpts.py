@@ -2,7 +2,7 @@
 
 import random
 
-import pytest
+from over import over
 
 from simdb.report import excerpts
 from simdb.report.excerpts import (
@@ -101,7 +101,7 @@ def test_the_beginning_of_a_long_text_ends_with_a_gap():
     assert beginning("") == ()
 
 
-@pytest.mark.parametrize("character", ["\0", "\x1b", "\u202e", "\ud800", "\ufeff"])
+@over("character", ["\0", "\x1b", "\u202e", "\ud800", "\ufeff"])
 def test_what_a_page_cannot_show_becomes_a_replacement_character(character):
     assert visible(f"a{character}b") == "a\ufffdb"
 

@@ -1,6 +1,6 @@
 """Options, sizes and thresholds are said in words."""
 
-import pytest
+from over import over
 
 import simdb
 from simdb.report.facts import (
@@ -13,7 +13,7 @@ from simdb.report.facts import (
 )
 
 
-@pytest.mark.parametrize(
+@over(
     ("count", "shown"),
     [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (201_650_176, "202 MB"),
      (2_014_904_320, "2.0 GB"), (3e15, "3,000 TB")],
@@ -35,7 +35,7 @@ def test_the_default_options_are_said_in_sentences():
     assert text.endswith("and a search finds 95% of the matches.")
 
 
-@pytest.mark.parametrize(
+@over(
     ("sketch", "said"),
     [
         (simdb.Simhash(markup="html"), "The visible text of an HTML page is taken"),
@@ -58,7 +58,7 @@ def test_each_option_is_said(sketch, said):
     assert said.lower() in text.lower()
 
 
-@pytest.mark.parametrize(
+@over(
     ("threshold", "is_minhash", "words"),
     [
         (Threshold(0.889, None, 0.95), False, "estimated cosine similarity is at least 0.889"),

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.report import pairs
@@ -157,7 +158,7 @@ def test_a_search_that_takes_too_long_ends_early_and_says_so(database, limits, r
     assert facts.drawn.reason == f"the search ended after {reason}"
 
 
-@pytest.mark.parametrize(
+@over(
     ("size", "most", "seconds", "expected"),
     [(1, 0, 0.0, 2), (4096, 10, 0.0, 4096), (64, 1 << 18, 0.0, 4), (64, 1 << 24, 0.0, 1),
      (64, 0, 0.5, 4), (64, 0, 9.0, 1)],

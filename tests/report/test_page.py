@@ -62,6 +62,7 @@ def test_hostile_ids_and_texts_are_shown_as_text(hostile, monkeypatch):
     assert "494949" not in parsed.text("ins", "bdi")
 
 
+@pytest.mark.more
 def test_differing_words_are_marked(database):
     texts = {
         "a": "one two three four five six seven eight nine ten",
@@ -94,6 +95,7 @@ def test_each_figure_has_a_name_and_a_table_beside_it(database):
     assert referred | labels <= set(parsed.ids)
 
 
+@pytest.mark.more
 def test_colours_of_figures_follow_the_style_sheet(database):
     database.insert_many(range(50), [f"text number {at // 2} of some words" for at in range(50)])
 
@@ -105,6 +107,7 @@ def test_colours_of_figures_follow_the_style_sheet(database):
         assert text.count(f"--{name}: #") == 2
 
 
+@pytest.mark.more
 def test_the_page_says_what_was_drawn(database):
     database.insert_many(range(60), [f"text number {at // 2} of some words" for at in range(60)])
 
@@ -130,6 +133,7 @@ def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(d
     assert page.sampling_error(every) == 0
 
 
+@pytest.mark.more
 def test_advice_is_shown_with_its_remedy(database):
     database.insert_many(range(200), [f"n{at}" for at in range(200)])
     advice = list(database.advice())
@@ -141,6 +145,7 @@ def test_advice_is_shown_with_its_remedy(database):
     assert all(each.remedy in parsed.texts["code"] for each in advice)
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("sketch", [simdb.Simhash(store_volatility=False), simdb.Minhash()])
 def test_every_kind_of_database_has_a_page(open_database, sketch):

@@ -221,6 +221,7 @@ def test_ready_fingerprints(both):
     assert list(many.query_many(bits, distance=6)) == list(one.query_many(bits, distance=6))
 
 
+@pytest.mark.more
 def test_documents_with_and_without_weights_have_nearest_documents_together(both):
     many, one, _, texts = both
     if many.options.is_minhash:

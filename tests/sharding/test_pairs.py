@@ -291,6 +291,7 @@ def folders(place):
     return [name for name in os.listdir(place) if name.startswith(temporary.PREFIX)]
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, monkeypatch):
     _, many, one, texts = both

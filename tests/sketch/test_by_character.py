@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from over import over
 from script_oracle import SYLLABLES, made_text, with_changes, words_of
 
 import simdb
@@ -68,7 +69,7 @@ def test_the_tokens_of_a_text_are_those_of_the_definition(script, by_character):
     assert same(text, words_of(text, by_character), by_character=by_character)
 
 
-@pytest.mark.parametrize("script", SPACELESS_ONLY)
+@over("script", SPACELESS_ONLY)
 def test_no_letter_and_no_mark_is_lost(script):
     text = made_text(script, 50, 2)
     letters = [each for each in text if unicodedata.category(each)[0] in "LM"]
@@ -120,7 +121,7 @@ def test_the_default_comes_back_with_the_unit():
     assert simdb.Simhash(**settings).by_character == "spaceless"
 
 
-@pytest.mark.parametrize("value", ["Spaceless", "all", 1, None])
+@over("value", ["Spaceless", "all", 1, None])
 def test_another_name_is_refused(value):
     with pytest.raises(simdb.OptionError, match="by_character must be one of 'spaceless', 'cjk'"):
         simdb.Simhash(by_character=value)

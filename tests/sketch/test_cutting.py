@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 import simdb
 from simdb.settings.stored_options import Resources
@@ -47,7 +48,7 @@ def test_a_number_may_be_long_and_have_leading_zeros():
     assert len(set(numbers_in(texts).tolist())) == len(texts) - 1
 
 
-@pytest.mark.parametrize(
+@over(
     ("one", "other", "options", "is_same"),
     [
         ("model 7", b"model 7", {}, True),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.settings.stored_options import Resources
@@ -67,9 +68,7 @@ def test_dense_and_scattered_pairs_are_each_compared_once(monkeypatch, part_byte
     assert max(sizes) <= most
 
 
-@pytest.mark.parametrize(
-    "values", [[], [7], [3, 3, 1, 2**32 - 1], [5, 4, 4, 9, 5], [2**32 - 1, 2**32 - 2, 2**32 - 1]]
-)
+@over("values", [[], [7], [3, 3, 1, 2**32 - 1], [5, 4, 4, 9, 5], [2**32 - 1, 2**32 - 2, 2**32 - 1]])
 def test_values_are_numbered_in_their_order(values):
     numbers, places = numbered(np.array(values, np.uint32))
 

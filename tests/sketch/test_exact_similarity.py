@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.settings.stored_options import Resources
@@ -72,7 +73,7 @@ def every_pair():
     return left.ravel().copy(), right.ravel().copy()
 
 
-@pytest.mark.parametrize(("sketch", "measure", "oracle"), CASES)
+@over(("sketch", "measure", "oracle"), CASES)
 def test_similarities_are_those_of_the_shingles(sketch, measure, oracle):
     left, right = every_pair()
     exact = ExactSimilarity(sketch, Resources(), [])

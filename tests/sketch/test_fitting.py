@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 from strategies import WORDS
 
 import simdb
@@ -208,7 +209,7 @@ def test_an_arrow_column_is_taken():
     assert_weighs(table, {"red": 2}, 2)
 
 
-@pytest.mark.parametrize("documents", ["one text", b"one text", 5, None])
+@over("documents", ["one text", b"one text", 5, None])
 def test_what_is_not_many_documents_is_refused(documents):
     with pytest.raises(simdb.InputError, match="documents must be a list"):
         simdb.fit_idf(documents)
@@ -238,7 +239,7 @@ def test_damaged_text_is_refused_by_its_place_or_replaced(monkeypatch):
         simdb.fit_idf(documents, errors="ignore")
 
 
-@pytest.mark.parametrize("count", [0, -1, True, 2.5, "many", 2**32])
+@over("count", [0, -1, True, 2.5, "many", 2**32])
 def test_an_impossible_number_of_features_is_refused(count):
     with pytest.raises(simdb.OptionError, match="features_max"):
         simdb.fit_idf(["a"], features_max=count)

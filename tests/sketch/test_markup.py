@@ -1,6 +1,7 @@
 """HTML: the visible text and nothing else, for any bytes and any depth."""
 
 import pytest
+from over import over
 
 import simdb
 from simdb.settings.stored_options import Resources
@@ -16,7 +17,7 @@ def words(page, *, title=True, links=False, replace=False):
     return text.split()
 
 
-@pytest.mark.parametrize(
+@over(
     ("page", "expected"),
     [
         ("<b>near</b>dup", ["neardup"]),
@@ -65,7 +66,7 @@ def test_targets_of_visible_links_are_appended_where_they_are_wanted():
     assert words(page, links=True) == ["12", "4", "/one?a&b"]
 
 
-@pytest.mark.parametrize(
+@over(
     ("declaration", "encoding"),
     [
         ("", "utf-8"),
@@ -112,7 +113,7 @@ def test_a_lone_surrogate_is_refused_or_replaced():
     assert words("a\udc80b", replace=True) == ["a?b"]
 
 
-@pytest.mark.parametrize(
+@over(
     "tag",
     ["<div>", "<b>", "<p><b><table><tr><td>", "<svg>", "<span hidden>", "</div>", "<a href=x>"],
 )
@@ -148,7 +149,7 @@ PAGE = (
 )
 
 
-@pytest.mark.parametrize(
+@over(
     ("weights", "counts"),
     [
         ((), {}),
@@ -179,9 +180,7 @@ def test_weights_of_elements_are_stored(tmp_path):
         assert database.query(PAGE)[0].similarity == 1.0
 
 
-@pytest.mark.parametrize(
-    "weights", [{"title": 0}, {"H1": 2}, ("h1",), {"h1": 2.5}, ("h1=2", "h1=3"), {"a b": 2}, 5]
-)
+@over("weights", [{"title": 0}, {"H1": 2}, ("h1",), {"h1": 2.5}, ("h1=2", "h1=3"), {"a b": 2}, 5])
 def test_what_is_no_weight_of_an_element_is_refused(weights):
     with pytest.raises(simdb.OptionError, match="html_weights must"):
         simdb.Simhash(markup="html", weighting="tf", html_weights=weights)

@@ -9,6 +9,7 @@ independent minima, so the standard error is taken from the sample.
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.running import kernel
@@ -78,7 +79,7 @@ def test_estimates_of_eight_bits_are_unbiased(similarity):
     assert_unbiased(found, truth)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@over("family", FAMILIES)
 def test_features_of_32_bits_are_enough_for_estimates(family):
     found, truth = estimates(300, 0.5, family=family, feature_bits=32)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.ground.bits import fmix64
@@ -165,7 +166,7 @@ def test_features_without_weight_leave_nothing():
     assert signed(features, weighting="tf").is_empty
 
 
-@pytest.mark.parametrize("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
+@over("family", ["stratified", "multiply-shift", "mersenne", "one-permutation"])
 def test_a_document_of_one_feature_has_a_signature(family):
     sketch = simdb.Minhash(family=family)
 

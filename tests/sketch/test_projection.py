@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.sketch import projection
@@ -236,7 +237,7 @@ def test_scipy_matrices_are_taken(database):
         database.insert_many(range(20, 40), sparse.coo_matrix(rows))
 
 
-@pytest.mark.parametrize(
+@over(
     ("documents", "message"),
     [
         ([np.ones(3), np.ones(4)], "document 1 is a vector of 4 coordinates, but document 0 has 3"),
@@ -279,7 +280,7 @@ def test_a_vector_of_another_length_than_the_option_says_is_refused(open_databas
             database.insert("other", document)
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "value", "message"),
     [
         ("indices", np.array([0, 5]), "5 columns has an index outside"),

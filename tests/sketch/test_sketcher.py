@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from oracle import quantised
+from over import over
 
 import simdb
 from simdb.sketch.sketcher import Sketcher
@@ -77,7 +78,7 @@ def test_without_stored_volatility_texts_are_bare():
     assert sketches.states.tolist() == [BARE, EMPTY, BARE]
 
 
-@pytest.mark.parametrize(
+@over(
     "options",
     [{"seed": 1}, {"shingle": 2}, {"unit": "characters"}, {"lowercase": False}],
 )
@@ -137,9 +138,7 @@ def test_ready_fingerprints_are_not_copied_wrongly_from_a_strided_array(database
     assert database.query(6, distance=0) == [simdb.Match(3, 0)]
 
 
-@pytest.mark.parametrize(
-    ("given", "dimensions"), [(64, 128), (64, 256), (128, 256), (256, 128), (256, 64)]
-)
+@over(("given", "dimensions"), [(64, 128), (64, 256), (128, 256), (256, 128), (256, 64)])
 def test_weights_serve_a_database_with_another_number_of_them(given, dimensions):
     fingerprints = simdb.fingerprints([TEXT, "other words"], simdb.Simhash(dimensions=given))
     sketcher = Sketcher(simdb.Simhash(dimensions=dimensions))

@@ -4,6 +4,7 @@ import unicodedata
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.settings import text_sketch
@@ -66,7 +67,7 @@ def test_emoji_are_characters_but_no_words():
     assert len(distinct) == len(WAVES)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@over("unit", UNITS)
 def test_composed_and_decomposed_text_are_equal_unless_nothing_is_normalised(unit):
     composed = unicodedata.normalize("NFC", ACCENTED)
     decomposed = unicodedata.normalize("NFD", ACCENTED)
@@ -106,7 +107,7 @@ def test_text_and_its_utf_8_are_one_document_in_every_script(unit, normalisation
         assert same(text, text.encode(), **settings), ascii(text)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@over("unit", UNITS)
 def test_normalised_text_is_normalised_once_and_for_all(unit):
     for text in SCRIPTS:
         for name in ("nfc", "nfkc"):
@@ -114,7 +115,7 @@ def test_normalised_text_is_normalised_once_and_for_all(unit):
             assert same(text, before, unit=unit, normalisation=name), ascii(text)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@over("unit", UNITS)
 def test_a_long_line_is_one_document(unit):
     line = " ".join([MIXED] * 500)
     settings = {"unit": unit, "weighting": "binary", "normalisation": "nfc"}

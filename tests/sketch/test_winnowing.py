@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 
 import simdb
 from simdb.sketch.winnowing import WordOrder
@@ -39,7 +40,7 @@ def test_every_word_has_a_place_in_its_text(text):
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("word", WORDS)
+@over("word", WORDS)
 def test_the_place_of_a_word_is_the_word(word):
     text = f"before, {word}. after"
 
@@ -49,7 +50,7 @@ def test_the_place_of_a_word_is_the_word(word):
     assert hashes_of(" ".join(places)) == hashes_of(text)
 
 
-@pytest.mark.parametrize(
+@over(
     ("left", "right"),
     [
         ("The Cake", "the ca\u00adke"), ("stra\u00dfe", "STRASSE"), ("u\u0308ber", "\u00dcber"),

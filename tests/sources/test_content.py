@@ -6,6 +6,7 @@ import os
 
 import pyarrow
 import pytest
+from over import over
 from pyarrow import parquet
 
 from simdb.cli.output.progress import Progress
@@ -116,7 +117,7 @@ def test_an_empty_file_has_no_share():
     assert shares("a.jsonl")[-1] is None
 
 
-@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 200_000])
+@over("size", [0, 1, 65_535, 65_536, 200_000])
 def test_a_counted_file_reads_like_any_other(size):
     content = os.urandom(size)
     with open("file", "wb") as file:

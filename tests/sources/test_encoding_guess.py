@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from over import over
 
 from simdb.ground.errors import InputError
 from simdb.sources import encoding_guess
@@ -104,16 +105,14 @@ def test_a_character_that_is_cut_off_at_the_end_of_the_head_is_valid():
     assert encoding_of(JAPANESE.encode()[:-1]) == "utf-8-sig"
 
 
-@pytest.mark.parametrize("encoding", WIDE_ENCODINGS)
+@over("encoding", WIDE_ENCODINGS)
 def test_utf_16_and_utf_32_are_recognised_by_their_nul_bytes(encoding):
     content = "A wide text, line 1\r\n\tline 2".encode(encoding)
 
     assert guessed_wide(content) == encoding_of(content) == encoding
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0", b"text " * 40 + b"\0", b"\0"]
-)
+@over("content", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0", b"text " * 40 + b"\0", b"\0"])
 def test_other_content_with_nul_bytes_is_binary(content):
     assert guessed_wide(content) is None
     with pytest.raises(InputError, match="binary content"):

@@ -8,6 +8,7 @@ import pytest
 from batches import records_of
 from hypothesis import example, given
 from hypothesis import strategies as st
+from over import over
 
 from simdb.running import memory
 from simdb.sources import json_lines
@@ -97,7 +98,7 @@ def test_pyarrow_finds_what_the_standard_library_finds(lines, ending, reading):
     assert found == read_line_by_line(content, reading)
 
 
-@pytest.mark.parametrize("named", [("text", "text"), ('t"', "id"), ("\\", "\x01"), ("\u00e9", "")])
+@over("named", [("text", "text"), ('t"', "id"), ("\\", "\x01"), ("\u00e9", "")])
 def test_fields_have_any_names(named):
     text_field, id_field = named
     reading = replace(SOME, text_field=text_field, id_field=id_field)
@@ -128,7 +129,7 @@ def test_lines_become_columns_only_if_each_holds_one_object_with_a_text():
     assert [parser.texts(good + other, 2) for other in (two, b"\n", b"{}\n")] == [None] * 3
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, 6])
+@over("count", [0, 1, 5, 6])
 def test_one_bad_line_changes_nothing_for_the_others(count):
     lines = [b'{"id": %d, "text": "t"}' % at for at in range(6)]
     lines.insert(count, b'{"id": NaN, "text": "t", "n": [}')
@@ -183,9 +184,7 @@ def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
     assert [each.text for each in found if not isinstance(each, InputProblem)] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("digits", "is_long"), [(8, False), (9, True), (10, True), (30, True), (0, False)]
-)
+@over(("digits", "is_long"), [(8, False), (9, True), (10, True), (30, True), (0, False)])
 def test_a_number_with_too_many_digits_is_found_wherever_it_is(digits, is_long):
     number = b"7" * digits
 

@@ -6,6 +6,7 @@ from itertools import chain
 import numpy as np
 import pyarrow
 import pytest
+from over import over
 
 from simdb.columns.text_column import text_column
 from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
@@ -69,7 +70,7 @@ def as_text(value):
     return value if isinstance(value, str) else value.decode()
 
 
-@pytest.mark.parametrize("kinds", KINDS)
+@over("kinds", KINDS)
 def test_texts_come_back_by_position(kinds):
     with TextsAgain(Row()) as texts:
         for batch in batches(kinds):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from batches import records_of
+from over import over
 
 from simdb.ground.errors import InputError
 from simdb.sources.batch import Batch
@@ -109,9 +110,7 @@ def test_a_pattern_without_matches_is_an_error():
         check_sources(["x-*.jsonl"])
 
 
-@pytest.mark.parametrize(
-    "name", ["a.jsonl.bz2", "a.csv.old", "b.xlsx", "c.tar", "a.parquet.gz", "A.JSON.XZ", "a.lz4"]
-)
+@over("name", ["a.jsonl.bz2", "a.csv.old", "b.xlsx", "c.tar", "a.parquet.gz", "A.JSON.XZ", "a.lz4"])
 def test_an_ending_that_is_not_read_is_an_error_that_names_the_known_ones(name):
     Path(name).write_bytes(LINES)
 
@@ -123,7 +122,7 @@ def test_an_ending_that_is_not_read_is_an_error_that_names_the_known_ones(name):
     assert ".gz or .zst" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["a.txt", "README", "a.c", "a.b.c", "x.2024", "notes.md"])
+@over("name", ["a.txt", "README", "a.c", "a.b.c", "x.2024", "notes.md"])
 def test_other_files_are_documents(name):
     Path(name).write_bytes(b"some words\nof text\n")
 
@@ -141,7 +140,7 @@ def test_json_lines_under_another_name_are_an_error_where_records_are_wanted():
         check_sources(["a.txt"], "text")
 
 
-@pytest.mark.parametrize(
+@over(
     "content",
     [
         b'{"text": "a single object"}\n',

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 from batches import records_of
+from over import over
 
 import simdb
 from simdb.sources import content, json_lines, json_records
@@ -90,7 +91,7 @@ def test_an_empty_file_is_a_document_without_text():
     assert ids_and_texts(read("e.py")[0]) == [("e.py", "")]
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "content", "reason"),
     [
         ("latin1.txt", "na\u00efve caf\u00e9 ".encode("latin-1"), "--encoding"),
@@ -117,7 +118,7 @@ def test_a_binary_file_is_one_problem_with_a_remedy(name, content, reason):
     assert reason in problems[0].reason
 
 
-@pytest.mark.parametrize(
+@over(
     ("encoding", "content"),
     [
         ("utf-8", codecs.BOM_UTF8 + SONG.encode()),
@@ -222,7 +223,7 @@ def test_undecodable_bytes_are_replaced_with_errors_replace():
     assert problems == []
 
 
-@pytest.mark.parametrize("name", ["base64", "rot13", "nonsense", "a\0b"])
+@over("name", ["base64", "rot13", "nonsense", "a\0b"])
 def test_an_unknown_encoding_is_refused(name):
     with pytest.raises(simdb.OptionError, match="no text encoding"):
         known_encoding(name)
@@ -269,7 +270,7 @@ def test_other_field_names_and_whole_number_ids_are_read():
     assert len(problems) == 1
 
 
-@pytest.mark.parametrize("id", ["Infinity", "-Infinity", "NaN", "1e999", "1.5"])
+@over("id", ["Infinity", "-Infinity", "NaN", "1e999", "1.5"])
 def test_an_id_that_is_not_a_whole_number_is_a_problem_of_its_line(id):
     write("a.jsonl", f'{{"id": {id}, "text": "one"}}\n{{"id": 1, "text": "two"}}\n'.encode())
 
@@ -301,7 +302,7 @@ def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, i
     assert problems == []
 
 
-@pytest.mark.parametrize(
+@over(
     ("content", "count"),
     [
         (b'[{"text": "a"}', 0),
@@ -369,7 +370,7 @@ def test_a_table_without_the_text_column_is_one_problem():
     assert "'body'" in problems[0].reason
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.txt"])
+@over("name", ["a.jsonl", "a.json", "a.csv", "a.txt"])
 def test_compressed_sources_are_read_by_the_name_before_gz(name):
     content = b"text\n" if name.endswith(("csv", "txt")) else b""
     write(name + ".gz", gzip.compress(content + b'{"text": "hello world"}\n', mtime=0))

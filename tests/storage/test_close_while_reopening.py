@@ -61,7 +61,7 @@ def test_a_file_that_is_opened_again_is_not_closed_meanwhile(tmp_path, monkeypat
         assert list(again.check(deep=True)) == []
 
 
-def test_what_this_process_has_open_is_busy_and_not_forked(tmp_path):
+def test_what_this_process_has_open_is_busy_and_not_forked(tmp_path, short_waits):
     simdb.open(tmp_path / "db").close()
 
     with lmdb.open(str(tmp_path / "db"), max_dbs=4), pytest.raises(BusyError, match="still open"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage import codec
@@ -90,7 +91,7 @@ def test_a_value_under_another_key_is_noticed():
         codec.verify_value(b"\0\0\0\6", value)
 
 
-@pytest.mark.parametrize("length", [0, 1, 47, 48, 55])
+@over("length", [0, 1, 47, 48, 55])
 def test_a_value_that_was_cut_off_is_noticed(length):
     value = codec.encode_array(b"keys", KEY, np.arange(1, dtype=np.uint64)).tobytes()[:length]
 
@@ -123,9 +124,7 @@ def test_a_newer_format_version_is_refused_with_the_remedy(monkeypatch):
         codec.decode_object(b"mani", KEY, value)
 
 
-@pytest.mark.parametrize(
-    "thing", [None, True, -1, 2**64 - 1, 1.5, "\u00e9", b"\0\xff", [1, [2]], {"a": {"b": None}}]
-)
+@over("thing", [None, True, -1, 2**64 - 1, 1.5, "\u00e9", b"\0\xff", [1, [2]], {"a": {"b": None}}])
 def test_objects_come_back_as_they_were(thing):
     assert codec.decode_object(b"meta", KEY, codec.encode_object(b"meta", KEY, thing)) == thing
 

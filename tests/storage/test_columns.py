@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 from strategies import fingerprints, ids
 
 import simdb
@@ -84,7 +85,7 @@ def test_a_batch_is_the_sum_of_its_parts(rows, cut):
     assert np.array_equal(delta.view().searchable, batch.fingerprints[searchable])
 
 
-@pytest.mark.parametrize("length", [0, 7, 8, 20, 100])
+@over("length", [0, 7, 8, 20, 100])
 def test_a_batch_that_was_cut_off_is_refused(length):
     batch = make_batch(range(5), list("abcde"), 32)
     payload = codec.decode_array(b"delt", KEY, encode_batch(KEY, batch), "u1")[:length]
@@ -121,7 +122,7 @@ def test_many_small_metadata_share_a_block():
     assert [layout.key_number(key) for key, _ in blocks] == [0, 256, 512, 768]
 
 
-@pytest.mark.parametrize("length", [0, 3, 4, 11])
+@over("length", [0, 3, 4, 11])
 def test_metadata_that_was_cut_off_is_refused(length):
     ((key, value),) = encode_blocks([(5, b"abc")])
     payload = codec.decode_array(b"meta", key, value, "u1")[:length]
@@ -200,7 +201,7 @@ def stored(**changes):
     return codec.encode_object(b"mani", layout.MANIFEST_KEY, {**value, **changes})
 
 
-@pytest.mark.parametrize(
+@over(
     "changes",
     [
         {"runs": [[4, 0, 10, 9, 10, 3]]},

@@ -143,11 +143,11 @@ def test_compaction_beside_readers_loses_nothing(database):
 
 
 def test_processes_read_committed_states_while_another_writes(database):
-    readers = [start(READER, database.path, 20 * GROUP) for _ in range(2)]
+    readers = [start(READER, database.path, 12 * GROUP) for _ in range(2)]
     for reader in readers:
         assert reader.stdout.readline() == "open\n"
 
-    for number in range(20):
+    for number in range(12):
         ids = range(number * GROUP, (number + 1) * GROUP)
         database.insert_many(ids, [number << 20] * GROUP)
 

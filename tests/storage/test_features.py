@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from over import over
 from soundness import assert_sound
 from stored_values import change_value
 
@@ -54,7 +55,7 @@ def test_documents_kept_of_any_blocks_come_back_in_their_order(sizes, lost, data
     assert found == {at: known.get(ordinal, b"") for at, ordinal in enumerate(kept)}
 
 
-@pytest.mark.parametrize(
+@over(
     ("blocks", "count", "missing"),
     [
         ([], 0, []),

@@ -198,6 +198,7 @@ def test_a_childs_reading_leaves_locks_readers_and_transactions_to_the_parent(fi
     assert list(filled) == [1, 2, 3, 4, 5, 7]
 
 
+@pytest.mark.more
 def test_a_child_of_a_child_reads_too(filled):
     def child():
         return len(filled), in_child(lambda: list(filled)), len(filled)
@@ -384,6 +385,7 @@ def test_a_transaction_open_at_the_fork_is_the_parents(database):
     assert list(database) == [1, 3]
 
 
+@pytest.mark.more
 def test_a_child_waits_for_the_parents_transaction(database):
     def insert():
         with simdb.open(database.path, "w", timeout=0.05) as own:
@@ -405,6 +407,7 @@ def test_pairs_begun_by_the_parent_are_refused_in_a_child(database):
     assert len(pairs) == 36
 
 
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize("ending", ["sys.exit()", "raise SystemExit(3)", "os._exit(0)", "1"])
 def test_a_process_may_end_without_closing_anything(tmp_path, ending):

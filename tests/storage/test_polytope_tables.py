@@ -3,6 +3,7 @@
 import numpy as np
 import polytope_tables
 import pytest
+from over import over
 from soundness import TINY
 
 import simdb
@@ -133,14 +134,14 @@ def test_a_header_consists_of_whole_vertices_and_grows_with_the_table():
     assert directory_bits(layout.table_name(2), 5, 0) == 2
 
 
-@pytest.mark.parametrize("bits", [7, 13, 18, 22])
+@over("bits", [7, 13, 18, 22])
 def test_a_stored_directory_may_have_each_of_the_widths(bits):
     directory = np.zeros((1 << bits) + 1, np.uint32)
 
     assert stored_bits(NAME, directory, 3, -1) == bits
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 65, 128, 257, (1 << 13)])
+@over("length", [0, 1, 2, 65, 128, 257, (1 << 13)])
 def test_a_stored_directory_of_another_width_is_refused(length):
     directory = np.zeros(length, np.uint32)
 

@@ -154,6 +154,7 @@ def forget_sums(database):
     environment.write(write)
 
 
+@pytest.mark.more
 def test_runs_without_sums_are_merged_if_their_checksums_are_right(database):
     before = everything(database)
     forget_sums(database)

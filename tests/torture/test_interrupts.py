@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("verb", CHEAP)
 def test_an_interrupted_verb_leaves_a_sound_database_that_closes_at_once(verb):
-    report = report_of("interrupts.py", "--verbs", verb, "--points", 12, "--within", *WITHIN)
+    report = report_of("interrupts.py", "--verbs", verb, "--points", 8, "--within", *WITHIN)
 
     assert report[verb]["tried"] > 5
     assert report[verb]["bad"] == []

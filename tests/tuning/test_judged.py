@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.tuning.judged import (
@@ -116,7 +117,7 @@ def test_a_better_sketch_must_be_better_by_more_than_the_error():
     assert simplest(ratings, labels, 0, seed=0) == 1
 
 
-@pytest.mark.parametrize(("count", "total"), [(0, 10), (10, 10), (9, 12), (0.5, 1)])
+@over(("count", "total"), [(0, 10), (10, 10), (9, 12), (0.5, 1)])
 def test_an_interval_contains_its_share_and_lies_between_0_and_1(count, total):
     share = wilson(count, total)
 

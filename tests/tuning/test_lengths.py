@@ -8,6 +8,7 @@ below are 4 standard deviations away or more, a chance of failing below 1e-4.
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.running import kernel
@@ -23,7 +24,7 @@ from simdb.tuning.lengths import (
 PAGE = 0.889
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "words"),
     [
         ("", 0),
@@ -90,7 +91,7 @@ def test_many_features_cannot_be_counted_by_levels(count):
     assert found is None or found > 29
 
 
-@pytest.mark.parametrize("count", [1, 10, 28, 300])
+@over("count", [1, 10, 28, 300])
 def test_features_are_counted_by_minima(count):
     texts = [" ".join(f"w{at}x{each}" for each in range(count + 2)) for at in range(500)]
 
@@ -100,7 +101,7 @@ def test_features_are_counted_by_minima(count):
     assert found == pytest.approx(count, rel=0.05)
 
 
-@pytest.mark.parametrize(
+@over(
     ("sketch", "expected"),
     [
         (simdb.Simhash(), True),

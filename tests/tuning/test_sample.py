@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.tuning.sample import TAG, drawn, writing_of
@@ -22,12 +23,12 @@ def test_shares_of_scripts_count_texts_that_are_mostly_in_them():
     assert sample.spaceless == 3 / 5
 
 
-@pytest.mark.parametrize("text", ["<p>", "</p>", '<a href="x">', "<br/>", "<br />", "<H1 id=x>"])
+@over("text", ["<p>", "</p>", '<a href="x">', "<br/>", "<br />", "<H1 id=x>"])
 def test_a_tag_is_found(text):
     assert TAG.fullmatch(text)
 
 
-@pytest.mark.parametrize("text", ["a < b", "x <y", "<3", "<>", "< p >", "List<", "<a@b.org>"])
+@over("text", ["a < b", "x <y", "<3", "<>", "< p >", "List<", "<a@b.org>"])
 def test_other_signs_are_no_tags(text):
     assert TAG.search(text) is None
 

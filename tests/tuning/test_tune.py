@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from over import over
 
 import simdb
 from simdb.tuning.tune import flags_of
@@ -40,7 +41,7 @@ def changed(text, count, seed):
 
 @pytest.fixture(scope="module")
 def titles():
-    return records(800, 8)
+    return records(400, 8)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,7 @@ def test_the_advised_threshold_finds_edited_records_that_the_default_misses(
     assert found_share(folder / "advised", advised.options, titles, copies) > 0.3
 
 
+@pytest.mark.more
 def test_threshold_stands_above_chance():
     # With two words there is little to compare, and the texts of a large collection often agree.
     advice = simdb.tune(records(600, 2, seed=3), documents=10_000_000)
@@ -149,6 +151,7 @@ def test_judged_pairs_set_the_threshold(advised_by_pairs):
     assert advice.precision.value > 0.8
 
 
+@pytest.mark.more
 def test_of_a_blocking_step_the_pairs_set_a_threshold_below_chance():
     """Records of one maker share three words of eight: all of them are candidates of each other."""
     chance = random.Random(5)
@@ -212,6 +215,7 @@ def test_the_judgement_of_the_pairs_decides_not_the_texts(titles):
     assert 0.65 < advice.options.similarity < 0.9
 
 
+@pytest.mark.more
 def test_judgements_without_similarity_are_called_loose(titles):
     # The labels are independent of the texts: a duplicate is more similar than another pair in
     # 0.5 of the cases, with a standard deviation of 0.05.  The limit of 0.8 is 6 of them away.
@@ -252,7 +256,7 @@ def test_idf_is_advised_where_frequent_words_hide_the_others():
     generator = random.Random(11)
     rare = vocabulary(generator, 4000)
     common = "the model of our new series"
-    texts = [f"{common} {generator.choice(rare)} {generator.choice(rare)}" for _ in range(800)]
+    texts = [f"{common} {generator.choice(rare)} {generator.choice(rare)}" for _ in range(400)]
     pairs = [(text, " ".join([text.split()[at % 4], *text.split()[3:]])) for at, text in
              enumerate(texts[:150])]  # fmt: skip
     pairs += [(texts[at], texts[at + 1]) for at in range(150, 300)]
@@ -291,7 +295,7 @@ def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
     assert simdb.tune(texts).words == 8
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "message"),
     [
         ({"texts": "one text"}, "texts must be a list"),

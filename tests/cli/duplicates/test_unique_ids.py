@@ -3,12 +3,12 @@
 import random
 
 import numpy as np
-import pytest
+from over import over
 
 from simdb.cli.duplicates.unique_ids import Hashes
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over("seed", range(5))
 def test_hashes_are_held_once_they_were_added(seed):
     generator = random.Random(seed)
     every, known = Hashes(), set()

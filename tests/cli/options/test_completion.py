@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import BashComplete
+from over import over
 
 import simdb
 from simdb.cli.app import NAMES, app
@@ -59,7 +60,7 @@ def test_commands_are_completed_without_loading_them():
     assert {"simdb.cli.dedup", "simdb.cli.inspection", "numpy", "rich"}.isdisjoint(modules.split())
 
 
-@pytest.mark.parametrize(
+@over(
     ("words", "expected"),
     [
         ("pa", [("plain", "pairs")]),

@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-import pytest
 from click.testing import CliRunner
+from over import over
 
 from simdb.cli.options.declare import Argument, Option, command_of
 
@@ -29,7 +29,7 @@ def run(*arguments):
     return CliRunner().invoke(command_of(show), arguments)
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "printed"),
     [
         (["a"], ("a", None, 3, None, None, None, None, False)),
@@ -49,7 +49,7 @@ def test_values_have_the_types_of_the_annotations(arguments, printed):
     assert ran.output == f"{printed}\n"
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [[], ["a", "--count", "10"], ["a", "--count", "x"], ["a", "--shape", "1"], ["a", "--quiet"]],
 )

@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from over import over
 from source_trees import PACKAGE, nodes_of
 
 from simdb.cli.app import NAMES, app
@@ -160,7 +160,7 @@ def test_every_option_that_a_translation_names_exists():
     assert {"--" + name.replace("_", "-") for name in words.OPTIONS} - known == set()
 
 
-@pytest.mark.parametrize(
+@over(
     ("message", "expected"),
     [
         ("use search='exhaustive' or recall=0.5.", "use --search exhaustive or --recall 0.5."),
@@ -174,7 +174,7 @@ def test_arguments_become_options(message, expected):
     assert in_words(message) == expected
 
 
-@pytest.mark.parametrize(
+@over(
     "name", ["page?id=3", "id=3", "/data/seed=3/x", "find_all.py", "a/compact()", "similarity='x'"]
 )
 def test_names_of_users_stay_as_they_are(name):

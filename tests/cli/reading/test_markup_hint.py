@@ -1,6 +1,6 @@
 """The hint that a text looks like HTML."""
 
-import pytest
+from over import over
 
 import simdb
 from simdb.cli.reading.markup_hint import markup_hint
@@ -9,7 +9,7 @@ PLAIN = simdb.Simhash()
 HTML = simdb.Simhash(markup="html")
 
 
-@pytest.mark.parametrize(
+@over(
     "text",
     [
         "<!DOCTYPE html>\n<html>", "<HTML lang=en>", " \n<!-- a\ncomment --> <head>", "<p>text</p>",
@@ -24,7 +24,7 @@ def test_a_text_that_begins_like_html_gets_a_hint(text):
     assert markup_hint(text, "page", HTML) is None
 
 
-@pytest.mark.parametrize("text", ["", "text <b>bold</b>", "<stdio.h>", "<pages>", "< p", "1 < 2"])
+@over("text", ["", "text <b>bold</b>", "<stdio.h>", "<pages>", "< p", "1 < 2"])
 def test_other_text_gets_no_hint(text):
     assert markup_hint(text, "page", PLAIN) is None
 

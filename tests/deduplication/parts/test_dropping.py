@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from over import over
 
 import simdb
 from simdb.ground.errors import InputError, OptionError
@@ -52,7 +53,7 @@ def few_at_a_time(monkeypatch):
     assert 3 < len(KEPT) < len(RECORDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_rows_lose_their_parts_and_keep_their_kind(kind):
     make, records_of = KINDS[kind]
     data = make()
@@ -64,9 +65,7 @@ def test_rows_lose_their_parts_and_keep_their_kind(kind):
     assert records_of(make()) == RECORDS
 
 
-@pytest.mark.parametrize(
-    "form", [list, tuple, np.array, pandas.Series, polars.Series, pyarrow.array]
-)
+@over("form", [list, tuple, np.array, pandas.Series, polars.Series, pyarrow.array])
 def test_texts_without_fields_are_texts_afterwards(form):
     data = form(TEXTS)
 
@@ -218,7 +217,7 @@ def test_the_sketch_says_which_words_are_equal():
     assert (len(strict), len(lenient)) == (2, 1)
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "message"),
     [
         ({"unit": "word"}, "unit must be one of"),
