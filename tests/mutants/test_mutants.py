@@ -133,7 +133,7 @@ def test_a_mutant_of_c_is_for_the_tests_of_its_module_and_those_with_its_name(tm
     )
 
     assert [name.split("::")[0].split("/")[-1] for name in quick] == [
-        "test_sketch_text.py", "test_align.py", "test_d.py", "test_search_tables.py",
+        "test_align.py", "test_sketch_text.py", "test_d.py", "test_search_tables.py",
     ]  # fmt: skip
 
 

@@ -47,11 +47,18 @@ class Choice:
         )
 
     def of_kernel(self, mutant, tests, at):
-        """Return tests of a mutant of C: of its module, of its file's name, and end to end."""
-        _, module, *_, name = mutant["path"].rsplit(".", 1)[0].split("/")
-        near = [f"tests/kernel/test_{module}_{name}", f"tests/kernel/test_{module}", name]
+        """Return tests of a mutant of C: first those whose file is named after most of its path."""
+        _, module, *_, name = parts = mutant["path"].rsplit(".", 1)[0].split("/")
+        words = {word for part in parts[1:] for word in part.split("_")}
         likely = [each for each in tests - self.failed if each.startswith(KERNEL) or name in each]
-        return self.within(likely, at, lambda test: [part not in test for part in near])
+        return self.within(
+            likely,
+            at,
+            lambda test: (
+                f"test_{module}" not in test and name not in test,
+                -sum(word.rstrip("s") in test.split("::")[0] for word in words),
+            ),
+        )
 
     def within(self, tests, at, rank):
         """Return tests in order, cheap ones first, one case of each function in turn."""
