@@ -151,7 +151,7 @@ def test_every_verb_has_a_signature_and_an_example():
         (pages.SITE / "reference" / f"{name}.md").read_text("utf-8") for name in REFERENCE
     )
 
-    described = re.findall(r"^\{\{ verb: (\S+) \}\}\n\n\*\*Example\*\*", text, re.MULTILINE)
+    described = re.findall(r"^\{\{ verb: (\S+) \}\}\n\n```python$", text, re.MULTILINE)
 
     members = {name.rpartition(".")[2] for name in described}
     assert [name for name in verbs if name.rpartition(".")[2] not in members] == []

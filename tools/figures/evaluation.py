@@ -35,7 +35,7 @@ OPENING = """# Results
 
 The evaluation of [Sood & Loguinov 2011](https://doi.org/10.1145/2063576.2063737), and the
 experiments of the other sources of this program, repeated on real text. `make figures` makes this
-page anew. Each claim, and what counts as agreement, is in the code of its experiment
+page anew. Each claim, and the rule by which it agrees, is in the code of its experiment
 (`tools/figures/experiments/`); the verdict follows from that rule alone. Where a claim does not
 hold here, the table says so. Rules were written before the first run, but some were changed after
 early figures had been seen: stored weights are also judged at 50 %; equal bits against 1 - angle /
@@ -151,11 +151,12 @@ def page(sections: Sequence[Section], words: str) -> str:
         f"Of {len(verdicts)} claims, {counts[AGREES]} agree, {counts[PARTLY]} agree in part and"
         f" {counts[DIFFERS]} do not."
     )
-    lines += ["", "| where | claim | theirs | ours | verdict | why |", "|---|---|---|---|---|---|"]
+    head = "where", "claim", "agrees if", "theirs", "ours", "verdict", "why"
+    lines += ["", _row(head), "|" + "---|" * len(head)]
     for each in verdicts:
         columns = (
-            each.claim.where, each.claim.says, each.theirs, each.ours, f"**{each.verdict}**",
-            each.why,
+            each.claim.where, each.claim.says, each.claim.agrees, each.theirs, each.ours,
+            f"**{each.verdict}**", each.why,
         )  # fmt: skip
         lines.append(_row(columns))
     for section in sections:
@@ -164,8 +165,6 @@ def page(sections: Sequence[Section], words: str) -> str:
             lines += ["", f"![{description}](results/{name})"]
         for head, rows in section.tables:
             lines += ["", _row(head), "|" + "---|" * len(head), *map(_row, rows)]
-        lines += ["", "What counts as agreement:", ""]
-        lines += [f"* {v.claim.where}: {v.claim.agrees} **{v.verdict}**" for v in section.verdicts]
     return "\n".join(lines) + "\n" + CLOSING
 
 

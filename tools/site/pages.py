@@ -3,7 +3,7 @@
 A page of docs/site/ is Markdown in which such a line stands for something else:
 
     {{ document: PATH }}        a document of the project, such as docs/FORMAT.md
-    {{ verb: Database.query }}  signature and docstring, from the source
+    {{ verb: Database.query }}  signature and docstring, from the source; code after it is an example
     {{ rest: reference }}       what no line `verb` describes: classes, errors, other modules
     {{ picture: bands }}        a drawing of tools/site/drawings.py
     {{ commands: all }}         every command with its options, from its own help
@@ -22,6 +22,7 @@ import drawings
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
+VERB_WITH_CODE = re.compile(r"^(\{\{ verb: .+? \}\}\n\n)(?=```python)", re.MULTILINE)
 DIRECTIVE = re.compile(r"^\{\{ (\w+): (.+?) \}\}$", re.MULTILINE)
 FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
@@ -79,6 +80,7 @@ def expand(name: str, text: str, places: dict[str, str]) -> str:
         "picture": lambda picture: drawings.PICTURES[picture](),
         "commands": lambda _: commands.described(),
     }
+    text = VERB_WITH_CODE.sub(r"\1**Example**\n\n", text)
     return DIRECTIVE.sub(lambda found: inserts[found[1]](found[2]).strip("\n"), text)
 
 
