@@ -125,9 +125,9 @@ wheels: $(VENV)/.developed  ## build and try a wheel with each CPython from 3.10
 docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
 	$(BIN)/python tools/site/build.py
 
-reference: $(VENV)/.installed  ## write build/REFERENCE.md and build/ROOMS.md: every public name, every module
+reference: $(VENV)/.installed  ## write build/REFERENCE.md and build/MODULES.md: every public name, every module
 	$(BIN)/python tools/generate/reference.py
-	$(BIN)/python tools/generate/rooms.py
+	$(BIN)/python tools/generate/modules.py
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist *.egg-info simdb_ext/*.so simdb_ext/_*.c .coverage

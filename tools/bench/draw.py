@@ -156,12 +156,12 @@ def begun(label: str) -> tuple[Figure, Axes]:
 
 def name_lines(axes: Axes, lines: Mapping[str, Points], decades: float) -> None:
     """Write the name of each line beside its last point, names apart from each other."""
-    room = decades / 20
+    gap = decades / 20
     ends = sorted((np.log10(points[-1][1]), name) for name, points in lines.items())
     taken: dict[float, float] = {}  # the height of the last name beside each number of documents
     for end, name in ends:
         count = lines[name][-1][0]
-        height = taken[count] = max(end, taken.get(count, -np.inf) + room)
+        height = taken[count] = max(end, taken.get(count, -np.inf) + gap)
         axes.annotate(
             name,
             (count, 10**height),

@@ -44,7 +44,7 @@ FILTERS = {
 }  # fmt: skip
 FILTERED = ("binary", "tf", "tf-idf")
 SIZES = ((64, 8), (128, 8), (128, 32))  # minima and bits of each
-FLOOR = 0.4  # documents without anything in common do not reach this similarity by chance
+LEAST = 0.4  # documents without anything in common do not reach this similarity by chance
 STEPS = 1000  # thresholds from 0 to 1
 CURVE_STEP = 10  # a curve is stored at every tenth threshold
 ROWS = 512  # documents compared with all others at a time
@@ -223,7 +223,7 @@ def add_curves(
     precision, recall = hits / np.maximum(total, 1), hits / max(len(true_scores), 1)
     both = precision + recall
     f1 = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
-    f1[: int(FLOOR * STEPS)] = 0
+    f1[: int(LEAST * STEPS)] = 0
     best = int(np.median(np.flatnonzero(f1 == f1.max())))
     note = (
         f"threshold {best / STEPS:.3f}, precision {precision[best]:.3f}, recall {recall[best]:.3f}"
@@ -271,7 +271,7 @@ def estimated(texts: list[str], sketch: Sketch) -> Measured:
     for start in range(0, len(units), ROWS):
         block = units[start : start + ROWS] @ units[start:].T
         block[np.tril_indices(len(block), m=block.shape[1])] = 0
-        counts += np.bincount(steps_of(block[block >= FLOOR]), minlength=STEPS + 1)
+        counts += np.bincount(steps_of(block[block >= LEAST]), minlength=STEPS + 1)
     return counts, between
 
 
@@ -297,7 +297,7 @@ def exact(texts: list[str], sketch: Any) -> Measured:
     turned, found = units.T.tocsr(), np.zeros(STEPS + 1, np.int64)
     for start in range(0, units.shape[0], ROWS):
         block = (units[start : start + ROWS] @ turned).tocoo()
-        is_counted = (block.col > block.row + start) & (block.data >= FLOOR)
+        is_counted = (block.col > block.row + start) & (block.data >= LEAST)
         steps = steps_of(block.data[is_counted].astype(np.float32))
         found += np.bincount(steps, minlength=STEPS + 1)
     return found, lambda left, right: np.asarray(
@@ -306,7 +306,7 @@ def exact(texts: list[str], sketch: Any) -> Measured:
 
 
 def histogram_of_signatures(signatures: simdb.Signatures) -> I64:
-    """Count the pairs by estimated similarity, in steps; pairs below FLOOR are not counted.
+    """Count the pairs by estimated similarity, in steps; pairs below LEAST are not counted.
 
     Minima agree only if their lowest bytes agree, so the lowest bytes alone rule out most pairs.
     """
@@ -319,7 +319,7 @@ def histogram_of_signatures(signatures: simdb.Signatures) -> I64:
         for left in range(stop - 1):
             first = max(left + 1, start)
             agreeing = kernel.agreements(bytes_of[left : left + 1], bytes_of[first:stop])
-            near = np.flatnonzero(agreeing >= int(FLOOR * permutations))
+            near = np.flatnonzero(agreeing >= int(LEAST * permutations))
             if len(near):
                 agreeing = kernel.agreements(minima[left : left + 1], minima[near + first])
                 counts += np.bincount(agreeing, minlength=permutations + 1)

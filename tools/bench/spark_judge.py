@@ -29,7 +29,7 @@ COMPARED = 20_000
 WORDS = simdb.Minhash(stored_bits=8)
 CHARACTERS = simdb.Minhash(unit="characters", shingle=9)
 # A removed document has no duplicate if no other one is as similar as this.
-FLOORS = (0.8, 0.7, 0.5)
+LEVELS = (0.8, 0.7, 0.5)
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
@@ -109,8 +109,8 @@ def judged(found: Any, texts: Any, truth: Truth, sketch: simdb.Minhash) -> dict[
         is_removed[removed] = True
         is_left = ~(is_removed[true_left] | is_removed[true_right])
         figures["pairs_that_survive"] = int(np.count_nonzero(is_left))
-        for floor in FLOORS:
-            figures[f"survivor_below_{floor}"] = int(np.count_nonzero(claimed < np.float32(floor)))
+        for level in LEVELS:
+            figures[f"survivor_below_{level}"] = int(np.count_nonzero(claimed < np.float32(level)))
     figures["removed"] = len(removed)
     truly = _roots(count, true_left, true_right)
     figures["to_remove"] = int(np.count_nonzero(truly != np.arange(count)))
@@ -118,8 +118,8 @@ def judged(found: Any, texts: Any, truth: Truth, sketch: simdb.Minhash) -> dict[
     for some, values in (((truth.left, truth.right), exact), ((left, right), claimed)):
         for side in some:
             np.maximum.at(best, side, values)
-    for floor in FLOORS:
-        figures[f"no_partner_{floor}"] = int(np.count_nonzero(best[removed] < np.float32(floor)))
+    for level in LEVELS:
+        figures[f"no_partner_{level}"] = int(np.count_nonzero(best[removed] < np.float32(level)))
     return figures
 
 

@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--compacted", action="store_true", help="compact before asking")
     parser.add_argument("--patience", type=float, default=5, help="seconds of what is repeated")
     parser.add_argument("--limit", type=float, default=60, help="seconds of one task")
-    parser.add_argument("--room", type=float, default=20, help="gigabytes on disk")
+    parser.add_argument("--disk", type=float, default=20, help="gigabytes at most")
     parser.add_argument("--peers", action="store_true", help="other libraries, if installed")
     parser.add_argument("--peers-up-to", type=number, default=1_000_000, help="documents")
     add_corpora(parser)
@@ -167,8 +167,8 @@ class Bench:
                     gc.collect()
                     ASKED[name](self)
                 size = self.database.stats().live_bytes
-                if 4 * size * self.growing > self.arguments.room * 1e9:  # while runs are merged
-                    print(f"{short(after)} {self.kind} need too much room")
+                if 4 * size * self.growing > self.arguments.disk * 1e9:  # while runs are merged
+                    print(f"{short(after)} {self.kind} need too much of the disk")
                     return
 
     @property

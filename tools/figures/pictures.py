@@ -24,9 +24,9 @@ class Minor(LogFormatter):
     """Numbers beside small ticks, in digits; none where powers would be needed."""
 
     def __call__(self, value: float, place: int | None = None) -> str:
-        """Return the number, or nothing where it has no room."""
-        has_room = bool(super().__call__(value, place))
-        return plain(value) if has_room and 1e-2 <= value <= 1e3 else ""
+        """Return the number, or nothing where it does not fit."""
+        fits = bool(super().__call__(value, place))
+        return plain(value) if fits and 1e-2 <= value <= 1e3 else ""
 
 
 def begun(*titles: str, height: float = 3.4, width: float = 3.8) -> tuple[Figure, list[Axes]]:

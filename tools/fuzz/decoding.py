@@ -147,8 +147,8 @@ class OneCluster:
 
 def clusters(data):
     """Decode a chunk of kept clusters and follow its rings."""
-    room = 2 * layout.MEMBER_ORDINALS * 4
-    kept = Membership(OneCluster(data if len(data) % 4 else data.ljust(room, b"\0")))
+    width = 2 * layout.MEMBER_ORDINALS * 4
+    kept = Membership(OneCluster(data if len(data) % 4 else data.ljust(width, b"\0")))
     kept.whole(layout.MEMBER_ORDINALS)
     kept.members(3, layout.MEMBER_ORDINALS)
     kept.ring(3, most=50)

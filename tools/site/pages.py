@@ -3,7 +3,7 @@
 A page of docs/site/ is Markdown in which such a line stands for something else:
 
     {{ document: PATH }}        a document of the project, such as docs/FORMAT.md
-    {{ verb: Database.query }}  signature and docstring, from the source; code after it is an example
+    {{ verb: Database.query }}  signature and docstring; code after it is an example
     {{ rest: reference }}       what no line `verb` describes: classes, errors, other modules
     {{ picture: bands }}        a drawing of tools/site/drawings.py
     {{ commands: all }}         every command with its options, from its own help

@@ -29,11 +29,11 @@ def served(call, ask):
         return None
 
 
-def limited(ask, room):
-    """Return what is asked, with a limit of `room` bytes for the search."""
-    if room is None:
+def limited(ask, memory):
+    """Return what is asked, with a limit of `memory` bytes for the search."""
+    if memory is None:
         return ask
-    return ask | {"search": simdb.Search(method=ask.get("search"), memory_limit=room)}
+    return ask | {"search": simdb.Search(method=ask.get("search"), memory_limit=memory)}
 
 
 def query(target, expected, chance):
@@ -129,10 +129,10 @@ def query_many(target, expected, chance):
     if not weighted and not ask.get("distance"):
         ask["distance"] = 3
     limit, first = chance.choice([None, None, 2]), chance.random() < 0.2
-    room = chance.choice([None, None, 1, 3000, 10**6])
+    memory = chance.choice([None, None, 1, 3000, 10**6])
     given = {"ids": asked} if by_ids else {"documents": asked}
-    told = f"query_many({given!r:.60}, limit={limit}, first={first}, memory_limit={room}, {ask})"
-    settings = {"limit": limit, "match": "first" if first else "all", **limited(ask, room)}
+    told = f"query_many({given!r:.60}, limit={limit}, first={first}, memory_limit={memory}, {ask})"
+    settings = {"limit": limit, "match": "first" if first else "all", **limited(ask, memory)}
     found = served(lambda: target.query_many(**given, **settings), ask)
     if found is None:
         return told

@@ -63,8 +63,8 @@ def some_new(expected, chance):
 def insert_batch(target, expected, chance):
     ids, documents, metadata, entries, is_weighted = some_new(expected, chance)
     ask = some_ask(chance, expected.options, weighted=is_weighted)
-    first, room = chance.random() < 0.3, chance.choice([None, 1, 3000, 10**6])
-    told = f"insert_batch({len(ids)}, first={first}, memory_limit={room}, {ask})"
+    first, memory = chance.random() < 0.3, chance.choice([None, 1, 3000, 10**6])
+    told = f"insert_batch({len(ids)}, first={first}, memory_limit={memory}, {ask})"
     match = "first" if first else "all"
 
     def call():
@@ -73,7 +73,7 @@ def insert_batch(target, expected, chance):
             iter(documents),
             metadata,
             match=match,
-            **limited(ask, room),
+            **limited(ask, memory),
         )
 
     try:

@@ -74,14 +74,14 @@ def query_many(target, shelf, field):
         if shelf.kinds[shelf.places[id]] == 2
     ]
     ask = narrow_ask(field.chance, shelf, is_exact=field.count <= 20_000)
-    room = field.chance.choice([None, None, 10**6])
-    found = served(partial(target.query_many, ids=ids, **limited(ask, room)), ask)
+    memory = field.chance.choice([None, None, 10**6])
+    found = served(partial(target.query_many, ids=ids, **limited(ask, memory)), ask)
     if found is None:
         return f"refused {ask}"
     assert len(found) == len(ids)
     for at in field.chance.sample(range(len(ids)), min(SAMPLE, len(ids))):
         check_sample(shelf, list(found[at]), shelf.entry(ids[at]), ask, without=ids[at])
-    return f"{len(ids)} ids, {ask}, memory_limit={room}"
+    return f"{len(ids)} ids, {ask}, memory_limit={memory}"
 
 
 def nearest(target, shelf, field):

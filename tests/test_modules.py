@@ -1,4 +1,4 @@
-"""The list of modules is made of their docstrings: tools/generate/rooms.py."""
+"""The list of modules is made of their docstrings: tools/generate/modules.py."""
 
 import importlib.util
 from pathlib import Path
@@ -11,15 +11,15 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="module")
 def generator():
     specification = importlib.util.spec_from_file_location(
-        "rooms", ROOT / "tools" / "generate" / "rooms.py"
+        "modules", ROOT / "tools" / "generate" / "modules.py"
     )
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
 
 
-def test_the_page_of_rooms_names_every_module(generator):
-    text = generator.rooms()
+def test_the_list_names_every_module(generator):
+    text = generator.listing()
 
     files = [path for path in (ROOT / "simdb").rglob("*.py") if not path.name.startswith("_")]
     entries = [line for line in text.splitlines() if line.startswith("* `") and ".py`" in line]

@@ -1,6 +1,6 @@
-"""Write build/ROOMS.md: the first sentence of every module, folder by folder.
+"""Write build/MODULES.md: the first sentence of every module, folder by folder.
 
-python tools/generate/rooms.py          (or `make reference`)
+python tools/generate/modules.py          (or `make reference`)
 
 The order is that of the imports: the lists FLOORS and FOLDERS in tests/test_architecture.py.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-TARGET = ROOT / "build" / "ROOMS.md"
+TARGET = ROOT / "build" / "MODULES.md"
 ORDER = ROOT / "tests" / "test_architecture.py"
 COLUMNS = 100
 HEAD = """# Modules
@@ -23,7 +23,7 @@ kernel.  Layers are listed from the lowest up.  A Python module imports only fro
 own on this page and from modules before it in its folder; in `simdb/cli/` modules are in
 alphabetical order.  [ARCHITECTURE.md](../docs/ARCHITECTURE.md) has the map and the ideas.
 
-Written by `tools/generate/rooms.py` from the source.
+Written by `tools/generate/modules.py` from the source.
 """
 KERNEL = """
 ## The compiled kernel: `simdb_ext/`
@@ -38,20 +38,20 @@ VARIANT = re.compile(r"_(scalar|neon|bmi2|avx\w+)$")
 def main() -> None:
     """Write the file."""
     TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(rooms(), encoding="utf-8")
+    TARGET.write_text(listing(), encoding="utf-8")
 
 
-def rooms() -> str:
+def listing() -> str:
     """Make the whole text."""
-    floors, folders = listed("FLOORS"), listed("FOLDERS")
+    layers, folders = listed("FLOORS"), listed("FOLDERS")
     parts = [HEAD]
-    for number, floor in enumerate(floors, 1):
-        delta = [name for name in floor if not is_folder(name)]
+    for number, layer in enumerate(layers, 1):
+        delta = [name for name in layer if not is_folder(name)]
         if delta:
             folder = delta[0].rpartition(".")[0]
             parts += section(f"simdb.{folder}".rstrip("."), number)
             parts += [entry(path_of(f"simdb.{name}")) for name in delta]
-        for name in floor:
+        for name in layer:
             if is_folder(name):
                 parts += whole_folder(name, folders.get(name), number)
     return "\n".join([*parts, *kernel()]) + "\n"
@@ -76,7 +76,7 @@ def path_of(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str]:
+def whole_folder(name: str, order: list[str] | None, layer: int) -> Iterator[str]:
     """Yield the lines of a folder, with a heading for each folder inside it.
 
     `order` lists the modules of the folder; None stands for the modules directly in it, in
@@ -85,7 +85,7 @@ def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str
     package = f"simdb.{name}"
     if order is None:
         order = sorted(path.stem for path in path_of(package).parent.glob("[!_]*.py"))
-    yield from section(package, floor)
+    yield from section(package, layer)
     inside = ""
     described: set[str] = set()
     for module in order:
@@ -101,10 +101,10 @@ def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str
         yield entry(path_of(f"{package}.{module}"))
 
 
-def section(package: str, floor: int | None) -> Iterator[str]:
+def section(package: str, layer: int | None) -> Iterator[str]:
     """Yield the heading of a folder and the first sentence of its docstring."""
     folder = package.replace(".", "/")
-    yield f"\n### `{folder}/`\n" if floor is None else f"\n## Layer {floor}: `{folder}/`\n"
+    yield f"\n### `{folder}/`\n" if layer is None else f"\n## Layer {layer}: `{folder}/`\n"
     if package != "simdb":
         yield textwrap.fill(first_sentence(docstring(path_of(package))), COLUMNS) + "\n"
 
