@@ -30,7 +30,6 @@ FLOORS = [
     ["spark"],
     ["compat"],
     ["cli.output"],
-    ["cli.reading"],
     ["cli.options"],
     ["cli.duplicates"],
     ["cli"],
@@ -148,7 +147,7 @@ FOLDERS = {
     ],
     "sources": [
         "encoding_guess", "content", "origins", "records", "batch", "json_columns",
-        "json_lines", "json_records", "parquet_records", "table_blocks", "table_records", "reading",
+        "json_lines", "record_files", "table_blocks", "table_records", "reading",
         "read_again",
     ],
     "deduplication": [

@@ -8,10 +8,10 @@ import numpy as np
 
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option, grouped
-from simdb.cli.options.option_groups import ListingOptions, ReadingOptions
+from simdb.cli.options.intake import Intake
+from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
-from simdb.cli.reading.intake import Intake
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.result import COLUMNS, Decontaminated
 from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch, Numbers
@@ -196,10 +196,9 @@ def _job(
         check_page(results.report)
     keep_form = None if results.output is None else keep_format(results.output, kinds)
     kind = None if keep_form is None else keep_form.kind
-    reading = arguments.make_reading(
-        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
-        has_int_ids=inputs.int_ids, has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
-        on_null=on_null or KEEP, has_absent=on_null is not None,
+    reading = replace(
+        with_nulls(inputs.reading(), on_null, KEEP),
+        has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
     )  # fmt: skip
     form = None if results.leaks is None else output_format(results.leaks, "--leaks")
     return DecontaminateJob(sources, reading, results, keep_form, form, action)

@@ -18,11 +18,11 @@ from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by
 from simdb.cli.duplicates.work import DedupWork, DuplicateOptions, Outcome, ResultOptions
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import grouped
-from simdb.cli.options.option_groups import ListingOptions, ReadingOptions
+from simdb.cli.options.intake import Intake
+from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.options.sketch_options import Given, allowed, sketched
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
-from simdb.cli.reading.intake import Intake
 from simdb.deduplication.parts.units import DOCUMENT
 from simdb.deduplication.reference import DatabaseReference
 from simdb.ground.choices import KEEP
@@ -160,14 +160,11 @@ def _reading(
 ) -> SourceOptions:
     """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
-    made = arguments.make_reading(
-        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
-        has_int_ids=inputs.int_ids, has_lines=kind is not None,
-        has_paths=kind in (FOLDER, PATHS),
-        has_fields=bool(keeping.parse(given.keep).field),
-        on_null=given.on_null or KEEP, has_absent=given.on_null is not None,
+    made = with_nulls(inputs.reading(), given.on_null, KEEP)
+    return replace(
+        made, has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
+        has_fields=bool(keeping.parse(given.keep).field), memory=given.memory_bytes,
     )  # fmt: skip
-    return replace(made, memory=given.memory_bytes)
 
 
 def _run(job: DedupJob) -> tuple[Outcome, int]:
@@ -200,11 +197,10 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
             ) as survivors,
         ):  # fmt: skip
             taken = None if job.listing.quiet and row_file is None else rows
+            run = None if job.db is None else run_name(job.run, job.sources)
             work = DedupWork(
-                intake, given.matching, progress, taken, survivors, given.verify, given.max_share,
-                origins, held, None if job.db is None else run_name(job.run, job.sources),
-                given.keep, beginnings, given.policy, results.show, given.memory_bytes,
-                results.report is not None, job.sources, against.reference,
+                intake, given, results, taken, survivors, origins, held, run, beginnings,
+                job.sources, against.reference,
             )  # fmt: skip
             outcome = _found(job, work, older)
             shown = shown if outcome.rows is None else outcome.rows

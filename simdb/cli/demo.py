@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options.arguments import Json
 from simdb.cli.options.declare import Option
+from simdb.cli.options.intake import Intake
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity, rounded
-from simdb.cli.reading.intake import Intake
 from simdb.outputs.rows import Row
 from simdb.sources.batch import batched
 from simdb.sources.reading import read_folder

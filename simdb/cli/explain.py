@@ -10,12 +10,19 @@ from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import given_search
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.output.render import is_table, plain, print_one, print_rows, quantity, rounded
-from simdb.cli.reading.markup_hint import note_markup
+from simdb.cli.output.render import (
+    is_table,
+    plain,
+    print_note,
+    print_one,
+    print_rows,
+    quantity,
+    rounded,
+)
 from simdb.outputs.rows import Row
 from simdb.report.excerpts import compared
 from simdb.sketch.markup import as_read
-from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
 from simdb.storage.files.names import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
@@ -80,7 +87,7 @@ def explain(
         text = None
         if document is not None:
             text = read_file(document, decoded_as, errors)
-            note_markup([(document, text)], database.options.sketch)
+            print_note(markup_hint(text, document, database.options.sketch))
         found = database.explain(
             *ids, document=text, similarity=similarity, distance=distance, recall=recall,
             search=given_search(search), errors=errors,
@@ -97,7 +104,8 @@ def _explained(
     distance: int | None,
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
-    note_markup(list(zip(paths, texts, strict=True)), sketch)
+    hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))
+    print_note(next(filter(None, hints), None))
     with simdb.open(None, options=simdb.Options(sketch=sketch)) as empty:
         return empty.explain(
             document=texts[0], other_document=texts[1], similarity=similarity, distance=distance

@@ -1,18 +1,18 @@
 """Command insert: stores documents in a database."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import MatchOptions, given_search
+from simdb.cli.options.option_groups import MatchOptions, ReadingOptions, SearchOptions, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_rows, quantity
-from simdb.cli.reading.intake import Intake, is_default
 from simdb.engine.write.conflicts import ERROR, rule_of
 from simdb.ground.choices import ConflictName, MatchName
 from simdb.outputs.pieces import Spool
@@ -32,11 +32,13 @@ class Matching:
     options: MatchOptions
 
 
+@grouped
 def insert(
     db: arguments.Database,
     sources: Annotated[
         list[str] | None, Argument(metavar="SOURCE...", help=arguments.SOURCES_HELP)
     ] = None,
+    *,
     id: Annotated[str | None, Option(metavar="ID", help="The id of one document.")] = None,
     text: Annotated[str | None, Option(metavar="TEXT", help="The text of that document.")] = None,
     on_conflict: arguments.OnConflict = "error",
@@ -44,16 +46,9 @@ def insert(
         bool, Option("--metadata", help="Also store the other fields of each record.")
     ] = False,
     match: arguments.Matched = None,
-    similarity: arguments.Similarity = None,
-    distance: arguments.Distance = None,
-    recall: arguments.Recall = None,
-    search: arguments.Search = None,
-    id_field: arguments.IdField = "id",
-    text_field: arguments.TextField = "text",
-    int_ids: arguments.IntIds = False,
+    wanted: SearchOptions,
     existing: arguments.Existing = False,
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
+    inputs: ReadingOptions,
     on_null: arguments.OnNullSkipped = None,
     allow: arguments.Allow = None,
     json: arguments.Json = False,
@@ -67,26 +62,22 @@ def insert(
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
-    options = MatchOptions(similarity, distance, recall, given_search(search))
-    matching = _checked_matching(match, options, rule_of(on_conflict))
-    reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=metadata,
-        on_null=on_null or "", has_absent=on_null is not None,
-    )  # fmt: skip
-    check_sources(sources or [], text_field)
+    matching = _checked_matching(match, wanted.matching, rule_of(on_conflict))
+    reading = replace(with_nulls(inputs.reading(), on_null), has_fields=metadata)
+    check_sources(sources or [], inputs.text_field)
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
-        found = iter([arguments.given_batch(id, text, int_ids)])
+        found = iter([arguments.given_batch(id, text, inputs.int_ids)])
     with Progress("inserting") as progress:
         intake = Intake(found, progress, reading.on_null)
         with open_or_create(
             db, make_options=simdb.Options, try_out=partial(_try_out, matching), intake=intake,
-            progress=progress, allow=allow or [], must_exist=existing,
+            allow=allow or [], must_exist=existing,
         ) as database:  # fmt: skip
             if matching is None:
-                print_one(_insert_all(database, intake, progress, on_conflict), as_json=json)
+                print_one(_insert_all(database, intake, on_conflict), as_json=json)
             else:
-                rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
+                rows = _insert_matched(database, intake, matching, metadata=metadata)
                 print_rows(rows, MATCHED_COLUMNS, as_json=json)
                 progress.note(_inserted_note(intake))
         intake.note_dropped()
@@ -100,12 +91,10 @@ def _try_out(matching: Matching | None, database: simdb.Database) -> None:
         database.query_many([], **matching.options.arguments)
 
 
-def _insert_all(
-    database: simdb.Database, intake: Intake, progress: Progress, on_conflict: ConflictName
-) -> Row:
+def _insert_all(database: simdb.Database, intake: Intake, on_conflict: ConflictName) -> Row:
     """Insert all records in one transaction; return the counts as a result row."""
     count = 0
-    with begin_write(database, progress) as transaction:
+    with begin_write(database, intake.progress) as transaction:
         notes_short = is_default(database.options, None, None)
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             count += _insert_batch(transaction, batch, on_conflict)
@@ -142,7 +131,6 @@ def _metadata(batch: Batch) -> list[Any] | None:
 def _insert_matched(
     database: simdb.Database,
     intake: Intake,
-    progress: Progress,
     matching: Matching,
     *,
     metadata: bool,
@@ -154,7 +142,7 @@ def _insert_matched(
     options = matching.options
     ids: dict[Id, None] = {}
     fields: list[Any] = []
-    with Spool() as texts, begin_write(database, progress) as transaction:
+    with Spool() as texts, begin_write(database, intake.progress) as transaction:
         notes_short = is_default(database.options, options.similarity, options.distance)
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             for at, id in enumerate(batch.ids):
@@ -165,14 +153,14 @@ def _insert_matched(
             fields += _metadata(batch) or [None] * len(batch)
 
         def show(done: int) -> None:
-            progress.show(f"{quantity(done, 'document')} looked up")
+            intake.progress.show(f"{quantity(done, 'document')} looked up")
 
         listed = list(ids)
         found = transaction.insert_batch(
             listed, iter(texts), fields if metadata else None, match=matching.match,
             progress=show, **options.arguments,
         )  # fmt: skip
-    progress.finish()
+    intake.progress.finish()
     return (
         {"id": id, **match_row(match, "match")}
         for id, row in zip(listed, found, strict=True)

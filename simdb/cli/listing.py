@@ -24,10 +24,9 @@ from simdb.cli.options.declare import Option, grouped
 from simdb.cli.options.opening import one_database, open_either
 from simdb.cli.options.option_groups import (
     ListingOptions,
-    MatchOptions,
     ReadingOptions,
+    SearchOptions,
     given_condition,
-    given_search,
 )
 from simdb.cli.output.render import print_note, rounded
 from simdb.cli.output.words import in_words
@@ -59,13 +58,9 @@ CONTAINED = PAIRS._replace(shown=(*MEASURED, "containment"), written=(*MEASURED,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredOptions:
+class StoredOptions(SearchOptions):
     """Which stored documents match, what of them is shown, and where that goes."""
 
-    similarity: arguments.Similarity = None
-    distance: arguments.Distance = None
-    recall: arguments.Recall = None
-    search: arguments.Search = None
     where: arguments.Where = None
     output: arguments.Output = None
     text_ids: arguments.TextIds = False
@@ -100,9 +95,7 @@ class StoredOptions:
     def arguments(self) -> dict[str, Any]:
         """The arguments of a verb that say the same, but for the texts."""
         where = None if self.where is None else given_condition(self.where)
-        search = given_search(self.search)
-        matching = MatchOptions(self.similarity, self.distance, self.recall, search)
-        return {**matching.arguments, "where": where}
+        return {**self.matching.arguments, "where": where}
 
     def deciding(self, texts: TextsById | None) -> dict[str, Any]:
         """Return the arguments of a verb that let the texts decide, unless they are only shown."""

@@ -18,17 +18,17 @@ import simdb
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
     ListingOptions,
-    MatchOptions,
     ReadingOptions,
+    SearchOptions,
     given_condition,
-    given_search,
+    with_nulls,
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
-from simdb.cli.reading.intake import Intake, is_default
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
@@ -49,13 +49,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupOptions:
+class LookupOptions(SearchOptions):
     """What `simdb lookup` looks for."""
 
-    similarity: arguments.Similarity = None
-    distance: arguments.Distance = None
-    recall: arguments.Recall = None
-    search: arguments.Search = None
     every: Annotated[
         bool, Option("--all", help="Show all matches of each document, not only the best.")
     ] = False
@@ -67,11 +63,6 @@ class LookupOptions:
             help="Show the K nearest stored documents of each, however similar they are.",
         ),
     ] = None  # fmt: skip
-
-    @property
-    def matching(self) -> MatchOptions:
-        """How near documents must be to match, and how to search for them."""
-        return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
 
     def check(self) -> None:
         """Raise OptionError for options that --nearest does not have."""
@@ -186,10 +177,7 @@ def lookup(
     form = outputs.check(wanted.nearest)
     sources = expanded(sources)
     check_sources([*sources, *(texts or [])], inputs.text_field)
-    reading = arguments.make_reading(
-        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
-        has_int_ids=inputs.int_ids, on_null=on_null or "", has_absent=on_null is not None,
-    )  # fmt: skip
+    reading = with_nulls(inputs.reading(), on_null)
     with (
         open_either(db, allow or []) as database,
         Progress("looking up") as progress,

@@ -11,24 +11,18 @@ from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option, grouped
 from simdb.cli.options.opening import one_database, open_either
 from simdb.cli.options.option_groups import (
-    MatchOptions,
     ReadingOptions,
+    SearchOptions,
     given_condition,
-    given_search,
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
-from simdb.cli.reading.markup_hint import note_markup
-from simdb.sources.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions:
+class QueryOptions(SearchOptions):
     """What `simdb query` looks for."""
 
-    similarity: arguments.Similarity = None
-    distance: arguments.Distance = None
-    recall: arguments.Recall = None
-    search: arguments.Search = None
     limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None
     nearest: Annotated[
         int | None,
@@ -74,9 +68,7 @@ class QueryOptions:
             return database.nearest(
                 document, self.nearest, id=id, recall=self.recall, errors=errors, where=where
             )
-        criterion = MatchOptions(
-            self.similarity, self.distance, self.recall, given_search(self.search)
-        ).arguments
+        criterion = self.matching.arguments
         if self.contained is None:
             return database.query(
                 document, id=id, limit=self.limit, errors=errors, where=where, **criterion
@@ -127,7 +119,7 @@ def query(
         _texts(asked.texts, inputs, database.options.sketch) as texts,
     ):
         if isinstance(document, str):
-            note_markup([(file or "the text", document)], database.options.sketch)
+            print_note(markup_hint(document, file or "the text", database.options.sketch))
         found = asked.found(database, document, wanted, errors, texts)
     count = print_rows(map(match_row, found), asked.columns, as_json=json)
     if not count and is_table(json):

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
-from simdb.cli.options.option_groups import given_search
+from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.intake import Intake
+from simdb.cli.options.option_groups import ReadingOptions, SearchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, print_one
-from simdb.cli.reading.intake import Intake
+from simdb.engine.search.question import Question
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.report.facts import GROUPED_DOCUMENTS, Limits
 from simdb.report.gather import gather
@@ -44,23 +45,18 @@ Texts = Annotated[
 ]
 
 
+@grouped
 def report(
     db: arguments.Database,
+    *,
     output: Output = STANDARD_OUTPUT,
     texts: Texts = None,
-    similarity: arguments.Similarity = None,
-    distance: arguments.Distance = None,
-    recall: arguments.Recall = None,
-    search: arguments.Search = None,
+    wanted: SearchOptions,
     groups: GroupCount = USUAL.groups,
     sample: Sample = USUAL.sample,
     seed: Seed = USUAL.seed,
     all: All = False,
-    id_field: arguments.IdField = "id",
-    text_field: arguments.TextField = "text",
-    int_ids: arguments.IntIds = False,
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
+    inputs: ReadingOptions,
     json: arguments.Json = False,
 ) -> None:
     """Write a page about a database for people: sizes, groups, similarities and advice.
@@ -73,18 +69,14 @@ def report(
     check_libraries()
     check_page(output)
     check_sources(texts or [])
-    reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=False
-    )
+    reading = inputs.reading()
     grouped = ORDINALS_MAX if all else USUAL.grouped_documents
     limits = Limits(sample=sample, seed=seed, groups=groups, grouped_documents=grouped)
     with Progress("reporting") as progress, simdb.open(db, "r") as database:
         intake = Intake(read_sources(texts or [], reading, excluded=[db, output]), progress)
         facts = gather(
-            database, similarity=similarity, distance=distance, recall=recall,
-            search=given_search(search),
-            limits=limits, texts=partial(chosen_texts, intake) if texts else None,
-            show=progress.show,
+            database, Question(**wanted.matching.arguments), limits=limits,
+            texts=partial(chosen_texts, intake) if texts else None, show=progress.show,
         )  # fmt: skip
         progress.begin("drawing figures")
         page = render(facts, is_minhash=database.options.is_minhash)

@@ -12,8 +12,10 @@ import numpy as np
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.intake import Intake
 from simdb.cli.options.opening import open_idle
+from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.options.sketch_options import (
     Given,
     allowed,
@@ -25,7 +27,6 @@ from simdb.cli.options.sketch_options import (
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
-from simdb.cli.reading.intake import Intake
 from simdb.outputs.rows import Row
 from simdb.outputs.target import check_place
 from simdb.running import kernel
@@ -41,9 +42,11 @@ FINGERPRINT_COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")
 
 
 @sketched
+@grouped
 def idf(
     sources: arguments.Sources,
     sketch: Given,
+    *,
     output: Annotated[
         str | None, Option(short="-o", metavar="FILE", help="Write the IDF table to this file.")
     ] = None,
@@ -54,10 +57,7 @@ def idf(
     features: Annotated[
         int | None, Option(min=1, help="Keep only this many features, the most frequent.")
     ] = None,
-    id_field: arguments.IdField = "id",
-    text_field: arguments.TextField = "text",
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
+    inputs: TextOptions,
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
@@ -67,10 +67,10 @@ def idf(
     """
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
-    check_sources(sources, text_field)
+    check_sources(sources, inputs.text_field)
     if output is not None:
         check_place(output)
-    reading = arguments.make_reading(encoding, errors, id_field, text_field)
+    reading = inputs.reading()
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
@@ -118,7 +118,7 @@ def calibrate(
     """
     if sample is not None and documents:
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
-    reading = arguments.make_reading(encoding, errors, "id", text_field)
+    reading = TextOptions(text_field=text_field, encoding=encoding, errors=errors).reading()
     if documents:
         check_sources(documents, text_field)
     with open_idle(db, allow or ()) as database:
@@ -135,8 +135,10 @@ def calibrate(
 
 
 @sketched
+@grouped
 def fingerprint(
     sketch: Given,
+    *,
     sources: Annotated[
         list[str] | None,
         Argument(metavar="SOURCE...", help="As for dedup, but - reads standard input as one text."),
@@ -147,10 +149,7 @@ def fingerprint(
     ] = None,
     lines: Annotated[bool, Option("--lines", help="Treat each line as a document.")] = False,
     bits: Annotated[int, Option(min=0, max=64, help="Show this many bits, the most volatile.")] = 8,
-    id_field: arguments.IdField = "id",
-    text_field: arguments.TextField = "text",
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
+    inputs: TextOptions,
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
@@ -160,16 +159,15 @@ def fingerprint(
     """
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
-    reading = arguments.make_reading(encoding, errors, id_field, text_field)
-    check_sources(sources or [], None if lines else text_field)
-    found: Found = read_texts(sources or [], reading, by_lines=lines)
+    check_sources(sources or [], None if lines else inputs.text_field)
+    found: Found = read_texts(sources or [], inputs.reading(), by_lines=lines)
     if text is not None:
         found = iter([arguments.given_batch("", text, has_int_ids=False)])
     with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as made:
         sketcher = fingerprinting(made)
         intake = Intake(found, progress)
         rows = _fingerprint_rows(
-            intake, sketcher, bits=bits, errors=errors, is_table=is_table(json)
+            intake, sketcher, bits=bits, errors=inputs.errors, is_table=is_table(json)
         )
         print_rows(rows, FINGERPRINT_COLUMNS, as_json=json)
     if intake.skipped:

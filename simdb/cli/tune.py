@@ -10,11 +10,12 @@ import numpy as np
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.intake import Intake
+from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one
 from simdb.cli.output.words import in_words
-from simdb.cli.reading.intake import Intake
 from simdb.ground.errors import InputError
 from simdb.sources.content import known_encoding, read_file
 from simdb.sources.reading import check_sources, read_sources
@@ -87,8 +88,10 @@ def _json_rows(path: str, text: str) -> Iterator[tuple[int, list[Any]]]:
         yield number, value
 
 
+@grouped
 def tune(
     sources: arguments.Sources,
+    *,
     pairs: Annotated[
         str | None,
         Option(
@@ -105,10 +108,7 @@ def tune(
         ),
     ] = False,
     seed: Annotated[int, Option(min=0, help="Seed of the random draws.")] = 0,
-    id_field: arguments.IdField = "id",
-    text_field: arguments.TextField = "text",
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
+    inputs: TextOptions,
     json: arguments.Json = False,
 ) -> None:
     """Advise on unit, shingle, weighting and threshold for documents, by a sample of them.
@@ -118,8 +118,8 @@ def tune(
 
     Exit code 1 if files or records were skipped.
     """
-    check_sources(sources, text_field)
-    reading = arguments.make_reading(encoding, errors, id_field, text_field)
+    check_sources(sources, inputs.text_field)
+    reading = inputs.reading()
     judged = [] if pairs is None else read_judged_pairs(pairs)
     own_files = [] if pairs is None else [pairs]
     with Progress("reading") as progress:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.database import Database
+from simdb.engine.search.question import Question
 from simdb.engine.snapshot import Snapshot
 from simdb.report.excerpts import beginning, compared
 from simdb.report.facts import (
@@ -52,16 +53,13 @@ Texts = Callable[[Collection[Id]], Mapping[Id, str]]
 
 def gather(
     database: Database,
+    question: Question,
     *,
-    similarity: float | None = None,
-    distance: int | None = None,
-    recall: float | None = None,
-    search: SearchLike | None = None,
     limits: Limits | None = None,
     texts: Texts | None = None,
     show: Callable[[str], None] = lambda state: None,
 ) -> Facts:
-    """Collect what a page says; see `Database.query` for when documents match.
+    """Collect what a page says; `question`: when documents match, and how they are searched for.
 
     `texts` gives the texts of some ids, as far as they are known.  `show` is called with what is
     being done.  Raises OptionError for an impossible threshold.
@@ -70,8 +68,8 @@ def gather(
     show("reading sizes")
     statistics = database.stats()
     with database.read() as snapshot:
-        threshold = _threshold(database, snapshot, similarity, distance, recall, search)
-        drawn, groups = _searched(snapshot, statistics, threshold, limits, search, show)
+        threshold = _threshold(database, snapshot, question)
+        drawn, groups = _searched(snapshot, statistics, threshold, limits, question.search, show)
     wanted = shown_ids(groups)
     missing = 0
     if texts is not None:
@@ -96,17 +94,15 @@ def gather(
 def _threshold(
     database: Database,
     snapshot: Snapshot,
-    similarity: float | None,
-    distance: int | None,
-    recall: float | None,
-    search: SearchLike | None,
+    question: Question,
 ) -> Threshold:
     """Return when documents match: as asked for, or by the defaults of the database."""
     options = database.options
+    similarity, distance, recall = question.similarity, question.distance, question.recall
     plan = snapshot.plan(
-        similarity=similarity, distance=distance, recall=recall, search=search, pairs=True
+        similarity=similarity, distance=distance, recall=recall, search=question.search, pairs=True
     )
-    if similarity is None and distance is None:
+    if not question.has_bound:
         if plan.similarity is None or options.keep_clusters == BY_DISTANCE:
             distance = options.distance
         else:

@@ -12,16 +12,19 @@ import codecs
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from simdb.columns.text_column import TextColumn
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import GZIP, ZSTD, ZstdReader
 from simdb.outputs.remote import is_remote, open_remote
+from simdb.settings.text_sketch import TextSketch
 from simdb.sources.encoding_guess import (
     GUESS,
     GUESSED,
@@ -57,6 +60,13 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 UNORDERED = ("utf-16", "utf-32")
+
+BEGINNING_CHARACTERS = 4096
+HTML_START = re.compile(
+    r"""\s* (?: <\?xml [^>]* > \s* )? (?: <!-- .*? --> \s* )*
+    < (?: !doctype \s+ html | html | head | title | meta | body | div | p | table | article ) \b""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
 
 
 class Amount:
@@ -270,6 +280,24 @@ def read_file(path: str, encoding: str, errors: str) -> str:
         raise InputError(f"{path}: {explained(error)}") from error
 
 
+def page_position(texts: Sequence[str] | TextColumn) -> int | None:
+    """Return the position of the first text that begins like HTML; None if none does."""
+    # Few texts pass the quick test of `_may_begin`.
+    heads = texts.heads() if isinstance(texts, TextColumn) else texts
+    pages = (at for at, head in enumerate(heads) if _may_begin(head) and _begins(texts[at]))
+    return next(pages, None)
+
+
+def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
+    """Return the hint for a text that begins like HTML and is read as plain text, or None."""
+    if sketch.markup != "none" or not _begins(text):
+        return None
+    return (
+        f"{where}: this looks like HTML, and its tags are compared as words; --markup html compares"
+        " the visible text only (of a database: when it is created)"
+    )
+
+
 def explained(error: BaseException) -> str:
     """Return one line that says what is wrong with content, and what to do."""
     if isinstance(error, UnicodeDecodeError):
@@ -320,3 +348,11 @@ class _Unclosed(io.RawIOBase):
         content: bytes = read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
+
+
+def _may_begin(text: str) -> bool:
+    return text[:1] == "<" or text[:1].isspace()
+
+
+def _begins(text: str) -> bool:
+    return HTML_START.match(text, 0, BEGINNING_CHARACTERS) is not None

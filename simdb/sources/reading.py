@@ -32,8 +32,7 @@ from simdb.sources.content import (
 )
 from simdb.sources.content import read_text as read_content
 from simdb.sources.encoding_guess import GUESS
-from simdb.sources.json_records import read_json, read_json_lines
-from simdb.sources.parquet_records import read_parquet
+from simdb.sources.record_files import read_json, read_json_lines, read_parquet
 from simdb.sources.records import (
     InputProblem,
     Record,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import simdb
-from simdb.cli.reading import intake
+from simdb.cli.options import intake
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
 SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"
@@ -123,7 +123,7 @@ def test_many_binary_files_of_a_folder_do_not_flood_and_hide_no_other_problem(si
 
 
 def test_kinds_of_problems_without_end_are_counted_together(simdb_run, write_lines, monkeypatch):
-    monkeypatch.setattr("simdb.cli.reading.intake.KINDS_MAX", 1)
+    monkeypatch.setattr("simdb.cli.options.intake.KINDS_MAX", 1)
     write_lines("a.jsonl", *[{"body": FOX}] * 30, *[{"text": 1}, {"text": FOX, "id": [1]}] * 15)
 
     ran = simdb_run("dedup", "a.jsonl")
@@ -317,7 +317,7 @@ def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
     monkeypatch.setattr("simdb.cli.duplicates.groups.NAMED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.deduplication.by_database.COMPARED_DOCUMENTS", 3)
     monkeypatch.setattr("simdb.deduplication.by_database.STORED_DOCUMENTS", 2)
-    monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 2)
 
     rows = simdb_run("dedup", "a.jsonl", *options, "parts.jsonl").rows
 

@@ -87,7 +87,7 @@ def test_groups_are_the_components_of_the_true_pairs(simdb_run, write_lines):
 
 def test_new_documents_are_decided_by_the_texts_of_the_run(simdb_run, write_lines, monkeypatch):
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 7)
-    monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 20)
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 20)
     write_lines("a.jsonl", *records(TEXTS))
 
     ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--recall", "1")
@@ -168,7 +168,7 @@ def test_a_source_that_changes_during_the_run_is_named(
     write_lines("a.jsonl", *records(TEXTS))
     (tmp_path / "kept.jsonl").write_text("before")
     monkeypatch.setattr("simdb.sources.origins.OPEN_FILES", open_files)
-    monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 20)
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 20)
     read = Origins.texts
 
     def changed(origins, starts, sizes):

@@ -34,7 +34,7 @@ PORTIONS = (
     "simdb.deduplication.claims.CLAIMED_ROWS",
     "simdb.deduplication.within.TAKEN_ROWS",
     "simdb.deduplication.by_database.STORED_DOCUMENTS",
-    "simdb.cli.reading.intake.BATCH_DOCUMENTS",
+    "simdb.cli.options.intake.BATCH_DOCUMENTS",
     "simdb.deduplication.arrivals.STORED_DOCUMENTS",
 )
 

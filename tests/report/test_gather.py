@@ -8,6 +8,7 @@ import pytest
 from over import over
 
 import simdb
+from simdb.engine.search.question import Question
 from simdb.report import pairs
 from simdb.report.facts import Limits
 from simdb.report.gather import gather
@@ -75,7 +76,7 @@ def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
     ]
     sizes = components(list(varied), links)
 
-    facts = gather(varied, similarity=threshold, recall=1.0)
+    facts = gather(varied, Question(similarity=threshold, recall=1.0))
 
     assert len(links) > 5
     assert (facts.drawn.documents, facts.drawn.of_documents, facts.drawn.reason) == (80, 80, "")
@@ -100,7 +101,7 @@ def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
 def test_a_group_shows_its_first_document_and_the_least_similar_ones(varied):
     measured = similarities(varied)
 
-    facts = gather(varied, recall=1.0)
+    facts = gather(varied, Question(recall=1.0))
 
     for group, cluster in zip(
         facts.groups.largest,
@@ -122,7 +123,7 @@ def test_groups_of_copies_are_estimated_exactly_when_all_documents_are_drawn(ope
     every = [text for text, number in zip(texts, copies, strict=True) for _ in range(number)]
     database.insert_many(range(len(every)), every)
 
-    facts = gather(database, similarity=0.999, recall=1.0, limits=DRAWN)
+    facts = gather(database, Question(similarity=0.999, recall=1.0), limits=DRAWN)
 
     assert not facts.groups.is_complete
     assert (facts.groups.group_count, facts.groups.grouped_count, facts.groups.copies) == (4, 12, 8)
@@ -137,7 +138,9 @@ def test_an_estimate_from_a_sample_is_near_the_truth(open_database):
              for at in range(2000)]  # fmt: skip
     database.insert_many(range(2000), texts)
 
-    facts = gather(database, similarity=0.999, limits=Limits(sample=400, grouped_documents=0))
+    facts = gather(
+        database, Question(similarity=0.999), limits=Limits(sample=400, grouped_documents=0)
+    )
 
     assert (facts.drawn.documents, facts.drawn.of_documents) == (400, 2000)
     assert "--sample" in facts.drawn.reason
@@ -152,7 +155,7 @@ def test_an_estimate_from_a_sample_is_near_the_truth(open_database):
 def test_a_search_that_takes_too_long_ends_early_and_says_so(database, limits, reason):
     database.insert_many(range(50), ["the same text of some words"] * 50)
 
-    facts = gather(database, limits=limits)
+    facts = gather(database, Question(), limits=limits)
 
     assert facts.drawn.documents == 1
     assert facts.drawn.reason == f"the search ended after {reason}"
@@ -174,7 +177,7 @@ def test_fingerprints_match_by_distance(database):
     database.insert_many(range(6), np.array(bits, np.uint64))
     distances = [(left ^ right).bit_count() for at, right in enumerate(bits) for left in bits[:at]]
 
-    facts = gather(database, distance=2)
+    facts = gather(database, Question(distance=2))
 
     assert facts.drawn.measure == "distance"
     assert [each.count for each in facts.drawn.bins] == [
@@ -189,7 +192,7 @@ def test_documents_with_and_without_weights_are_counted_apart(database):
     database.insert_many(["c", "d"], [7, 7])
     database.insert("empty", "")
 
-    facts = gather(database)
+    facts = gather(database, Question())
 
     assert (facts.headline.bare_count, facts.headline.empty_count) == (2, 1)
     assert facts.threshold.similarity == database.options.similarity
@@ -201,7 +204,7 @@ def test_signatures_match_by_their_similarity(open_database):
     database.insert_many(range(80), varied_texts(80, 3))
     links = sum(value >= np.float32(0.8) for value in similarities(database).values())
 
-    facts = gather(database, recall=1.0, search="exhaustive")
+    facts = gather(database, Question(recall=1.0, search="exhaustive"))
 
     assert facts.drawn.total_pairs == links > 5
     assert {each.name for each in facts.storage.sections} >= {"Signatures", "Band tables"}
@@ -211,7 +214,7 @@ def test_kept_clusters_by_distance_are_the_groups(open_database):
     database = open_database(options=simdb.Options(keep_clusters="distance"))
     database.insert_many(["a", "b", "c"], ["some text of words", "some text of words", "another"])
 
-    facts = gather(database)
+    facts = gather(database, Question())
 
     assert facts.threshold.distance == database.options.distance
     assert [[member.id for member in group.members] for group in facts.groups.largest] == [
@@ -220,7 +223,7 @@ def test_kept_clusters_by_distance_are_the_groups(open_database):
 
 
 def test_an_empty_database_has_facts(database):
-    facts = gather(database)
+    facts = gather(database, Question())
 
     assert (facts.drawn.documents, facts.groups.group_count, facts.groups.sizes) == (0, 0, ())
     assert (facts.drawn.matching_share, facts.drawn.total_pairs) == (0.0, 0)
@@ -229,7 +232,7 @@ def test_an_empty_database_has_facts(database):
 def test_sizes_and_times_are_those_of_the_database(varied):
     stats = varied.stats()
 
-    facts = gather(varied)
+    facts = gather(varied, Question())
 
     assert sum(each.size_bytes for each in facts.storage.sections) == sum(
         stats.section_bytes.values()
@@ -248,7 +251,7 @@ def test_a_lock_file_that_was_made_later_does_not_say_when_the_database_was_crea
     data = os.stat(os.path.join(varied.path, "data.mdb")).st_mtime
     os.utime(os.path.join(varied.path, "writer.lock"), (data + 60, data + 60))
 
-    headline = gather(varied).headline
+    headline = gather(varied, Question()).headline
 
     assert headline.created is None
     assert headline.written.timestamp() == pytest.approx(data)
@@ -262,7 +265,7 @@ def test_texts_are_asked_for_the_documents_that_are_shown(varied):
         asked.append(set(ids))
         return {id: texts[id] for id in ids if id != "id0"}
 
-    facts = gather(varied, texts=some)
+    facts = gather(varied, Question(), texts=some)
 
     members = [member for group in facts.groups.largest for member in group.members]
     assert asked == [{member.id for member in members}]
@@ -278,4 +281,4 @@ def test_texts_are_asked_for_the_documents_that_are_shown(varied):
 )
 def test_an_impossible_threshold_is_refused(varied, wrong):
     with pytest.raises(simdb.OptionError):
-        gather(varied, **wrong)
+        gather(varied, Question(**wrong))

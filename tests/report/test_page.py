@@ -7,6 +7,7 @@ import pytest
 from whole_pages import assert_whole
 
 import simdb
+from simdb.engine.search.question import Question
 from simdb.report import figures, gather, page, template
 from simdb.report.facts import Limits
 
@@ -22,8 +23,8 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def rendered(database, texts=None, **settings):
-    facts = gather.gather(database, texts=texts, **settings)
+def rendered(database, texts=None, *, limits=None, **asked):
+    facts = gather.gather(database, Question(**asked), limits=limits, texts=texts)
     return facts, page.render(facts, is_minhash=database.options.is_minhash)
 
 
@@ -123,9 +124,9 @@ def test_the_page_says_what_was_drawn(database):
 def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(database):
     database.insert_many(range(400), [f"text number {at // 2} of words" for at in range(400)])
 
-    few = gather.gather(database, similarity=0.999, limits=Limits(sample=4)).drawn
-    many = gather.gather(database, similarity=0.999, limits=Limits(sample=396)).drawn
-    every = gather.gather(database, similarity=0.999).drawn
+    few = gather.gather(database, Question(similarity=0.999), limits=Limits(sample=4)).drawn
+    many = gather.gather(database, Question(similarity=0.999), limits=Limits(sample=396)).drawn
+    every = gather.gather(database, Question(similarity=0.999)).drawn
 
     assert few.matching_share == many.matching_share == 1.0
     assert page.sampling_error(few) == pytest.approx(2 * (0.75 * 0.25 / 8) ** 0.5)

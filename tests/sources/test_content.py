@@ -9,8 +9,8 @@ import pytest
 from over import over
 from pyarrow import parquet
 
+from simdb.cli.options.intake import BATCH_DOCUMENTS, Intake
 from simdb.cli.output.progress import Progress
-from simdb.cli.reading.intake import BATCH_DOCUMENTS, Intake
 from simdb.running import memory
 from simdb.settings.options import Simhash
 from simdb.sources.content import AMOUNT, open_counted

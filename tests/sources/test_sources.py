@@ -13,7 +13,7 @@ from batches import records_of
 from over import over
 
 import simdb
-from simdb.sources import content, json_lines, json_records
+from simdb.sources import content, json_lines, record_files
 from simdb.sources.batch import Batch
 from simdb.sources.content import known_encoding
 from simdb.sources.encoding_guess import hint
@@ -292,7 +292,7 @@ def test_a_missing_text_field_is_reported_with_the_fields_found():
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("count", [0, 1, 2, 500])
 def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, indent, count):
-    monkeypatch.setattr(json_records, "PARSED_CHARACTERS", 7)
+    monkeypatch.setattr(record_files, "PARSED_CHARACTERS", 7)
     values = [{"id": str(at), "text": "x" * (at % 50), "n": [{}, "],"]} for at in range(count)]
     write("a.json", b" \n" + json.dumps(values, indent=indent).encode() + b"\n")
 

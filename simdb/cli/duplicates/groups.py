@@ -12,10 +12,10 @@ import numpy as np
 import simdb
 from simdb.cli.duplicates.texts import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupWork, Outcome
+from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import SIMILARITY_DIGITS
-from simdb.cli.reading.intake import Intake, is_default
 from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import texts_at
 from simdb.deduplication.reference import DatabaseReference, FileReference, Reference
@@ -47,8 +47,8 @@ def find_groups(work: DedupWork, given: Given) -> Outcome:
     question, outcome, survivors = work.question(options.sketch), Outcome(), work.survivors
     # The rows are made when they are read, so the run is freed after that.
     run = work.held.enter_context(DedupRun(
-        options, question, keeping.parse(work.keep, "--keep"), work.origins,
-        has_texts=work.show is not None or work.has_page,
+        options, question, keeping.parse(work.given.keep, "--keep"), work.origins,
+        has_texts=work.results.show is not None or work.has_page,
         numbers=None if survivors is None else survivors.numbers, folder=work.folder,
         reference=work.reference,
     ))  # fmt: skip
@@ -65,11 +65,11 @@ def find_groups(work: DedupWork, given: Given) -> Outcome:
     outcome.verification = decided.verification
     _count_groups(outcome, decided, run)
     work.check_share(outcome)
-    if work.rows is not None and work.show is None:
+    if work.rows is not None and work.results.show is None:
         outcome.rows = GroupRows(decided, run)
     elif work.rows is not None:
         # Texts are read where they are, which may be where survivors are written.
-        for row in group_rows(decided, run, work.show):
+        for row in group_rows(decided, run, work.results.show):
             work.rows.add(row)
     if work.has_page:
         outcome.pairs = _pairs(decided, run, options.sketch)

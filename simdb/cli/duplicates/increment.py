@@ -14,9 +14,9 @@ import simdb
 from simdb.cli.duplicates.texts import Beginnings, TextsById
 from simdb.cli.duplicates.unique_ids import CountedRepeat, Settled, UniqueIds, rows_of
 from simdb.cli.duplicates.work import DedupWork, Outcome
+from simdb.cli.options.intake import is_default
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
-from simdb.cli.reading.intake import is_default
 from simdb.columns.text_column import encoded
 from simdb.deduplication import repeat
 from simdb.deduplication.arrivals import Arrivals, Refused
@@ -72,7 +72,7 @@ def open_against(
         make_options=lambda: simdb.Options(
             sketch=make_sketch(given), keep_times=SEEN, features=has_features
         ),
-        intake=work.intake, progress=work.progress,
+        intake=work.intake,
     )  # fmt: skip
 
 
@@ -81,9 +81,9 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
 
     All new documents are stored, or, after an error, none.  `older`: texts of documents that are
     stored already; None if they are not known.  What is stored already is kept, whatever
-    `work.keep` says; that rule chooses among the documents of this run.
+    `--keep` says; that rule chooses among the documents of this run.
     """
-    outcome = Outcome(keep=work.keep)
+    outcome = Outcome(keep=work.given.keep)
     empty = database.stats().empty_count
     with (
         begin_write(database, work.progress) as transaction,
@@ -130,12 +130,12 @@ class _Increment:
         older: TextsById | None,
     ) -> None:
         self._work, self._transaction, self._options = work, transaction, database.options
-        question, matching = work.question(database.options.sketch), work.matching
+        question, matching = work.question(database.options.sketch), work.given.matching
         search = None if matching.search is None else str(matching.search)
         self.repeat = CountedRepeat(work.run, [*question.rule[:3], search, question.verify], before)
         self.ids = UniqueIds(work.progress, database.sketcher, before, self.repeat)
         self.left: dict[int, Row] = {}  # what an earlier occasion left out, by place
-        self._preference = Preference(keeping.parse(work.keep, "--keep"))
+        self._preference = Preference(keeping.parse(work.given.keep, "--keep"))
         self._places: list[I64] = []
         self._kept: list[I64] = []  # places of documents that stay
         self._count = 0
@@ -160,8 +160,8 @@ class _Increment:
 
     def read(self) -> None:
         """Read all documents, and look them up."""
-        matching = self._work.matching
-        notes_short = is_default(self._options, matching.similarity, matching.distance)
+        given = self._work.given
+        notes_short = is_default(self._options, given.similarity, given.distance)
         batches = self._work.intake.batches(self._options.sketch, notes_short=notes_short)
         compared = map(self._settled, batches)
         for _ in self.arrivals.add_all(

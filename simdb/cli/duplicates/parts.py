@@ -45,7 +45,7 @@ class PartsJob:
     def __init__(self, work: DedupWork, unit: str, min_words: int, reading: SourceOptions) -> None:
         """Take the options; OptionError for one that has no meaning here."""
         self._work, self._unit, self._min_words, self._reading = work, unit, min_words, reading
-        if work.show is not None:
+        if work.results.show is not None:
             raise OptionError("--show shows texts that are alike; leave it out with --unit")
         survivors = work.survivors
         if survivors is not None and survivors.target.form.kind in (FOLDER, PATHS):
@@ -71,7 +71,7 @@ class PartsJob:
         with (
             open_or_create(
                 path, make_options=lambda: simdb.Options(sketch=make_sketch(sketch)),
-                try_out=try_out, intake=work.intake, progress=work.progress,
+                try_out=try_out, intake=work.intake,
                 allow=allowed(sketch, allow), must_exist=must_exist,
             ) as database,
             begin_write(database, work.progress) as transaction,
@@ -84,7 +84,7 @@ class PartsJob:
         return Sieve(
             sketch, self._unit, self._min_words, errors=self._reading.errors,
             threads=thread_count(), is_stored=is_stored,
-            alike=None if self._work.matching.similarity is None else self._work.question(sketch),
+            alike=None if self._work.given.similarity is None else self._work.question(sketch),
         )  # fmt: skip
 
     def _dropped(self, sieve: Sieve, stored: UnitKeys | None) -> Outcome:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.cli.options import arguments
+from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
-from simdb.cli.reading.intake import Intake
 from simdb.columns.text_column import TextColumn
 from simdb.outputs.pieces import TextSpool
 from simdb.outputs.rows import Row
@@ -81,12 +80,8 @@ def stored_texts(
     with texts_by_id(is_needed=sources is not None) as texts:
         if texts is not None and sources is not None:
             check_sources(sources, inputs.text_field)
-            reading = arguments.make_reading(
-                inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
-                has_int_ids=inputs.int_ids,
-            )  # fmt: skip
             with Progress("reading") as progress:
-                texts.read(read_sources(sources, reading), sketch, progress)
+                texts.read(read_sources(sources, inputs.reading()), sketch, progress)
                 progress.finish()
         yield texts
 

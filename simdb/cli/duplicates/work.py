@@ -9,16 +9,16 @@ import simdb
 from simdb.cli.duplicates.texts import Beginnings
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
-from simdb.cli.options.option_groups import MatchOptions, given_search, given_size
+from simdb.cli.options.intake import Intake
+from simdb.cli.options.option_groups import SearchOptions, given_size
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.cli.reading.intake import Intake
 from simdb.deduplication.parts.units import checked_unit
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import most_removed, one_of, share
-from simdb.ground.choices import PolicyName, VerifyName
+from simdb.ground.choices import VerifyName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
 from simdb.outputs.pieces import I64, Spool
@@ -41,6 +41,105 @@ LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.
 LARGE_DOCUMENTS = 10
 ENDINGS = ".jsonl, .csv, .tsv or .parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateOptions(SearchOptions):
+    """The options of `simdb dedup` about duplicates."""
+
+    similarity: arguments.DecidedSimilarity = None
+    policy: arguments.Policy = STAR
+    against: arguments.Against = None
+    keep: arguments.Keep = keeping.FIRST
+    verify: arguments.Verify = None
+    texts: arguments.EarlierTexts = None
+    on_null: arguments.OnNull = None
+    max_share: arguments.MaxShare = None
+    memory: arguments.Memory = None
+    min_words: arguments.MinWords = None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """How many bytes are held of documents; None for the usual number."""
+        found = None if self.memory is None else given_size(self.memory)
+        if self.memory is not None and found is None:
+            raise OptionError(f"--memory takes a size such as 500M or 2G; got {self.memory[:80]!r}")
+        check_memory("--memory", found)
+        return found
+
+    def check(self, *, has_database: bool) -> None:
+        """Raise OptionError for values that are wrong, with --db or without it."""
+        check_policy(self.policy)
+        if self.max_share is not None:
+            share("--max-share", self.max_share)
+        if has_database and self.against is not None:
+            raise OptionError(
+                "--against compares with a reference and stores nothing, and --db stores what is"
+                " new; give one of the two"
+            )
+        for name, is_given in {"--db": has_database, "--against": self.against is not None}.items():
+            if is_given and self.policy != STAR:
+                raise OptionError(
+                    f"--policy {self.policy} works only without {name}, where documents are grouped"
+                )
+        check_keep(self.keep)
+        is_stored = has_database or any(map(is_database, self.against or []))
+        if not is_stored and self.texts is not None:
+            raise OptionError(
+                "--texts works only with --db, or a database in --against; otherwise all texts are"
+                " in the input"
+            )
+
+    def least_words(self, unit: str, *, has_database: bool) -> int:
+        """How many words a part must have to be dropped; OptionError for options against `unit`."""
+        others = {
+            "--similarity with --db": self.similarity is not None and has_database,
+            "--distance": self.distance is not None,
+            "--recall": self.recall is not None, "--search": self.search is not None,
+            "--verify": self.verify is not None, "--texts": self.texts is not None,
+            "--max-share": self.max_share is not None, "--policy": self.policy != STAR,
+            "--keep": self.keep != keeping.FIRST, "--against": self.against is not None,
+        }  # fmt: skip
+        return checked_unit(unit, self.min_words, others, names=("--unit", "--min-words"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOptions:
+    """The options of `simdb dedup` about its results."""
+
+    output: Annotated[
+        str | None,
+        Option(
+            short="-o",
+            metavar="FILE",
+            help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
+            " FOLDER/ gets one such file for each source. Of sources that are documents, FILE.txt"
+            " lists the files, and FOLDER/ gets copies of them. - is standard output, instead of"
+            " the groups.",
+        ),
+    ] = None
+    link: Annotated[
+        bool, Option("--link", help="With -o FOLDER/: make hard links, not copies.")
+    ] = False
+    show: arguments.Show = None
+    groups: Annotated[
+        str | None,
+        Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
+    ] = None
+    report: Annotated[
+        str | None,
+        Option(
+            metavar="PAGE",
+            help="Write a page for people with each removed text beside the one that stays, the"
+            " least similar first. With --db, --texts names the texts of earlier runs.",
+        ),
+    ] = None
+
+    def characters(self, *, has_database: bool) -> int | None:
+        """Return how much is held of each text with a database; None for nothing."""
+        held = [TEXT_CHARACTERS] if self.report is not None else []
+        held += [self.show] if self.show is not None else []
+        return max(held) if has_database and held else None
 
 
 @dataclass(slots=True)
@@ -129,43 +228,44 @@ def verification_note(counts: simdb.Verification | None) -> str | None:
 
 
 class DedupWork(NamedTuple):
-    """The input of a run, how documents match, and where the results go.
+    """The input of a run, what was `given` about it, and where the `results` go.
 
     `rows` takes what is found, None if nobody will see it.  `survivors`: the output of -o.
-    `max_share`: the share of the input that may be duplicates; None for any.  `run`: the name under
-    which a database remembers the run; None for no name.  `keep`: which document of a group is
-    kept, see `Preference`.  `show`: how many characters of texts the rows have; with a database
-    `beginnings` takes them.  `origins`: where lines of the input can be read again.
-    `memory`: see `simdb.running.memory`.  `has_page`: whether --report is given.  `sources`: of the
-    input.  `reference`: what --against names.  `held`: frees what is needed to show the rows.
+    `origins`: where lines of the input can be read again.  `held`: frees what is needed to show the
+    rows.  `run`: the name under which a database remembers the run; None for no name.  With a
+    database `beginnings` takes texts that are shown.  `sources`: of the input.  `reference`: what
+    --against names.
     """
 
     intake: Intake
-    matching: MatchOptions
-    progress: Progress
+    given: "DuplicateOptions"
+    results: "ResultOptions"
     rows: Spool | None
     survivors: SurvivorOutput | None
-    verify: VerifyName | None
-    max_share: float | None
     origins: Origins
     held: ExitStack
-    run: str | None = None
-    keep: str = keeping.FIRST
-    beginnings: Beginnings | None = None
-    policy: PolicyName = STAR
-    show: int | None = None
-    memory: int | None = None
-    has_page: bool = False
-    sources: Sequence[str] = ()
-    reference: "Reference | None" = None
+    run: str | None
+    beginnings: Beginnings | None
+    sources: Sequence[str]
+    reference: "Reference | None"
+
+    @property
+    def progress(self) -> Progress:
+        """What shows how far the run is."""
+        return self.intake.progress
+
+    @property
+    def has_page(self) -> bool:
+        """Whether --report is given."""
+        return self.results.report is not None
 
     def question(self, sketch: simdb.TextSketch) -> DedupQuestion:
         """Return when documents of the input are alike, and how they are compared."""
-        matching = self.matching
+        matching = self.given.matching
         return DedupQuestion(
             matching.similarity, matching.distance, matching.recall,
-            self.decided_by(sketch), self.policy, None, "strict",
-            thread_count(), None, matching.search, self.memory,
+            self.decided_by(sketch), self.given.policy, None, "strict",
+            thread_count(), None, matching.search, self.given.memory_bytes,
         )  # fmt: skip
 
     def lines(self, batch: Batch) -> I64 | None:
@@ -179,88 +279,21 @@ class DedupWork(NamedTuple):
 
     def decided_by(self, sketch: simdb.TextSketch) -> VerifyName:
         """Return what decides: what is asked for, or else the texts wherever they can."""
-        if self.verify is not None:
-            one_of("--verify", self.verify, VERIFICATIONS)
-            return self.verify
-        by_distance = self.matching.distance is not None and self.matching.similarity is None
+        given = self.given
+        if given.verify is not None:
+            one_of("--verify", given.verify, VERIFICATIONS)
+            return given.verify
+        by_distance = given.distance is not None and given.similarity is None
         return ESTIMATE if by_distance or sketch.unit == "moz" else EXACT
 
     def check_share(self, outcome: Outcome) -> None:
         """Raise OptionError if more documents are duplicates than --max-share allows."""
         largest = outcome.largest_note()
         most_removed(
-            self.max_share, outcome.duplicates, self.intake.documents,
+            self.given.max_share, outcome.duplicates, self.intake.documents,
             "nothing was written. Look at the groups without --output and --db, then give a larger"
             f" share or --similarity{f' ({largest})' if largest else ''}",
         )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateOptions:
-    """The options of `simdb dedup` about duplicates."""
-
-    similarity: arguments.DecidedSimilarity = None
-    distance: arguments.Distance = None
-    recall: arguments.Recall = None
-    search: arguments.Search = None
-    policy: arguments.Policy = STAR
-    against: arguments.Against = None
-    keep: arguments.Keep = keeping.FIRST
-    verify: arguments.Verify = None
-    texts: arguments.EarlierTexts = None
-    on_null: arguments.OnNull = None
-    max_share: arguments.MaxShare = None
-    memory: arguments.Memory = None
-    min_words: arguments.MinWords = None
-
-    @property
-    def memory_bytes(self) -> int | None:
-        """How many bytes are held of documents; None for the usual number."""
-        found = None if self.memory is None else given_size(self.memory)
-        if self.memory is not None and found is None:
-            raise OptionError(f"--memory takes a size such as 500M or 2G; got {self.memory[:80]!r}")
-        check_memory("--memory", found)
-        return found
-
-    @property
-    def matching(self) -> MatchOptions:
-        """How near documents must be to match, and how to search for them."""
-        return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
-
-    def check(self, *, has_database: bool) -> None:
-        """Raise OptionError for values that are wrong, with --db or without it."""
-        check_policy(self.policy)
-        if self.max_share is not None:
-            share("--max-share", self.max_share)
-        if has_database and self.against is not None:
-            raise OptionError(
-                "--against compares with a reference and stores nothing, and --db stores what is"
-                " new; give one of the two"
-            )
-        for name, is_given in {"--db": has_database, "--against": self.against is not None}.items():
-            if is_given and self.policy != STAR:
-                raise OptionError(
-                    f"--policy {self.policy} works only without {name}, where documents are grouped"
-                )
-        check_keep(self.keep)
-        is_stored = has_database or any(map(is_database, self.against or []))
-        if not is_stored and self.texts is not None:
-            raise OptionError(
-                "--texts works only with --db, or a database in --against; otherwise all texts are"
-                " in the input"
-            )
-
-    def least_words(self, unit: str, *, has_database: bool) -> int:
-        """How many words a part must have to be dropped; OptionError for options against `unit`."""
-        others = {
-            "--similarity with --db": self.similarity is not None and has_database,
-            "--distance": self.distance is not None,
-            "--recall": self.recall is not None, "--search": self.search is not None,
-            "--verify": self.verify is not None, "--texts": self.texts is not None,
-            "--max-share": self.max_share is not None, "--policy": self.policy != STAR,
-            "--keep": self.keep != keeping.FIRST, "--against": self.against is not None,
-        }  # fmt: skip
-        return checked_unit(unit, self.min_words, others, names=("--unit", "--min-words"))
 
 
 def check_keep(keep: str) -> None:
@@ -272,42 +305,3 @@ def check_keep(keep: str) -> None:
             f" longest; what stays is written by -o {keep}"
         )
     keeping.parse(keep, "--keep")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultOptions:
-    """The options of `simdb dedup` about its results."""
-
-    output: Annotated[
-        str | None,
-        Option(
-            short="-o",
-            metavar="FILE",
-            help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
-            " FOLDER/ gets one such file for each source. Of sources that are documents, FILE.txt"
-            " lists the files, and FOLDER/ gets copies of them. - is standard output, instead of"
-            " the groups.",
-        ),
-    ] = None
-    link: Annotated[
-        bool, Option("--link", help="With -o FOLDER/: make hard links, not copies.")
-    ] = False
-    show: arguments.Show = None
-    groups: Annotated[
-        str | None,
-        Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
-    ] = None
-    report: Annotated[
-        str | None,
-        Option(
-            metavar="PAGE",
-            help="Write a page for people with each removed text beside the one that stays, the"
-            " least similar first. With --db, --texts names the texts of earlier runs.",
-        ),
-    ] = None
-
-    def characters(self, *, has_database: bool) -> int | None:
-        """Return how much is held of each text with a database; None for nothing."""
-        held = [TEXT_CHARACTERS] if self.report is not None else []
-        held += [self.show] if self.show is not None else []
-        return max(held) if has_database and held else None

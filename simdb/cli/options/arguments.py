@@ -7,11 +7,8 @@ import numpy as np
 
 from simdb import sources
 from simdb.cli.options.declare import Argument, Option
-from simdb.ground.checks import one_of
-from simdb.ground.choices import ON_NULL
 from simdb.ground.errors import OptionError
 from simdb.settings.options import METHODS, MINHASH_METHODS
-from simdb.sources.content import known_encoding
 
 if TYPE_CHECKING:
     from simdb.ground.choices import (
@@ -29,7 +26,7 @@ else:
 
 if TYPE_CHECKING:
     from simdb.sources.batch import Batch
-    from simdb.sources.records import InputId, SourceOptions
+    from simdb.sources.records import InputId
 
 SOURCES_HELP = (
     "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz or .zst; .parquet), any"
@@ -269,37 +266,6 @@ Errors = Annotated[
     ErrorsName,
     Option(help="For undecodable bytes: strict skips the document, replace inserts U+FFFD."),
 ]
-
-
-def make_reading(
-    encoding: str,
-    errors: str,
-    id_field: str,
-    text_field: str,
-    *,
-    has_int_ids: bool = False,
-    has_lines: bool = False,
-    has_paths: bool = False,
-    has_fields: bool = False,
-    on_null: str = "",
-    has_absent: bool = False,
-) -> "SourceOptions":
-    """Return how to read sources; OptionError for an unknown encoding, `errors` or `on_null`."""
-    check_errors(errors)
-    if on_null:
-        one_of("--on-null", on_null, ON_NULL)
-    return sources.records.SourceOptions(
-        encoding=known_encoding(encoding),
-        errors=errors,
-        id_field=id_field,
-        text_field=text_field,
-        has_int_ids=has_int_ids,
-        has_lines=has_lines,
-        has_paths=has_paths,
-        has_fields=has_fields,
-        on_null=on_null,
-        has_absent=has_absent,
-    )
 
 
 def check_errors(errors: str) -> None:

@@ -16,7 +16,7 @@ from simdb.storage.files.location import check_name
 from simdb.storage.files.names import SHARDS_FILE
 
 if TYPE_CHECKING:
-    from simdb.cli.reading.intake import Intake
+    from simdb.cli.options.intake import Intake
     from simdb.database import Database
     from simdb.engine.snapshot import Snapshot
     from simdb.sharding.sharded_database import ShardedDatabase
@@ -29,7 +29,6 @@ def open_or_create(
     make_options: "Callable[[], simdb.Options]",
     try_out: Callable[["Database"], object],
     intake: "Intake",
-    progress: Progress,
     allow: Collection[str],
     must_exist: bool,
 ) -> Iterator["Database"]:
@@ -61,13 +60,13 @@ def open_or_create(
         try_out(other)
     intake.begin()
     with simdb.open(path, "c", options=options, allow=allow) as database:
-        progress.note(f"created the database {path}")
+        intake.progress.note(f"created the database {path}")
         try:
             yield database
         except BaseException:
             with suppress(simdb.Error):
                 if not len(database):
-                    progress.note(
+                    intake.progress.note(
                         f"the new database {path} is empty; run the command again to fill it, or"
                         " remove the directory"
                     )

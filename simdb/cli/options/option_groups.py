@@ -3,18 +3,24 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from itertools import islice
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from simdb import sources
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
-from simdb.ground.choices import MethodName
+from simdb.ground.checks import one_of
+from simdb.ground.choices import ON_NULL, MethodName
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.settings.search import NAMES, Search, SearchLike
+from simdb.sources.content import known_encoding
+
+if TYPE_CHECKING:
+    from simdb.sources.records import SourceOptions
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
@@ -39,6 +45,21 @@ class MatchOptions:
             "recall": self.recall,
             "search": self.search,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """The options of a command about a search: how near documents must be, and how to search."""
+
+    similarity: arguments.Similarity = None
+    distance: arguments.Distance = None
+    recall: arguments.Recall = None
+    search: arguments.Search = None
+
+    @property
+    def matching(self) -> MatchOptions:
+        """The values of the options; OptionError for a word of --search that says nothing."""
+        return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
 
 
 def given_search(text: str | None) -> SearchLike | None:
@@ -74,14 +95,45 @@ def given_size(text: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingOptions:
-    """The options of a command about its input."""
+class TextOptions:
+    """The options of a command about the texts that it reads."""
 
     id_field: arguments.IdField = "id"
     text_field: arguments.TextField = "text"
-    int_ids: arguments.IntIds = False
     encoding: arguments.Encoding = "utf-8"
     errors: arguments.Errors = "strict"
+
+    def reading(self) -> "SourceOptions":
+        """Return how to read sources, only for ids and texts.
+
+        Raises OptionError for an unknown encoding, or word of --errors.
+        """
+        arguments.check_errors(self.errors)
+        return sources.records.SourceOptions(
+            encoding=known_encoding(self.encoding), errors=self.errors, id_field=self.id_field,
+            text_field=self.text_field, has_lines=False, has_fields=False,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingOptions(TextOptions):
+    """The options of a command about its input, whose ids can be numbers."""
+
+    int_ids: arguments.IntIds = False
+
+    def reading(self) -> "SourceOptions":
+        """Return how to read sources; see `TextOptions`."""
+        return replace(TextOptions.reading(self), has_int_ids=self.int_ids)
+
+
+def with_nulls(reading: "SourceOptions", on_null: str | None, usual: str = "") -> "SourceOptions":
+    """Return `reading` with what --on-null says, the `usual` word if it is not given.
+
+    Raises OptionError for another word.
+    """
+    if on_null is not None:
+        one_of("--on-null", on_null, ON_NULL)
+    return replace(reading, on_null=on_null or usual, has_absent=on_null is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from over import over
 
 import simdb
-from simdb.cli.reading.markup_hint import markup_hint
+from simdb.sources.content import markup_hint
 
 PLAIN = simdb.Simhash()
 HTML = simdb.Simhash(markup="html")

@@ -12,13 +12,12 @@ import numpy as np
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.cli.reading.markup_hint import markup_hint, page_position
 from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined
-from simdb.sources.content import AMOUNT, begin_counting
+from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
 from simdb.sources.encoding_guess import guessed_note
 from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem
 from simdb.tuning.lengths import SHORT_WORDS, count_words
@@ -67,7 +66,7 @@ class Intake:
         """
         begin_counting()
         self._found = found
-        self._progress = progress
+        self.progress = progress
         self._problems: dict[tuple[str, str], _Alike] = {}
         self._is_quiet = is_quiet
         self._markup_hint: str | None = None
@@ -111,17 +110,17 @@ class Intake:
         for (source, _), alike in self._problems.items():
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
-                self._progress.note(f"{source}: {more:,} more like {alike.first}")
+                self.progress.note(f"{source}: {more:,} more like {alike.first}")
         self._check_any(has_some=self.documents > 0)
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (self._markup_hint, short, guessed_note())):
-            self._progress.note(note)
+            self.progress.note(note)
 
     def note_dropped(self) -> None:
         """Report how many records without a text were left out, if there were some."""
         if self.dropped:
             what = "record" if self.dropped == 1 else "records"
-            self._progress.note(f"{self.dropped:,} {what} without a text left out")
+            self.progress.note(f"{self.dropped:,} {what} without a text left out")
 
     def skipped_note(self) -> str:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""
@@ -163,7 +162,7 @@ class Intake:
             self._short_hint.look_at(batch.texts)
         megabytes = self.size_bytes / 1e6
         state = f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB"
-        self._progress.show(state, AMOUNT.share())
+        self.progress.show(state, AMOUNT.share())
         return batch
 
     def _look_at(self, batch: Batch, sketch: TextSketch | None) -> None:
@@ -189,7 +188,7 @@ class Intake:
             alike.count += 1
             if alike.count > alike.reported:
                 return
-        self._progress.note(f"{problem.where}: {problem.reason}")
+        self.progress.note(f"{problem.where}: {problem.reason}")
 
 
 def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:
