@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from simdb.engine.search import crowds
-from simdb.engine.search.crowds import Crowds
+from simdb.engine.search import buckets
+from simdb.engine.search.buckets import Crowds
 from simdb.running import kernel
 
 
 @pytest.fixture
 def forest(monkeypatch):
     """Return a forest of 20 numbers in which groups of four are crowds."""
-    monkeypatch.setattr(crowds, "CROWD_MIN", 4)
-    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
-    monkeypatch.setattr(crowds, "COUNTED_PAIRS", 3)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 4)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 3)
     return kernel.Forest(20)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of
-from simdb.engine.search import crowds
+from simdb.engine.search import buckets
 from simdb.running import kernel
 
 
@@ -78,9 +78,9 @@ def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, le
     weights = grouped_weights(HEAVY, seed=7)
     database = made(weights, delta=delta)
     pairs = database.find_all(search=method)
-    monkeypatch.setattr(crowds, "CROWD_MIN", least)
-    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
-    monkeypatch.setattr(crowds, "COUNTED_PAIRS", 1)
+    monkeypatch.setattr(buckets, "CROWD_MIN", least)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 1)
 
     clusters = database.find_clusters(search=method)
 
@@ -136,8 +136,8 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
     weights = (np.array(chain) + noise).astype(np.float32)
     database = made(weights, delta=20)
     pairs = database.find_all(search="exhaustive", **asked)
-    monkeypatch.setattr(crowds, "CROWD_MIN", 8)
-    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 8)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
 
     clusters = database.find_clusters(search="exhaustive", **asked)
 
@@ -150,9 +150,9 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
 def test_near_copies_are_connected_in_few_pairs_each(made, monkeypatch, method, delta):
     weights = grouped_weights([600, 300], seed=4, noise=0.05)
     database = made(weights, delta=delta)
-    monkeypatch.setattr(crowds, "CROWD_MIN", 100)
-    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
-    monkeypatch.setattr(crowds, "COUNTED_PAIRS", 1)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 100)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "COUNTED_PAIRS", 1)
     joined = []
     join = kernel.Forest.join
 

@@ -13,7 +13,7 @@ from soundness import TINY, assert_sound
 from strategies import fingerprints
 
 import simdb
-from simdb.engine.clusters import links, maintain, split
+from simdb.engine.clusters import links, maintain
 from simdb.engine.search import couples
 from simdb.storage import membership
 
@@ -69,7 +69,7 @@ def chained(count):
 def counted(monkeypatch):
     """Count the stored documents in each search that follows the loss of a member."""
     asked = []
-    reached, parts_of = split._reached, maintain.parts_of
+    reached, parts_of = links._reached, maintain.parts_of
 
     def counting(state, criterion, members, chosen):
         asked.append(len(chosen))
@@ -79,7 +79,7 @@ def counted(monkeypatch):
         asked.extend([len(members)] * (len(members) > 0))
         return parts_of(state, criterion, members, numbers)
 
-    monkeypatch.setattr(split, "_reached", counting)
+    monkeypatch.setattr(links, "_reached", counting)
     monkeypatch.setattr(maintain, "parts_of", comparing)
     return asked
 
@@ -138,9 +138,9 @@ def test_kept_clusters_are_those_of_a_double_loop(
         patch.setattr(maintain, "SWEPT_LEAST", swept)
         patch.setattr(membership, "WALKED_MAX", walked)
         patch.setattr(maintain, "WHOLE_MAX", whole)
-        patch.setattr(split, "COMPARED_NEIGHBOURS_MAX", hubs)
-        patch.setattr(split, "ROUND_MEMBERS", 1)
-        patch.setattr(split, "QUERIES_AT_ONCE", max(hubs, 1))
+        patch.setattr(links, "COMPARED_NEIGHBOURS_MAX", hubs)
+        patch.setattr(links, "ROUND_MEMBERS", 1)
+        patch.setattr(links, "QUERIES_AT_ONCE", max(hubs, 1))
         patch.setattr(couples, "CHUNK_PAIRS", 3)
         for operations, end in transactions:
             after = oracle.copy()
@@ -466,7 +466,7 @@ def test_groups_that_have_met_are_one_and_the_others_stay(at):
     waiting = [[1], [2], [9]]
     groups[at] |= {1}
 
-    split._unite(groups, waiting, at)
+    links._unite(groups, waiting, at)
 
     others = [{2}, {9}]
     others[at - 1] |= {1}

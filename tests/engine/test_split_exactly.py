@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.clusters import links, split
+from simdb.engine.clusters import links
 
 # Neighbours of a chain have the similarity STEP, others at most about its square.
 STEP, THRESHOLD = 0.955, 0.935
@@ -47,7 +47,7 @@ def opened(open_database, recall):
 
 
 # A few lost members start a short search, more of them a comparison of all that are left.
-FEW, MANY = range(6, 7), range(40, 40 + split.REMOVED_MAX + 1)
+FEW, MANY = range(6, 7), range(40, 40 + links.REMOVED_MAX + 1)
 
 
 @pytest.mark.few(1)

@@ -14,11 +14,10 @@ FOLDERS = ("engine", "index", "plan", "sketch", "storage")
 # Module without "simdb.", and its constants with tiny values.
 TINY = {
     "engine.reading": {"ITERATED_IDS": 3, "ITERATED_DOCUMENTS": 2},
-    "engine.clusters.links": {"COMPARED_MAX": 2},
     "engine.clusters.maintain": {"SWEPT_LEAST": 3, "WHOLE_MAX": 2},
-    "engine.clusters.split": {
-        "REMOVED_MAX": 1, "COMPARED_NEIGHBOURS_MAX": 1, "GROUPS_MAX": 2, "FOUND_MAX": 4,
-        "QUERIES_AT_ONCE": 1, "ROUND_MEMBERS": 2,
+    "engine.clusters.links": {
+        "COMPARED_MAX": 2, "REMOVED_MAX": 1, "COMPARED_NEIGHBOURS_MAX": 1, "GROUPS_MAX": 2,
+        "FOUND_MAX": 4, "QUERIES_AT_ONCE": 1, "ROUND_MEMBERS": 2,
     },
     "engine.clusters.find": {
         "BATCH_FIRST": 2, "BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3,
@@ -31,7 +30,7 @@ TINY = {
     "engine.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
     },
-    "engine.search.crowds": {"CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2},
+    "engine.search.buckets": {"CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2},
     "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
     "engine.search.nearest": {"FOUND_TOGETHER": 8},
     "engine.search.rows": {"MANY": 2, "SORTED_LEAST": 2},

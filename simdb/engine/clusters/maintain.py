@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import grouped
-from simdb.engine.clusters.links import links_of, parts_of
-from simdb.engine.clusters.split import labels_after
+from simdb.engine.clusters.links import labels_after, links_of, parts_of
 from simdb.engine.state.state import State
 from simdb.ground.errors import CorruptError, FullError
 from simdb.plan.problem import Criterion

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.search.buckets import Crowds
 from simdb.engine.search.couples import (
     Batches,
     Couples,
@@ -17,7 +18,6 @@ from simdb.engine.search.couples import (
     searched,
     sweep_table,
 )
-from simdb.engine.search.crowds import Crowds
 from simdb.engine.search.method import (
     Candidates,
     Method,

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.search.buckets import Crowds
 from simdb.engine.search.couples import (
     LOOKUP_QUERIES,
     Batches,
@@ -19,7 +20,6 @@ from simdb.engine.search.couples import (
     joined_couples,
     searched,
 )
-from simdb.engine.search.crowds import Crowds
 from simdb.engine.search.method import Method, PairMember
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY, Rows
