@@ -30,6 +30,8 @@ GATHERED_BYTES = 1 << 30
 GATHERED_TABLES = (8, 16)
 # The keys of so many documents are made by one thread at a time.
 KEYED_DOCUMENTS = 1 << 14
+# The keys of a table are sorted in so many parts, which are then merged.
+SORTED_PARTS = 16
 ENTRY_BYTES = 12
 
 F32 = npt.NDArray[np.float32]
@@ -183,20 +185,15 @@ def _is_whole(view: View) -> bool:
 
 def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
     """Return some of the stored tables, each merged from those of all runs."""
-    made = []
-    for table in numbers:
-        merged = merge_tables(
-            [run.polytope_table(table, source) for run in view.runs], threads=threads
-        )
-        width = polytope_header_bits(len(merged.keys))
-        made.append(make_table(merged.keys, merged.ordinals, width, is_sorted=True))
-    return made
+    return [
+        _merged([run.polytope_table(table, source) for run in view.runs], threads)
+        for table in numbers
+    ]
 
 
 def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: int) -> list[Table]:
     """Return some tables that are not stored, made from the stored weights."""
     vectors = view.vectors.over(source, None)
-    width = polytope_header_bits(len(ordinals))
     keys = np.empty((len(numbers), len(ordinals)), np.uint64)
 
     def fill(start: int) -> None:
@@ -206,7 +203,27 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
 
     for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
         pass
-    return list(mapped(lambda own: make_table(own, ordinals.copy(), width), keys, threads))
+    return [_merged(_sorted_parts(own, ordinals, threads), threads) for own in keys]
+
+
+def _sorted_parts(keys: U64, ordinals: U32, threads: int) -> list[Table]:
+    """Sort parts of `keys` in place, on all cores; return them as tables without directories."""
+    size = max(-(-len(keys) // SORTED_PARTS), KEYED_DOCUMENTS)
+
+    def sort(start: int) -> Table:
+        some = slice(start, start + size)
+        part = Table(keys[some], ordinals[some].copy(), np.empty(0, np.uint32))
+        kernel.sort(part.keys, part.ordinals)
+        return part
+
+    return list(mapped(sort, range(0, max(len(keys), 1), size), threads))
+
+
+def _merged(parts: Sequence[Table], threads: int) -> Table:
+    """Return one table of the entries of sorted tables."""
+    merged = merge_tables(parts, threads=threads)
+    width = polytope_header_bits(len(merged.keys))
+    return make_table(merged.keys, merged.ordinals, width, is_sorted=True)
 
 
 def _all_parts(view: View, source: Source) -> list[list[Table]]:
