@@ -19,8 +19,6 @@ import numpy.typing as npt
 MEASURES = {"jaccard": (2, 0.8), "tfidf": (4, 0.9)}
 LABELS = {"jaccard": "Jaccard", "tfidf": "tf-idf cosine"}
 COLUMNS = {"jaccard": 2, "tf": 3, "tfidf": 4}
-# The setting whose estimates each cosine of the table is compared with.
-COSINES = {"words 1, tf": "tf", "words 1, tf-idf": "tfidf"}
 
 Couple = tuple[str, str]
 
@@ -54,16 +52,6 @@ def read_corpus(path: str) -> tuple[list[str], list[str]]:
             ids.append(str(record["id"]))
             texts.append(record["text"])
     return ids, texts
-
-
-def read_truth(path: str, measure: str) -> set[Couple]:
-    """Read the pairs whose `measure` ("jaccard" or "tfidf") is high enough for a duplicate."""
-    column, least = MEASURES[measure]
-    return {
-        couple(row[0], row[1])
-        for row in _rows(path)
-        if row[column] not in ("", "-") and float(row[column]) >= least
-    }
 
 
 def read_similarities(path: str) -> tuple[list[Couple], dict[str, npt.NDArray[np.float64]]]:

@@ -165,7 +165,7 @@ def groups(job: Job) -> dict[str, Task]:
         tasks[f"simdb --db, {cores}"] = Task(stored, path, cores, renew, "groups")
     tasks["simdb --db, again, one core"] = Task(stored, path)
     for name in job.arguments.peers:
-        if find_spec(name.split("-")[0]) is None:
+        if find_spec(name) is None:
             missing(name)
             continue
         few = job.file(job.arguments.part if name == "datasketch" else None)

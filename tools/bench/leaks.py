@@ -9,8 +9,6 @@ both have, the instruction that items begin with, a licence, a formula, boilerpl
 Beside it, on the same words: any shared 13-gram, and 8-grams of which an item shares .7.
 """
 
-import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -238,28 +236,16 @@ def main() -> None:
     parser.add_argument("-n", type=number, default=1200, help="items")
     parser.add_argument("--unrelated", type=number, default=3000, help="documents")
     parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz in place of files")
-    parser.add_argument("--show", type=int, default=0, help="print so many mistakes of simdb")
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     pools = read_pools(arguments.corpora)
     world = World(max(pools, key=lambda pool: pool.size_bytes), Random(arguments.seed))
     items, shared = made_items(arguments.n, world)
     documents = made_documents(items, shared, arguments.unrelated, world)
-    found = by_simdb(items, documents)
-    judge(record, "simdb", found, documents)
+    judge(record, "simdb", by_simdb(items, documents), documents)
     judge(record, "any 13-gram", by_ngrams(items, documents, 13, 0), documents)
     judge(record, "8-grams .7", by_ngrams(items, documents, 8, 0.7), documents)
-    _show(items, documents, found, arguments.show)
     record.finish()
-
-
-def _show(items: list[Item], documents: list[Document], found: Pairs, most: int) -> None:
-    truth = {(each.id, each.item) for each in documents if each.item}
-    rows = {item.id: item.row for item in items}
-    texts = {each.id: (each.kind, re.sub(r"\s+", " ", each.text)) for each in documents}
-    for document, item in sorted(truth ^ found)[:most]:
-        what = "missed" if (document, item) in truth else "wrong"
-        print(json.dumps([what, *texts[document], rows[item]], indent=1))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 A peer that is not installed is named and left out.  For `speed.py`:
 
-fingerprints  faiss IndexBinaryMultiHash and sqlite3, exact within distance 3; all pairs by numpy,
-              duckdb and simhash-pybind, which must find as many as simdb
+fingerprints  faiss IndexBinaryMultiHash and sqlite3, exact within distance 3; all pairs by numpy.
+              They must find as many as simdb
 weights       faiss IndexBinaryHNSW by the 64 bits; beside the recall by bits, the share of the
               nearest by weights
 signatures    rensa and datasketch, which return candidates without measuring them
@@ -229,21 +229,11 @@ def _shared(found: Iterable[Any], exact: list[Any]) -> float:
 
 
 def pair_tasks(bits: U64) -> dict[str, Callable[[int], object]]:
-    """Make the tasks of peers that find all pairs; each must find as many as simdb."""
-    tasks: dict[str, Callable[[], Any]] = {"numpy, 4 sorts": partial(numpy_pairs, bits)}
-    if (duckdb := installed("duckdb")) is not None:
-        tasks["duckdb, 4-block self-join"] = partial(duckdb_pairs, duckdb, bits)
-    wanted = len(simdb.find_all(bits, 6, DISTANCE))
-    for name, task in tasks.items():
-        if len(task()[0]) != wanted:
-            raise ValueError(f"{name} finds {len(task()[0])} pairs, simdb {wanted}")
-    if (simhash := installed("simhash")) is not None:
-        # It takes a list and counts each value once.
-        values, hashes = np.unique(bits), bits.tolist()
-        tasks["simhash-pybind find_all"] = partial(simhash.find_all, hashes, 6, DISTANCE)
-        if len(simhash.find_all(hashes, 6, DISTANCE)) != len(simdb.find_all(values, 6, DISTANCE)):
-            raise ValueError("simhash-pybind finds other pairs than simdb")
-    return {name: lambda _, task=task: task() for name, task in tasks.items()}
+    """Make the task of numpy that finds all pairs; it must find as many as simdb."""
+    found, wanted = len(numpy_pairs(bits)[0]), len(simdb.find_all(bits, 6, DISTANCE))
+    if found != wanted:
+        raise ValueError(f"numpy finds {found} pairs, simdb {wanted}")
+    return {"numpy, 4 sorts": lambda _: numpy_pairs(bits)}
 
 
 def numpy_pairs(bits: U64) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -265,22 +255,6 @@ def numpy_pairs(bits: U64) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
     size = len(bits)
     joined = np.unique(np.minimum(first, second) * size + np.maximum(first, second))
     return joined // size, joined % size
-
-
-def duckdb_pairs(duckdb: Any, bits: U64) -> tuple[Any, Any]:
-    """Find all pairs within distance 3: one hash join for each of the 4 blocks."""
-    joins = [
-        "SELECT a.at AS l, b.at AS r FROM stored a JOIN stored b"
-        f" ON ((a.bits >> {shift}) & 65535) = ((b.bits >> {shift}) & 65535) AND a.at < b.at"
-        f" WHERE bit_count(xor(a.bits, b.bits)::BIT) <= {DISTANCE}"
-        for shift in range(0, BLOCK_BITS * BLOCKS, BLOCK_BITS)
-    ]
-    with duckdb.connect() as connection:
-        connection.execute("SET threads = 1")
-        connection.register("given", {"at": np.arange(len(bits)), "bits": bits})
-        connection.execute("CREATE TABLE stored AS SELECT * FROM given")
-        found = connection.execute(" UNION ".join(joins)).fetchnumpy()
-    return found["l"], found["r"]
 
 
 def _headers(fingerprints: U64, block: int) -> npt.NDArray[np.int64]:

@@ -5,8 +5,7 @@
 rensa, datasketch, gaoya and duckdb print groups of near-duplicates of JSON lines in the form of
 `simdb dedup --json`, as their documentation advises: word 3-shingles, Jaccard 0.8, 128 minima, each
 candidate measured by its signature.  gaoya cuts the texts itself and uses all cores.  duckdb groups
-equal texts only, with its own reader, which is what SQL does for a large file; duckdb-shingles
-joins texts by their shingles, with exact similarities, of the first 20,000 texts.  The others:
+equal texts only, with its own reader, which is what SQL does for a large file.  The others:
 
 read          json.loads of each line
 frame         a DataFrame: read, drop_duplicates of pandas, or deduplicate of simdb
@@ -21,7 +20,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
 
 try:
     from orjson import loads
@@ -32,7 +30,6 @@ SIMILARITY = 0.8
 PERMUTATIONS = 128
 BANDS = 16  # of 8 minima, as the documentation of rensa has it for a similarity of 0.8
 BATCH = 10_000  # texts that are cut and signed at once
-FEW = 20_000  # texts whose shingles are joined
 WORD = re.compile(r"\w+")
 ENDS = {
     "line": re.compile(r"(\n)"),
@@ -47,28 +44,6 @@ SELECT list(id ORDER BY place) FROM (
     SELECT id, md5_number(text) AS hash, row_number() OVER () AS place FROM {READ}
 ) GROUP BY hash HAVING count(*) > 1
 """
-TEXTS = f"""
-CREATE TABLE texts AS
-SELECT id, row_number() OVER () AS place,
-    regexp_extract_all(lower(text), '[\\p{{L}}\\p{{N}}_]+') AS words FROM {READ} LIMIT {FEW}
-"""
-SHINGLES = """
-CREATE TABLE shingles AS
-SELECT DISTINCT place, hash(words[n], words[n + 1], words[n + 2]) AS shingle
-FROM (SELECT place, words, unnest(range(1, greatest(len(words) - 1, 2))) AS n FROM texts)
-"""
-PAIRS = """
-WITH sizes AS (SELECT place, count(*) AS size FROM shingles GROUP BY place),
-shared AS (
-    SELECT a.place AS one, b.place AS two, count(*) AS joint
-    FROM shingles a JOIN shingles b ON a.shingle = b.shingle AND a.place < b.place
-    GROUP BY a.place, b.place
-)
-SELECT one - 1, two - 1 FROM shared
-JOIN sizes c ON c.place = one JOIN sizes d ON d.place = two
-WHERE joint >= ? * (c.size + d.size - joint)
-"""
-
 Found = Iterator[tuple[int, int]]
 
 
@@ -160,35 +135,20 @@ def by_gaoya(path: str, names: list[str]) -> Found:
             at += 1
 
 
-def connected() -> Any:
-    """Open a database of DuckDB in memory, with the cores that this process may use."""
+def by_duckdb(path: str, names: list[str]) -> Found:
+    """Group by the hash of the text, with the cores that this process may use."""
     import duckdb  # noqa: PLC0415
 
     connection = duckdb.connect()
     connection.execute(f"SET threads = {len(os.sched_getaffinity(0))}")
     connection.execute("SET memory_limit = '2GB'")
-    return connection
-
-
-def by_duckdb(path: str, names: list[str]) -> Found:
-    for (group,) in connected().execute(EQUAL, [path]).fetchall():
+    for (group,) in connection.execute(EQUAL, [path]).fetchall():
         yield from ((len(names), len(names) + at) for at in range(1, len(group)))
         names += group
 
 
-def by_duckdb_shingles(path: str, names: list[str]) -> Found:
-    connection = connected()
-    connection.execute(TEXTS, [path])
-    connection.execute(SHINGLES)
-    names += [
-        name for (name,) in connection.execute("SELECT id FROM texts ORDER BY place").fetchall()
-    ]
-    yield from connection.execute(PAIRS, [SIMILARITY]).fetchall()
-
-
 PEERS: dict[str, Callable[[str, list[str]], Found]] = {
     "rensa": by_rensa, "gaoya": by_gaoya, "datasketch": by_datasketch, "duckdb": by_duckdb,
-    "duckdb-shingles": by_duckdb_shingles,
 }  # fmt: skip
 
 

@@ -250,12 +250,11 @@ def of_bits(*, near: bool) -> Callable[..., Collection]:
 
 
 def flipped(chance: Chance, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Flip 0 to 8 bits of each, not all different."""
-    found = bits.copy()
-    for _ in range(8):
-        flips = np.uint64(1) << chance.integers(0, 64, len(bits), np.uint64)
-        found ^= np.where(chance.random(len(bits)) < 0.5, flips, np.uint64(0))
-    return found
+    """Flip 1 to 8 different bits of each."""
+    places = np.argsort(chance.random((len(bits), 64)), axis=1)[:, :8].astype(np.uint64)
+    is_flipped = np.arange(8) < chance.integers(1, 9, len(bits))[:, None]
+    flips = np.where(is_flipped, np.uint64(1) << places, np.uint64(0))
+    return bits ^ np.bitwise_xor.reduce(flips, axis=1)
 
 
 def collected(
