@@ -20,7 +20,7 @@ from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.reading import values_from
+from simdb.storage.environment.subdatabases import values_from
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.records.delta import Keying

@@ -22,8 +22,7 @@ from simdb.settings.stored_options import (
 )
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.reading import get_value, values_from
-from simdb.storage.environment.status import engine_version
+from simdb.storage.environment.subdatabases import engine_version, get_value, values_from
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.delta import Delta, DeltaView, Keying

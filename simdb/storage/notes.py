@@ -6,7 +6,7 @@ from typing import Any
 from simdb.ground.checks import shown
 from simdb.ground.errors import CorruptError, FormatError, InputError
 from simdb.storage import codec, layout
-from simdb.storage.environment.reading import values_from
+from simdb.storage.environment.subdatabases import values_from
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
 from simdb.storage.records.metadata import METADATA_BYTES_MAX
 from simdb.storage.runs.source import Source

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from simdb.ground.errors import ReplacedError
-from simdb.storage.environment import status
+from simdb.storage.environment import subdatabases
 
 
 class Transaction:
@@ -28,18 +28,18 @@ def reading_of(numbers):
 
 @pytest.fixture(autouse=True)
 def written(monkeypatch):
-    monkeypatch.setattr(status, "last_number", lambda environment: 7)
+    monkeypatch.setattr(subdatabases, "last_number", lambda environment: 7)
 
 
 def test_a_commit_that_is_held_up_between_its_two_steps_is_waited_for():
     reading = reading_of([6] * 30 + [7])
 
-    status.check_number(None, "place", reading)
+    subdatabases.check_number(None, "place", reading)
 
 
 def test_numbers_that_stay_different_are_those_of_a_replaced_file(monkeypatch):
-    monkeypatch.setattr(status, "COMPARED_SECONDS", 0.01)
+    monkeypatch.setattr(subdatabases, "COMPARED_SECONDS", 0.01)
     reading = reading_of([6])
 
     with pytest.raises(ReplacedError, match=r"at transaction 7, but other .* are at 6"):
-        status.check_number(None, "place", reading)
+        subdatabases.check_number(None, "place", reading)

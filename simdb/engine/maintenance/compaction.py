@@ -30,8 +30,8 @@ from simdb.results.reports import Compaction
 from simdb.settings.options import Options
 from simdb.storage import layout
 from simdb.storage.contents import Contents, make_room_for, table_names
-from simdb.storage.environment.reading import statistics_of
-from simdb.storage.environment.right import WriteRight
+from simdb.storage.environment.gate import WriteRight
+from simdb.storage.environment.subdatabases import statistics_of
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.membership import Membership

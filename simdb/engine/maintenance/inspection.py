@@ -41,7 +41,7 @@ from simdb.storage.check import (
     check_written_values,
 )
 from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
-from simdb.storage.environment.reading import get_value, statistics_of
+from simdb.storage.environment.subdatabases import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.membership import Membership

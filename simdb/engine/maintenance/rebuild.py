@@ -38,7 +38,7 @@ from simdb.plan.calibration import decode_calibration
 from simdb.results.reports import Rebuild
 from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
-from simdb.storage.environment.right import WriteRight
+from simdb.storage.environment.gate import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership

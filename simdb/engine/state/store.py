@@ -24,9 +24,8 @@ from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
-from simdb.storage.environment.gate import Holder
+from simdb.storage.environment.gate import Holder, WriteRight
 from simdb.storage.environment.registry import Lease
-from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.temporary import TemporaryFolder
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare

@@ -12,7 +12,7 @@ from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import Ahead, Writer
 from simdb.plan import compaction
 from simdb.storage import layout
-from simdb.storage.environment.reading import keys_from
+from simdb.storage.environment.subdatabases import keys_from
 from simdb.storage.passages.passage_run import passage_keys
 from simdb.storage.passages.passages import Passages, stored_passages
 from simdb.storage.passages.rewriting import Change, check_rewritten, living, write_passages

@@ -22,8 +22,8 @@ from simdb.ground.errors import Error, FullError
 from simdb.storage import codec, layout
 from simdb.storage.codec import encode_object
 from simdb.storage.contents import read_manifest, table_names
-from simdb.storage.environment.reading import keys_from
-from simdb.storage.environment.right import WriteRight
+from simdb.storage.environment.gate import WriteRight
+from simdb.storage.environment.subdatabases import keys_from
 from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.notes import encode_note
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, encode_manifest

@@ -25,12 +25,19 @@ from simdb.ground.errors import (
     FullError,
     ReadOnlyError,
 )
-from simdb.storage.environment import status
 from simdb.storage.environment.file_map import READERS_MAX, open_map
-from simdb.storage.environment.gate import Alone, Gate, Holder, Turn
-from simdb.storage.environment.handles import Handles, copy_compacted
-from simdb.storage.environment.right import WriteRight
-from simdb.storage.environment.status import check_next, check_number
+from simdb.storage.environment.gate import Alone, Gate, Holder, Turn, WriteRight
+from simdb.storage.environment.subdatabases import (
+    Handles,
+    check_next,
+    check_number,
+    copy_compacted,
+    last_number,
+    map_bytes,
+    readers,
+    sizes,
+    used_bytes,
+)
 from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.files.watch import PageChecks
 from simdb.storage.translation import MapFull, translate
@@ -164,7 +171,7 @@ class Environment:
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
         with self._alone("the database must grow beyond its map", right):
-            now = status.map_bytes(self._lmdb)
+            now = map_bytes(self._lmdb)
             wanted = max(2 * now, now + 2 * needed_bytes)
             self.generation += 1
             try:
@@ -268,25 +275,23 @@ class Environment:
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Return the bytes of the data file on disk, of the pages in use, and of the map."""
         self._watch.look()
-        return self.presence.data_bytes, *status.sizes(
-            self._lmdb, transaction, self.handles.every()
-        )
+        return self.presence.data_bytes, *sizes(self._lmdb, transaction, self.handles.every())
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
-        """Return (process, thread, transaction) of each reader slot in use: `status.readers`."""
+        """Return (process, thread, transaction) of each reader slot in use."""
         with self._gate.held():
             self.check_usable()
-            return status.readers(self._lmdb, clears=clears)
+            return readers(self._lmdb, clears=clears)
 
     @property
     def used_bytes(self) -> int:
         """Size of the data file up to the last page that was ever written."""
-        return status.used_bytes(self._lmdb)
+        return used_bytes(self._lmdb)
 
     @property
     def last_number(self) -> int:
         """Number of the last transaction in the data file."""
-        return status.last_number(self._lmdb)
+        return last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
         """Whether this process has no transaction open, except the one of `right`."""

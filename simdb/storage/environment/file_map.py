@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError, Error, FormatError, FullError
-from simdb.storage.environment.reading import get_value, statistics_of
+from simdb.storage.environment.subdatabases import get_value, statistics_of
 from simdb.storage.files.meta_pages import PAGE
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, check_metas

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError, InputError
 from simdb.storage import codec, layout
-from simdb.storage.environment.reading import value_at_or_before, values_from
+from simdb.storage.environment.subdatabases import value_at_or_before, values_from
 from simdb.storage.records.batch import stored_offsets
 from simdb.values.arrays import ORDINALS_MAX, offsets_of
 

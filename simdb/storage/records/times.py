@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment.reading import get_value
+from simdb.storage.environment.subdatabases import get_value
 from simdb.storage.layout import TIME_ORDINALS
 from simdb.values.arrays import sorted_unique
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simdb.ground.bits import is_set
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment.reading import values_from
+from simdb.storage.environment.subdatabases import values_from
 from simdb.values.arrays import sorted_unique
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8

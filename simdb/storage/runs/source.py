@@ -12,7 +12,7 @@ from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.file_map import FileMap, Pages, find_map
 from simdb.storage.environment.gate import Holder
-from simdb.storage.environment.reading import get_value, values_from
+from simdb.storage.environment.subdatabases import get_value, values_from
 
 
 class Source:
