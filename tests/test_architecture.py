@@ -78,10 +78,8 @@ FOLDERS = {
         "environment.environment", "environment.registry", "records.batch", "records.delta",
         "records.manifest", "records.metadata", "records.times", "records.tombstones",
         "runs.source", "runs.table", "runs.run", "runs.seal", "runs.columns", "runs.merge",
-        "runs.sums", "runs.rewriting", "runs.merging", "records.features", "passages.passage_run",
-        "passages.passages", "passages.by_ordinal", "passages.rewriting", "passages.check",
-        "transfer.frames", "transfer.documents", "membership", "notes", "contents", "salvage",
-        "check",
+        "runs.sums", "runs.rewriting", "runs.merging", "records.features", "passages",
+        "passage_rewriting", "transfer", "membership", "notes", "contents", "salvage", "check",
     ],
     "distributed": [
         "exchange", "by_vertices", "forest", "plan",

@@ -14,9 +14,8 @@ from over import over
 from source_trees import PACKAGE, ROOT, name_of, nodes_of, text_of
 
 import simdb
-from simdb.storage import codec, layout
+from simdb.storage import codec, layout, transfer
 from simdb.storage.records.manifest import decode_manifest, encode_manifest
-from simdb.storage.transfer import frames
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
@@ -134,8 +133,8 @@ def test_loading_a_dump_imports_nothing(tmp_path):
 def rewritten(content, change):
     """Return a dump with other payloads, and checksums that fit."""
     stream = io.BytesIO()
-    writer = frames.FrameWriter(stream)
-    for kind, payload in frames.FrameReader(io.BytesIO(content), "dump").frames():
+    writer = transfer.FrameWriter(stream)
+    for kind, payload in transfer.FrameReader(io.BytesIO(content), "dump").frames():
         writer.write(kind, bytes(change(kind, payload)))
     return stream.getvalue()
 
@@ -195,8 +194,8 @@ def test_a_manifest_of_more_documents_than_the_file_can_hold_is_refused(tmp_path
 
 @pytest.mark.parametrize("is_pipe", [True, False])
 def test_a_length_in_a_dump_takes_no_memory_before_its_bytes_have_come(tmp_path, is_pipe):
-    lie = frames.HEAD.pack(frames.MAGIC, frames.VERSION, 0)
-    lie += frames.FRAME.pack(b"head", 0, frames.FRAME_BYTES_MAX, 0) + bytes(1000)
+    lie = transfer.HEAD.pack(transfer.MAGIC, transfer.VERSION, 0)
+    lie += transfer.FRAME.pack(b"head", 0, transfer.FRAME_BYTES_MAX, 0) + bytes(1000)
     (tmp_path / "lie").write_bytes(lie)
     source = io.BytesIO(lie) if is_pipe else tmp_path / "lie"
 

@@ -11,14 +11,14 @@ from passage_oracle import OPTIONS, containment, drawn, mixed, texts_of
 import simdb
 from simdb.engine.passages import candidates, pairs
 from simdb.sketch import containment as sketch_containment
-from simdb.storage.passages import by_ordinal
+from simdb.storage import passages
 
 
 @pytest.fixture(params=["usual", "tiny"])
 def sizes(request, monkeypatch):
     """The constants as they are, and so small that there are many blocks and portions."""
     if request.param == "tiny":
-        monkeypatch.setattr(by_ordinal, "BLOCK_ENTRIES", 64)
+        monkeypatch.setattr(passages, "BLOCK_ENTRIES", 64)
         monkeypatch.setattr(pairs, "FOUND_TOGETHER", 8)
         monkeypatch.setattr(pairs, "COMPARED_TOGETHER", 3)
         monkeypatch.setattr(pairs, "MEASURED_TOGETHER", 5)

@@ -16,8 +16,7 @@ from strategies import fingerprints, ids, metadata, options, texts
 import simdb
 from simdb.engine.maintenance import dump as dumping
 from simdb.engine.maintenance import load as loading
-from simdb.storage import codec
-from simdb.storage.transfer import frames
+from simdb.storage import codec, transfer
 
 entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
@@ -206,9 +205,9 @@ def test_what_follows_the_end_is_refused(filled, tmp_path):
 
 def rewritten(content, change):
     """Return a dump with the frames that `change` makes of (kind, payload), checksums included."""
-    reader = frames.FrameReader(io.BytesIO(content), "dump")
+    reader = transfer.FrameReader(io.BytesIO(content), "dump")
     stream = io.BytesIO()
-    writer = frames.FrameWriter(stream)
+    writer = transfer.FrameWriter(stream)
     for kind, payload in change([(kind, bytes(each)) for kind, each in reader.frames()]):
         writer.write(kind, payload)
     return stream.getvalue()

@@ -12,9 +12,8 @@ from stored_values import change_value
 import simdb
 from simdb.engine.write import passages as writing
 from simdb.storage import codec, layout
-from simdb.storage.passages import by_ordinal
-from simdb.storage.passages import passages as stored
-from simdb.storage.passages.passage_run import passage_keys
+from simdb.storage import passages as stored
+from simdb.storage.passages import passage_keys
 from simdb.storage.records import features
 
 OPTIONS = simdb.Options(
@@ -31,7 +30,7 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(writing, "MERGED_MOST", 60)
         monkeypatch.setattr(writing, "AHEAD_ENTRIES", 90)
         monkeypatch.setattr(stored, "WINDOW_ENTRIES", 16)
-        monkeypatch.setattr(by_ordinal, "BLOCK_ENTRIES", 30)
+        monkeypatch.setattr(stored, "BLOCK_ENTRIES", 30)
         monkeypatch.setattr(features, "BLOCK_DOCUMENTS", 3)
         monkeypatch.setattr(features, "BLOCK_BYTES", 90)
         monkeypatch.setattr(features, "RENUMBERED_DOCUMENTS", 4)
@@ -304,7 +303,7 @@ CHILD = """
 import os, signal, sys
 import simdb
 from simdb.engine.write import passages as writing, commit
-from simdb.storage.passages import passages as stored
+from simdb.storage import passages as stored
 
 path, verb, point = sys.argv[1], sys.argv[2], int(sys.argv[3])
 writing.AHEAD_ENTRIES, stored.WINDOW_ENTRIES = 90, 16

@@ -22,7 +22,7 @@ from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import read_tombstones
-from simdb.storage.transfer.documents import unpack_grains
+from simdb.storage.transfer import unpack_grains
 from taking import Taking
 
 KEY = layout.number_key(0)

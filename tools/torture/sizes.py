@@ -66,7 +66,7 @@ TINY = {
     "storage.runs.rewriting": {"WINDOW_ENTRIES": 3, "THREADED_MOST": 10},
     "storage.runs.seal": {"KEYED_DOCUMENTS": 3},
     "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
-    "storage.transfer.frames": {"PART_BYTES": 50},
+    "storage.transfer": {"PART_BYTES": 50},
     "running.threads": {"LEAST": 2, "BEGUN": 1},
 }  # fmt: skip
 # Databases have all, none or some of them: a tiny constant can hide what another one decides.

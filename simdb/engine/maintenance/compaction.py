@@ -35,8 +35,8 @@ from simdb.storage.environment.subdatabases import statistics_of
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.membership import Membership
-from simdb.storage.passages.passages import stored_passages
-from simdb.storage.passages.rewriting import renumbering
+from simdb.storage.passage_rewriting import renumbering
+from simdb.storage.passages import stored_passages
 from simdb.storage.records.features import Numbered, whole_blocks
 from simdb.storage.records.features import renumbered as renumbered_features
 from simdb.storage.records.manifest import (

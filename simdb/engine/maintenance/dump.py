@@ -25,8 +25,7 @@ from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import note_keys, note_name, read_note
-from simdb.storage.passages.by_ordinal import GrainsByOrdinal
-from simdb.storage.passages.passages import stored_passages
+from simdb.storage.passages import GrainsByOrdinal, stored_passages
 from simdb.storage.records.features import pack, read_features
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.records.times import read_times
@@ -34,8 +33,7 @@ from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, as_segment
 from simdb.storage.runs.source import Source
-from simdb.storage.transfer.documents import pack_documents, pack_grains, parts_of
-from simdb.storage.transfer.frames import END, FrameWriter
+from simdb.storage.transfer import END, FrameWriter, pack_documents, pack_grains, parts_of
 from simdb.storage.translation import translate
 
 HEAD, IDF, CALIBRATION, NOTE = b"head", b"idft", b"cali", b"note"

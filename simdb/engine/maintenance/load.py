@@ -57,8 +57,7 @@ from simdb.storage.records.features import unpack
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
-from simdb.storage.transfer.documents import unpack_documents, unpack_grains
-from simdb.storage.transfer.frames import END, FrameReader
+from simdb.storage.transfer import END, FrameReader, unpack_documents, unpack_grains
 from simdb.values.arrays import ORDINALS_MAX
 
 # The limits of one commit, and so of the memory for it.

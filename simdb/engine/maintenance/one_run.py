@@ -28,7 +28,7 @@ from simdb.storage.runs.table import (
     run_info,
 )
 from simdb.storage.salvage import ReadablePart, ids_of
-from simdb.storage.transfer.documents import parts_of
+from simdb.storage.transfer import parts_of
 from simdb.values.arrays import EMPTY, WEIGHTED
 
 HASHED_DOCUMENTS = 1 << 16

@@ -43,8 +43,8 @@ from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import damaged_notes, note_name
-from simdb.storage.passages.passages import stored_passages
-from simdb.storage.passages.rewriting import check_rewritten, renumbering, write_passages
+from simdb.storage.passage_rewriting import check_rewritten, renumbering, write_passages
+from simdb.storage.passages import stored_passages
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.features import whole_blocks
 from simdb.storage.records.manifest import (

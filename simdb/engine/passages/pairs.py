@@ -27,7 +27,7 @@ from simdb.results.plans import Plan
 from simdb.running import kernel
 from simdb.sketch.containment import asked_of
 from simdb.sketch.winnowing import Winnower
-from simdb.storage.passages.by_ordinal import GrainsByOrdinal
+from simdb.storage.passages import GrainsByOrdinal
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Grains, is_first, offsets_of
 

@@ -15,7 +15,7 @@ from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.storage.membership import Membership
-from simdb.storage.passages.passage_run import NO_ENTRIES, entries_of_grains
+from simdb.storage.passages import NO_ENTRIES, entries_of_grains
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.records.metadata import NO_METADATA
 from simdb.storage.records.times import Change

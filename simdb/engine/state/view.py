@@ -22,7 +22,7 @@ from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Populat
 from simdb.results.plans import Plan
 from simdb.running import kernel
 from simdb.storage import layout
-from simdb.storage.passages.passages import Passages
+from simdb.storage.passages import Passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
 from simdb.storage.runs.columns import (

@@ -1,4 +1,4 @@
-"""Rewriting: entries of passages become one new run, part by part.
+"""Rewriting of passages: their entries become one new run, part by part; and the check of passages.
 
 One part of all sources is in memory at a time.  So a run of any length can be written, and each
 part in a commit of its own.
@@ -11,21 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError, FormatError
+from simdb.results.reports import Finding
+from simdb.running import kernel
 from simdb.storage import codec, layout
-from simdb.storage.passages.passage_run import PassageRun, only
-from simdb.storage.passages.passages import Passages
-from simdb.storage.records.manifest import PassageInfo
+from simdb.storage.passages import KEY_BITS, PassageRun, Passages, only, passage_keys
+from simdb.storage.records.manifest import Manifest, PassageInfo
 from simdb.storage.records.tombstones import Bitmap, with_room
 from simdb.storage.runs.merge import without
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written
 from simdb.storage.runs.table import NO_ENTRIES, Put, Table, entries_of, joint
 
-U32 = npt.NDArray[np.uint32]
 LOST = (
     "restore the database from a copy or a dump; or drop the passages that cannot be read,"
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged, and insert their documents again"
 )
+STRAY = "move all passages into a run of their own: rebuild(), simdb rebuild"
+PASSAGES = layout.PASSAGES.decode()
+
+U32 = npt.NDArray[np.uint32]
 # What becomes of the entries of a window before they are written.
 Change = Callable[[Table], Table]
 
@@ -56,6 +60,22 @@ def write_passages(
     return PassageInfo(number, *span, tuple(counts), entries.checksum)
 
 
+def check_passages(manifest: Manifest, source: Source, *, deep: bool) -> Iterator[Finding]:
+    """Yield findings if passages are missing or not as they were written.
+
+    With `deep`, also if their order, their parts or their ordinals are wrong, or if values belong
+    to no run.  They follow from the texts, which are not stored, so they are compared with nothing
+    else.
+    """
+    for row in manifest.passages:
+        problems = [problem for _, problem in passage_differences(row, source)]
+        if deep and not problems:
+            problems = list(_disorder(row, source))
+        yield from (Finding(PASSAGES, problem, LOST) for problem in problems)
+    if deep and manifest.next_passage:
+        yield from _strays(manifest, source)
+
+
 def living(dead: Bitmap | None, next_ordinal: int) -> Change:
     """Return what leaves out the entries of deleted documents."""
     deleted = with_room(dead, next_ordinal)
@@ -83,3 +103,29 @@ def passage_differences(row: PassageInfo, source: Source) -> Iterator[tuple[byte
 def check_rewritten(rows: Sequence[PassageInfo], source: Source) -> None:
     """Raise CorruptError unless passage runs are stored as they were written."""
     check_written(each for row in rows for each in passage_differences(row, source))
+
+
+def _disorder(row: PassageInfo, source: Source) -> Iterator[str]:
+    """Yield what is wrong with the entries of a run, whose checksums are right."""
+    run, place = PassageRun(row), f"passage run {row.number}"
+    try:
+        for number in range(len(row.counts)):
+            keys, ordinals, _ = run.part(number, source)
+            if run.bits and (keys >> np.uint64(KEY_BITS - run.bits) != number).any():
+                yield f"{place} has keys in part {number} that belong to another part"
+            same = keys[1:] == keys[:-1]
+            if kernel.first_descent(keys) >= 0 or (ordinals[1:][same] <= ordinals[:-1][same]).any():
+                yield f"{place} is not sorted in part {number}"
+            if ((ordinals < row.start) | (ordinals >= row.stop)).any():
+                yield f"{place} has ordinals outside {row.start} .. {row.stop} in part {number}"
+    except (CorruptError, FormatError) as error:
+        yield str(error)
+
+
+def _strays(manifest: Manifest, source: Source) -> Iterator[Finding]:
+    """Yield a finding for each value of no run; those written ahead are removed by a commit."""
+    expected = {key for row in manifest.passages for key in passage_keys(row)}
+    for key, _ in source.every(layout.PASSAGES):
+        is_ahead = 0 < manifest.passages_ahead <= layout.key_number(key) + 1
+        if key not in expected and not is_ahead:
+            yield Finding(PASSAGES, f"the value under key {key.hex()} belongs to no run", STRAY)

@@ -1,1 +1,0 @@
-"""Passages: the stored grains of documents, in sorted runs of their own."""

@@ -1,1 +1,0 @@
-"""Transfer: documents in the portable form of a dump."""
