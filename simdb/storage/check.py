@@ -24,8 +24,7 @@ from simdb.storage.environment.subdatabases import values_from
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.records.delta import Keying
-from simdb.storage.records.metadata import decode_block
-from simdb.storage.records.times import decode_chunk
+from simdb.storage.records.metadata import decode_block, decode_times
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merging import written_keys
 from simdb.storage.runs.run import Run, run_keys
@@ -167,7 +166,7 @@ def check_times(contents: Contents, source: Source) -> Iterator[Finding]:
     for key, value in source.every(layout.TIMES):
         try:
             number = layout.key_number(key)
-            decode_chunk(key, value)
+            decode_times(key, value)
         except (CorruptError, FormatError) as error:
             yield Finding("times", str(error), RESTORE)
             continue

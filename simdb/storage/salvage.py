@@ -22,8 +22,7 @@ from simdb.storage.passage_rewriting import passage_differences
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.features import damage
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo
-from simdb.storage.records.metadata import decode_block
-from simdb.storage.records.times import decode_chunk as decode_times
+from simdb.storage.records.metadata import decode_block, decode_times
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source

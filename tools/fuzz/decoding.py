@@ -19,8 +19,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.records import features as packed
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import decode_manifest
-from simdb.storage.records.metadata import decode_block, read_metadata
-from simdb.storage.records.times import read_times
+from simdb.storage.records.metadata import decode_block, read_metadata, read_times
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.transfer import unpack_grains
 from taking import Taking

@@ -45,8 +45,7 @@ from simdb.storage.records.manifest import (
     renumbered,
     with_passages,
 )
-from simdb.storage.records.metadata import encode_blocks, read_all
-from simdb.storage.records.times import read_times, whole_chunks
+from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
 from simdb.storage.records.tombstones import live_count, live_ordinals
 from simdb.storage.runs.rewriting import pieces_of, write_run
 from simdb.storage.runs.run import Run, as_segment
@@ -138,7 +137,7 @@ def renumber_metadata(
 def put_times(writer: Writer, times: U32) -> None:
     """Replace all times of documents by those of every ordinal."""
     writer.clear(layout.TIMES)
-    for key, value in whole_chunks(times):
+    for key, value in whole_times(times):
         writer.put(layout.TIMES, key, value)
 
 

@@ -27,8 +27,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.notes import note_keys, note_name, read_note
 from simdb.storage.passages import GrainsByOrdinal, stored_passages
 from simdb.storage.records.features import pack, read_features
-from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
-from simdb.storage.records.times import read_times
+from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all, read_times
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, as_segment

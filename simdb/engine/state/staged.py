@@ -17,8 +17,7 @@ from simdb.running import kernel
 from simdb.storage.membership import Membership
 from simdb.storage.passages import NO_ENTRIES, entries_of_grains
 from simdb.storage.records.manifest import PassageInfo
-from simdb.storage.records.metadata import NO_METADATA
-from simdb.storage.records.times import Change
+from simdb.storage.records.metadata import NO_METADATA, TimeChange
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import (
     NO_FEATURES,
@@ -119,7 +118,7 @@ class StagedTimes:
 
     def __init__(self) -> None:
         """Begin without changes."""
-        self.changes: list[Change] = []
+        self.changes: list[TimeChange] = []
 
     def __len__(self) -> int:
         """Number of changes, for `restore`."""

@@ -38,8 +38,13 @@ from simdb.storage.notes import read_note, unpacked_note
 from simdb.storage.passages import Passages, stored_passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.features import read_features
-from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
-from simdb.storage.records.times import read_times
+from simdb.storage.records.metadata import (
+    NO_METADATA,
+    read_all,
+    read_many,
+    read_metadata,
+    read_times,
+)
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run

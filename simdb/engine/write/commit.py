@@ -27,8 +27,7 @@ from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
 from simdb.storage.records.features import encode_blocks as encode_features
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
-from simdb.storage.records.metadata import changed_blocks, encode_blocks
-from simdb.storage.records.times import changed_chunks
+from simdb.storage.records.metadata import changed_blocks, changed_times, encode_blocks
 from simdb.storage.records.tombstones import Bitmap, encode_chunks
 from simdb.storage.runs.merging import Merging, steps_of, written_keys
 from simdb.storage.runs.rewriting import write_run
@@ -97,7 +96,7 @@ def write_staged(
             writer.put(layout.FEATURES, key, value)
     if staging.times:
         handle = store.environment.subdatabase(layout.TIMES)
-        for key, value in changed_chunks(transaction, handle, staging.times.changes):
+        for key, value in changed_times(transaction, handle, staging.times.changes):
             writer.put(layout.TIMES, key, value)
     write_notes(writer, staging.notes)
     if staging.sealed:

@@ -1,6 +1,6 @@
-"""Metadata of documents: msgpack objects by ordinal, a few hundred documents in a value.
+"""Metadata of documents, and when each was inserted or last seen, by ordinal.
 
-A value holds the metadata of some documents of one commit, after the header:
+A value holds the metadata of some hundred documents of one commit, after the header:
 
     count u32 | ordinals u32[k] | offsets u32[k + 1] | msgpack objects
 
@@ -10,6 +10,11 @@ may become several values, or none.
 
 Stored metadata come back equal. msgpack accepts more than that: it packs tuples as lists, and
 tuples as keys, which it then cannot unpack.
+
+A value of times has those of `TIME_ORDINALS` ordinals, after the header: seconds since 1970,
+u32[TIME_ORDINALS], 0 for an ordinal without a time.  Its key is the number of the chunk.  The
+sub-database of times exists only if the options keep times; then every chunk with an ordinal in use
+is stored.
 """
 
 import math
@@ -23,9 +28,10 @@ import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError, InputError
 from simdb.storage import codec, layout
-from simdb.storage.environment.subdatabases import value_at_or_before, values_from
+from simdb.storage.environment.subdatabases import get_value, value_at_or_before, values_from
+from simdb.storage.layout import TIME_ORDINALS
 from simdb.storage.records.batch import stored_offsets
-from simdb.values.arrays import ORDINALS_MAX, offsets_of
+from simdb.values.arrays import ORDINALS_MAX, offsets_of, sorted_unique
 
 BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16
@@ -43,6 +49,10 @@ _COUNT = struct.Struct("<I")
 # msgpack writes a NaN in these two forms.
 _NAN = (b"\xcb\x7f\xf8", b"\xcb\xff\xf8")
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, BufferError)
+
+U32 = npt.NDArray[np.uint32]
+# Documents, and the time that all of them get.
+TimeChange = tuple[U32, int]
 
 
 def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[int, bytes]]:
@@ -212,6 +222,59 @@ def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
     offsets = stored_offsets(every, f"the metadata of {len(entries)} documents")
     content = b"".join(packed for _, packed in entries)
     return _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content
+
+
+def read_times(chunks: Iterable[tuple[bytes, Any]], count: int) -> U32:
+    """Return the time of every ordinal below `count` from stored chunks; 0 where none is stored.
+
+    CorruptError if a chunk is damaged, or lies beyond the last ordinal.
+    """
+    times = np.zeros(-(-count // TIME_ORDINALS) * TIME_ORDINALS, np.uint32)
+    for key, value in chunks:
+        start = layout.key_number(key) * TIME_ORDINALS
+        if start >= len(times):
+            raise CorruptError(f"{codec.name(layout.TIMES_KIND, key)} lies beyond the last ordinal")
+        times[start : start + TIME_ORDINALS] = decode_times(key, value)
+    return times[:count]
+
+
+def changed_times(
+    transaction: Any, handle: Any, changes: Sequence[TimeChange]
+) -> Iterator[tuple[bytes, Any]]:
+    """Yield the keys and values to store so that times change; later changes count."""
+    numbers = sorted_unique(np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS)
+    times = np.zeros((len(numbers), TIME_ORDINALS), np.uint32)
+    keys = [layout.number_key(number) for number in numbers.tolist()]
+    for at, key in enumerate(keys):
+        value = get_value(transaction, handle, key)
+        if value is not None:
+            times[at] = decode_times(key, value)
+    for ordinals, seconds in changes:
+        times[np.searchsorted(numbers, ordinals // TIME_ORDINALS), ordinals % TIME_ORDINALS] = (
+            seconds
+        )
+    for key, chunk in zip(keys, times, strict=True):
+        yield key, codec.encode_array(layout.TIMES_KIND, key, chunk)
+
+
+def whole_times(times: U32) -> Iterator[tuple[bytes, Any]]:
+    """Yield the keys and values of all chunks, given the time of every ordinal."""
+    for number in range(-(-len(times) // TIME_ORDINALS)):
+        key = layout.number_key(number)
+        chunk = np.zeros(TIME_ORDINALS, np.uint32)
+        part = times[number * TIME_ORDINALS : (number + 1) * TIME_ORDINALS]
+        chunk[: len(part)] = part
+        yield key, codec.encode_array(layout.TIMES_KIND, key, chunk)
+
+
+def decode_times(key: bytes, value: Any) -> U32:
+    """Return the times in one stored chunk; CorruptError."""
+    times = codec.decode_array(layout.TIMES_KIND, key, value, np.uint32, verify=True)
+    if len(times) != TIME_ORDINALS:
+        raise CorruptError(
+            f"{codec.name(layout.TIMES_KIND, key)} has {len(times)} times, not {TIME_ORDINALS}"
+        )
+    return times
 
 
 def _packed(metadata: Any, what: str) -> bytes:
