@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 import simdb
-from simdb.storage.files import temporary
+from simdb.storage.files import location
 
 BOOK = "a page of a book about birds and their nests in the high trees beside the wide river"
 TEXTS = {name: f"{BOOK} {name}" for name in "abc"}
@@ -20,7 +20,7 @@ FORKS = hasattr(os, "fork")
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Return the folder in which temporary databases are made during a test."""
-    monkeypatch.setattr(temporary, "_place", lambda room_bytes: str(tmp_path))
+    monkeypatch.setattr(location, "_place", lambda room_bytes: str(tmp_path))
     return tmp_path
 
 
@@ -137,15 +137,15 @@ def test_a_forked_child_leaves_it_to_its_parent(place):
 
 
 MADE = (
-    "import sys, time, simdb; from simdb.storage.files import temporary;"
-    "temporary._place = lambda room_bytes: sys.argv[1]; db = simdb.open(None);"
+    "import sys, time, simdb; from simdb.storage.files import location;"
+    "location._place = lambda room_bytes: sys.argv[1]; db = simdb.open(None);"
     "print(db.path, flush=True);"
     "time.sleep(60)"
 )
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_one(place, monkeypatch):
-    monkeypatch.setattr(temporary, "ABANDONED_SECONDS", 0)
+    monkeypatch.setattr(location, "ABANDONED_SECONDS", 0)
     killed, living = (
         subprocess.Popen([sys.executable, "-c", MADE, place], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -169,7 +169,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(place, monkeypatc
 
 def test_a_young_folder_without_an_owner_stays(place):
     """Its owner may be about to take the locks."""
-    folder = temporary.TemporaryFolder()
+    folder = location.TemporaryFolder()
     os.mkdir(folder.database)
     open(os.path.join(folder.database, "presence.lock"), "w").close()
 
@@ -178,21 +178,21 @@ def test_a_young_folder_without_an_owner_stays(place):
 
 
 def test_it_lies_in_memory_only_if_there_is_room(monkeypatch, tmp_path):
-    monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path))
-    monkeypatch.setattr(temporary, "MEMORY_PART", 1)
-    assert temporary._place(1) == str(tmp_path)
-    assert temporary._place(1 << 62) is None
+    monkeypatch.setattr(location, "MEMORY_FOLDER", str(tmp_path))
+    monkeypatch.setattr(location, "MEMORY_PART", 1)
+    assert location._place(1) == str(tmp_path)
+    assert location._place(1 << 62) is None
 
-    monkeypatch.setattr(temporary, "MEMORY_PART", 1 << 63)
-    assert temporary._place(1) is None
+    monkeypatch.setattr(location, "MEMORY_PART", 1 << 63)
+    assert location._place(1) is None
 
-    monkeypatch.setattr(temporary, "MEMORY_PART", 1)
-    monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path / "none"))
-    assert temporary._place(1) is None
+    monkeypatch.setattr(location, "MEMORY_PART", 1)
+    monkeypatch.setattr(location, "MEMORY_FOLDER", str(tmp_path / "none"))
+    assert location._place(1) is None
 
 
 def test_no_folder_at_all_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setattr(temporary, "_place", lambda room_bytes: str(tmp_path / "none"))
+    monkeypatch.setattr(location, "_place", lambda room_bytes: str(tmp_path / "none"))
 
     with pytest.raises(simdb.ReadOnlyError, match="TMPDIR"):
         simdb.open(None)

@@ -23,7 +23,7 @@ from simdb.outputs.rows import Row
 from simdb.report.excerpts import compared
 from simdb.sketch.markup import as_read
 from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
-from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.plain import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")

@@ -19,7 +19,7 @@ from simdb.outputs.rows import Row
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import SEEN, Simhash
 from simdb.storage.files.location import NETWORK_TYPES, file_system
-from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
+from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 KILO = 1000

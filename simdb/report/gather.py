@@ -33,7 +33,7 @@ from simdb.results.matches import PairArrays
 from simdb.results.reports import Statistics
 from simdb.settings.options import BY_DISTANCE
 from simdb.settings.search import SearchLike
-from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
+from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 from simdb.values.arrays import Id
 
 LARGER = (2, 10, 100)

@@ -41,8 +41,7 @@ from simdb.ground.errors import (
 )
 from simdb.running.threads import mapped
 from simdb.sharding.shard import OpenShard, named, options_digest, shard_of
-from simdb.storage.files.names import DATA_FILE, SHARDS_FILE
-from simdb.storage.files.plain import check_directory
+from simdb.storage.files.plain import DATA_FILE, SHARDS_FILE, check_directory
 from simdb.storage.files.shards_file import (
     LEFT_OVER,
     Shard,

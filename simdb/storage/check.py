@@ -22,7 +22,7 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.subdatabases import values_from
 from simdb.storage.files.idf_file import problems_of
-from simdb.storage.files.names import IDF_FILE
+from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block, decode_times
 from simdb.storage.records.tombstones import is_deleted

@@ -12,7 +12,7 @@ from soundness import TINY
 import simdb
 from simdb.engine.maintenance import advice as advising
 from simdb.engine.maintenance import calibration as calibrating
-from simdb.storage.files import names
+from simdb.storage.files import plain
 
 READER = """
 import sys, time
@@ -211,7 +211,7 @@ def test_file_systems_that_are_not_safe_are_told(disk, database, kind):
 def test_asking_changes_nothing(disk, database):
     database.insert_many(range(3000), range(3000))
     database.delete_many(range(1500))
-    path = os.path.join(database.path, names.DATA_FILE)
+    path = os.path.join(database.path, plain.DATA_FILE)
     with open(path, "rb") as file:
         before = file.read()
 

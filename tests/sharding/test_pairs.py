@@ -15,7 +15,7 @@ from hypothesis import settings, strategies
 
 import simdb
 from simdb.sharding import gathering
-from simdb.storage.files import temporary
+from simdb.storage.files import location
 
 OPTIONS = {"simhash": sharded.SIMHASH, "bare": sharded.BARE, "minhash": sharded.MINHASH}
 QUESTIONS = {
@@ -288,15 +288,15 @@ def test_too_many_documents_for_one_database_are_refused(both, monkeypatch):
 
 
 def folders(place):
-    return [name for name in os.listdir(place) if name.startswith(temporary.PREFIX)]
+    return [name for name in os.listdir(place) if name.startswith(location.PREFIX)]
 
 
 @pytest.mark.more
 @pytest.mark.few(1)
 def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, monkeypatch):
     _, many, one, texts = both
-    monkeypatch.setattr(temporary.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
-    monkeypatch.setattr(temporary, "_place", lambda room_bytes: None)
+    monkeypatch.setattr(location.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
+    monkeypatch.setattr(location, "_place", lambda room_bytes: None)
     ids = list(texts)
 
     pairs = many.find_all()
@@ -316,8 +316,8 @@ def test_the_temporary_database_is_gone_when_the_answer_is_read(both, tmp_path, 
 def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch):
     _, many, _, _ = both
     asked = []
-    monkeypatch.setattr(temporary, "_place", lambda room_bytes: asked.append(room_bytes))
-    monkeypatch.setattr(temporary, "ROOM_BYTES", 1)
+    monkeypatch.setattr(location, "_place", lambda room_bytes: asked.append(room_bytes))
+    monkeypatch.setattr(location, "ROOM_BYTES", 1)
 
     many.find_all()
 

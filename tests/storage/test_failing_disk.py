@@ -10,7 +10,7 @@ from soundness import TINY, assert_sound
 import simdb
 from simdb.engine.maintenance import compaction
 from simdb.storage.environment import registry
-from simdb.storage.files import names, open_files
+from simdb.storage.files import open_files, plain
 
 
 class Refusing:
@@ -85,12 +85,12 @@ def test_a_database_goes_on_after_the_last_page_of_a_commit_failed(database):
 def test_a_half_written_new_data_file_is_in_nobodys_way(tmp_path):
     # A write that was cut short while a database was made left a data.mdb that nobody could open.
     (tmp_path / "db").mkdir()
-    (tmp_path / "db" / names.NEW_FILE).write_bytes(b"\0" * 100)
+    (tmp_path / "db" / plain.NEW_FILE).write_bytes(b"\0" * 100)
 
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert(1, 1)
 
-    assert not (tmp_path / "db" / names.NEW_FILE).exists()
+    assert not (tmp_path / "db" / plain.NEW_FILE).exists()
     assert_sound(tmp_path / "db")
 
 
@@ -100,6 +100,6 @@ def test_a_data_file_that_cannot_be_made_leaves_none(tmp_path, monkeypatch):
         simdb.open(tmp_path / "db")
     monkeypatch.undo()
 
-    assert not (tmp_path / "db" / names.DATA_FILE).exists()
+    assert not (tmp_path / "db" / plain.DATA_FILE).exists()
     simdb.open(tmp_path / "db").close()
     assert_sound(tmp_path / "db")

@@ -10,9 +10,8 @@ from flips import verdict
 from soundness import TINY
 
 import simdb
-from simdb.storage.files.meta_pages import META, META_PAGES
-from simdb.storage.files.meta_pages import PAGE as META_HEAD
-from simdb.storage.files.pages import problems_of_pages
+from simdb.storage.files.pages import META, META_PAGES, problems_of_pages
+from simdb.storage.files.pages import PAGE as META_HEAD
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BRANCH, LEAF, BIG_DATA = 1, 2, 1

@@ -12,8 +12,8 @@ from simdb.storage import layout
 from simdb.storage.records.batch import StoredBatch, encode_batch
 from simdb.storage.records.delta import delta_view
 from simdb.storage.runs.merge import joined
+from simdb.storage.runs.rewriting import seal
 from simdb.storage.runs.run import as_segment
-from simdb.storage.runs.seal import seal
 
 GIB = 2**30
 # Sees no column in the map of a file.

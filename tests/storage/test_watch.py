@@ -11,7 +11,7 @@ from flips import verdict
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.storage.files import watch
+from simdb.storage.files import open_files
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # the system's clock notes no shorter times
@@ -31,13 +31,13 @@ def path(tmp_path):
 def walks(monkeypatch):
     """The names of sub-databases of every walk of the pages, None for one of all."""
     found = []
-    check_pages = watch.check_pages
+    check_pages = open_files.check_pages
 
     def checked(descriptor, path, *, least, only):
         found.append(only)
         return check_pages(descriptor, path, least=least, only=only)
 
-    monkeypatch.setattr(watch, "check_pages", checked)
+    monkeypatch.setattr(open_files, "check_pages", checked)
     return found
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_was_written_without_a_commit_is_walked_once(path, walks):
 def test_while_the_file_changes_all_the_time_walks_take_a_small_part(path, walks, monkeypatch):
     with simdb.open(path, "w") as database:
         walks.clear()
-        monkeypatch.setattr(watch, "REST", 10**9)
+        monkeypatch.setattr(open_files, "REST", 10**9)
 
         for number in range(20):
             os.utime(path / "data.mdb", (number, number))
@@ -147,7 +147,7 @@ def test_a_transaction_that_changes_nothing_is_no_commit(path):
 def test_before_changes_of_metadata_walks_take_a_small_part_of_the_time(path, walks, monkeypatch):
     with simdb.open(path, "w") as database:
         walks.clear()
-        monkeypatch.setattr(watch, "REST", 10**9)
+        monkeypatch.setattr(open_files, "REST", 10**9)
 
         for number in range(20):
             database.update_metadata(number, {"n": number})

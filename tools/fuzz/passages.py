@@ -10,7 +10,7 @@ import lmdb
 import simdb
 from sample import open_bytes
 from simdb.storage import layout
-from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.plain import DATA_FILE
 from taking import Taking
 from whole import changed
 

@@ -11,7 +11,7 @@ from simdb.engine.maintenance import calibration
 from simdb.engine.state import staged
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import codec
-from simdb.storage.files.names import IDF_FILE
+from simdb.storage.files.plain import IDF_FILE
 
 OPTIONS = {
     "blocks": 3, "delta_documents": 4, "growth": 2, "keep_clusters": "distance",

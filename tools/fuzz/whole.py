@@ -13,7 +13,7 @@ import simdb
 from decoding import with_checksum
 from sample import sample, values
 from simdb.storage import codec
-from simdb.storage.files.names import IDF_FILE
+from simdb.storage.files.plain import IDF_FILE
 from taking import Taking
 
 CHANGES = 3

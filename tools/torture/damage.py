@@ -22,7 +22,7 @@ from collections import Counter
 from contextlib import suppress
 
 import simdb
-from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.plain import DATA_FILE
 from specimens import everything, make_all
 
 PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import simdb
 from simdb.cli.output.progress import Progress
 from simdb.storage.files.location import check_name
-from simdb.storage.files.names import SHARDS_FILE
+from simdb.storage.files.plain import SHARDS_FILE
 
 if TYPE_CHECKING:
     from simdb.cli.options.intake import Intake

@@ -32,7 +32,7 @@ from simdb.storage.membership import groups_of
 from simdb.storage.records.batch import StoredBatch
 from simdb.storage.records.delta import Delta, delta_view
 from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.seal import seal
+from simdb.storage.runs.rewriting import seal
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 
 # Up to this number, documents are compared with each other; more get tables of their own.

@@ -23,8 +23,7 @@ from simdb.settings.options import Options
 from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
-from simdb.storage.files.names import OWN_FILES
-from simdb.storage.files.plain import file_mode, is_shared
+from simdb.storage.files.plain import OWN_FILES, file_mode, is_shared
 from simdb.storage.records.manifest import Manifest
 from simdb.tuning.lengths import SHORT_WORDS, is_telling, median_features
 from simdb.values.arrays import WEIGHTED

@@ -32,8 +32,8 @@ from simdb.storage import layout
 from simdb.storage.contents import Contents, make_room_for, table_names
 from simdb.storage.environment.gate import WriteRight
 from simdb.storage.environment.subdatabases import statistics_of
-from simdb.storage.files.names import COPY_FILE, DATA_FILE
 from simdb.storage.files.new_directory import made_beside
+from simdb.storage.files.plain import COPY_FILE, DATA_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.passage_rewriting import renumbering
 from simdb.storage.passages import stored_passages
@@ -47,9 +47,8 @@ from simdb.storage.records.manifest import (
 )
 from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
 from simdb.storage.records.tombstones import live_count, live_ordinals
-from simdb.storage.runs.rewriting import pieces_of, write_run
+from simdb.storage.runs.rewriting import pieces_of, seal, write_run
 from simdb.storage.runs.run import Run, as_segment
-from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import (
     check_written,

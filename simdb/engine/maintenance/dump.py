@@ -22,7 +22,7 @@ from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
 from simdb.storage.files.idf_file import read_own_idf
 from simdb.storage.files.location import write_whole
-from simdb.storage.files.names import IDF_FILE
+from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import note_keys, note_name, read_note
 from simdb.storage.passages import GrainsByOrdinal, stored_passages

@@ -42,8 +42,8 @@ from simdb.storage.check import (
 )
 from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
 from simdb.storage.environment.subdatabases import get_value, statistics_of
-from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
+from simdb.storage.files.plain import DATA_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.passage_rewriting import check_passages
 from simdb.storage.records.features import check_features

@@ -49,8 +49,8 @@ from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES
 from simdb.storage.environment.registry import Lease
 from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
-from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
+from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.notes import note_key
 from simdb.storage.records.batch import StoredBatch, concatenate
 from simdb.storage.records.features import unpack

@@ -40,7 +40,7 @@ from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment.gate import WriteRight
 from simdb.storage.files.idf_file import problems_of
-from simdb.storage.files.names import IDF_FILE
+from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.notes import damaged_notes, note_name
 from simdb.storage.passage_rewriting import check_rewritten, renumbering, write_passages

@@ -22,7 +22,7 @@ from simdb.storage.environment import registry
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 from simdb.storage.files import location
-from simdb.storage.files.temporary import TemporaryFolder
+from simdb.storage.files.location import TemporaryFolder
 
 MODES = ("r", "w", "c", "x")
 _lock = threading.Lock()

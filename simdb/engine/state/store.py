@@ -26,7 +26,7 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.gate import Holder, WriteRight
 from simdb.storage.environment.registry import Lease
-from simdb.storage.files.temporary import TemporaryFolder
+from simdb.storage.files.location import TemporaryFolder
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
 from simdb.storage.runs.source import Source

@@ -28,8 +28,8 @@ from simdb.storage.records.manifest import Manifest, PassageInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory
 from simdb.storage.runs.merging import Merging
+from simdb.storage.runs.rewriting import seal
 from simdb.storage.runs.run import Run
-from simdb.storage.runs.seal import seal
 from simdb.storage.runs.source import Source
 from simdb.values.arrays import BARE, EMPTY, ORDINALS_MAX
 

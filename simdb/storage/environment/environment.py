@@ -38,8 +38,7 @@ from simdb.storage.environment.subdatabases import (
     sizes,
     used_bytes,
 )
-from simdb.storage.files.open_files import OpenFiles
-from simdb.storage.files.watch import PageChecks
+from simdb.storage.files.open_files import OpenFiles, PageChecks
 from simdb.storage.translation import MapFull, translate
 
 BEGIN_TRIES = 20  # another process can enlarge the map again after each try

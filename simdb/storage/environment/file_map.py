@@ -26,9 +26,8 @@ import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError, Error, FormatError, FullError
 from simdb.storage.environment.subdatabases import get_value, statistics_of
-from simdb.storage.files.meta_pages import PAGE
-from simdb.storage.files.names import DATA_FILE
-from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, check_metas
+from simdb.storage.files.pages import BIG_DATA, NODE, NUMBER, PAGE, check_metas
+from simdb.storage.files.plain import DATA_FILE
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
 # Address space, not disk: the file grows as it is filled.

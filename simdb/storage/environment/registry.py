@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from simdb.ground.errors import BusyError, Error, OptionError
 from simdb.storage.environment.environment import Environment
-from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.plain import DATA_FILE
 
 # A lease can be garbage collected, and so given back, even while this thread has the lock.
 _lock = threading.RLock()

@@ -16,7 +16,7 @@ import lmdb
 
 from simdb.ground.errors import CorruptError, FormatError, ReplacedError
 from simdb.storage.files.locks import pauses
-from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.plain import DATA_FILE
 from simdb.storage.translation import translate
 
 # Another process can commit between the two reads.  A commit writes first the file and then the

@@ -29,8 +29,7 @@ from simdb.settings.stored_options import decode_settings
 from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.storage import codec
 from simdb.storage.files.location import write_whole
-from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY
-from simdb.storage.files.plain import OWN_MODE, share_files
+from simdb.storage.files.plain import IDF_FILE, IDF_TEMPORARY, OWN_MODE, share_files
 from simdb.storage.translation import translate
 
 MAGIC = b"simdbidf"

@@ -1,11 +1,19 @@
-"""Location: the directory of a database, which must be its own and on a local file system."""
+"""Location: the directory of a database, which must be its own and on a local file system.
+
+A database without a path lies in a temporary folder until it is closed or collected.
+"""
 
 import errno
 import os
 import re
+import shutil
+import tempfile
+import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from glob import escape, glob
 from typing import BinaryIO, TypeVar
 
 from simdb.ground.checks import one_of
@@ -19,8 +27,16 @@ from simdb.ground.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, OWN_FILES, SHARDS_FILE
-from simdb.storage.files.plain import check_regular
+from simdb.running.memory import memory_bytes
+from simdb.storage.files.locks import FileLock
+from simdb.storage.files.plain import (
+    DATA_FILE,
+    LMDB_LOCK,
+    OWN_FILES,
+    PRESENCE_LOCK,
+    SHARDS_FILE,
+    check_regular,
+)
 
 Result = TypeVar("Result")
 
@@ -32,6 +48,16 @@ NETWORK_TYPES = {
 DURABILITIES = ("full", "process", "none")
 MOUNTS = "/proc/self/mountinfo"
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# The folder of Linux whose files are in memory, and the room that it must have: small ones, as
+# containers have, would be full soon.
+MEMORY_FOLDER = "/dev/shm"
+ROOM_BYTES = 1 << 30
+# The database should take only a part of what this process may use: one in so many.
+MEMORY_PART = 4
+PREFIX = "simdb-temporary-"
+DATABASE = "temporary.simdb"
+# A folder of this age has its locks, so that its owner is known to live or not.
+ABANDONED_SECONDS = 60
 
 
 def prepare(path: str, mode: str) -> None:
@@ -79,33 +105,6 @@ def is_new(path: str, mode: str) -> bool:
 def is_database(path: str) -> bool:
     """Whether a directory holds a database, or a sharded one."""
     return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
-
-
-def _has_data_file(path: str, mode: str) -> bool:
-    """Whether there is a data file; FormatError if it is empty, or if a file is not plain.
-
-    LMDB opens the data file and its lock file by name, and would follow a link or wait for a pipe.
-    """
-    data_file = os.path.join(path, DATA_FILE)
-    try:
-        check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
-        found = check_regular(data_file, is_alone=mode != "r")
-        may_read = found is None or os.access(data_file, os.R_OK)
-    except PermissionError:
-        may_read, found = False, None
-    except (OSError, ValueError):
-        return False  # making the directory then raises an error with the reason
-    if not may_read:
-        raise ForbiddenError(
-            f"{path} may not be read by this user; its owner can let others read the directory and"
-            " its files"
-        )
-    if found is not None and not found.st_size:
-        raise FormatError(
-            f"{data_file} is empty, which a data file never is: its content was cut off.  Restore"
-            " the database from a copy, or remove its directory to make a new one"
-        )
-    return found is not None
 
 
 def check_durability(durability: str) -> None:
@@ -163,6 +162,65 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
+class TemporaryFolder:
+    """A new folder, in memory where the system has room for it there.
+
+    It is removed by `remove`, when nothing refers to the object any more, and at the end of the
+    process that made it; a forked child leaves it to its parent.  The folder of a process that was
+    killed is removed when the next one is made.
+
+    `database`: the path for the database in it.
+    """
+
+    def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
+        """Make the folder; ReadOnlyError if none can be made.
+
+        `room_bytes`: it is in memory only if so much is free there.
+        """
+        try:
+            place = _place(max(room_bytes, ROOM_BYTES)) or tempfile.gettempdir()
+            _remove_abandoned(place)
+            self.path = tempfile.mkdtemp(prefix=PREFIX, dir=place)
+        except OSError as error:
+            raise ReadOnlyError(
+                f"no temporary folder can be made: {error}; set TMPDIR to a folder that can be"
+                " written, or give simdb.open a path"
+            ) from error
+        self.database = os.path.join(self.path, DATABASE)
+        self._removal = weakref.finalize(self, _remove, self.path, os.getpid())
+
+    def remove(self) -> None:
+        """Remove the folder with its files; a second call does nothing."""
+        self._removal()
+
+
+def _has_data_file(path: str, mode: str) -> bool:
+    """Whether there is a data file; FormatError if it is empty, or if a file is not plain.
+
+    LMDB opens the data file and its lock file by name, and would follow a link or wait for a pipe.
+    """
+    data_file = os.path.join(path, DATA_FILE)
+    try:
+        check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
+        found = check_regular(data_file, is_alone=mode != "r")
+        may_read = found is None or os.access(data_file, os.R_OK)
+    except PermissionError:
+        may_read, found = False, None
+    except (OSError, ValueError):
+        return False  # making the directory then raises an error with the reason
+    if not may_read:
+        raise ForbiddenError(
+            f"{path} may not be read by this user; its owner can let others read the directory and"
+            " its files"
+        )
+    if found is not None and not found.st_size:
+        raise FormatError(
+            f"{data_file} is empty, which a data file never is: its content was cut off.  Restore"
+            " the database from a copy, or remove its directory to make a new one"
+        )
+    return found is not None
+
+
 def _make(path: str) -> None:
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
@@ -179,3 +237,30 @@ def _make(path: str) -> None:
         raise FormatError(
             f"{path} holds other files ({strangers[0]!r}); a database needs a directory of its own"
         )
+
+
+def _place(room_bytes: int) -> str | None:
+    """Return the folder in memory if it has room; None for the usual temporary folder."""
+    is_usable = os.access(MEMORY_FOLDER, os.W_OK | os.X_OK)
+    if not is_usable or memory_bytes() < MEMORY_PART * room_bytes:
+        return None
+    state = os.statvfs(MEMORY_FOLDER)
+    return MEMORY_FOLDER if state.f_bavail * state.f_frsize >= room_bytes else None
+
+
+def _remove(path: str, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_abandoned(place: str) -> None:
+    """Remove the folders of processes of this user that were killed: nobody holds their locks."""
+    for path in glob(os.path.join(escape(place), f"{PREFIX}*", DATABASE, PRESENCE_LOCK)):
+        folder = os.path.dirname(os.path.dirname(path))
+        try:
+            state = os.lstat(folder)
+            is_old = time.time() - state.st_mtime >= ABANDONED_SECONDS
+            if is_old and state.st_uid == os.getuid() and FileLock(path, is_made=False).try_take():
+                shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, FormatError):
+            continue

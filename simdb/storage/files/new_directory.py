@@ -16,8 +16,7 @@ from typing import TypeVar
 
 from simdb.ground.errors import Error, ExistsError, InputError
 from simdb.storage.files.location import sync_directory
-from simdb.storage.files.names import OWN_FILES
-from simdb.storage.files.plain import is_same_file
+from simdb.storage.files.plain import OWN_FILES, is_same_file
 from simdb.storage.translation import translate
 
 Result = TypeVar("Result")

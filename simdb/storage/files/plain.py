@@ -1,4 +1,4 @@
-"""Plain files: opened only if the name is no link, pipe, device or directory.
+"""Plain files: the names of a database's files, opened only if they are no link, pipe or device.
 
 A directory may come from a stranger.  A link in it would lead to a file elsewhere, which opening
 would create or overwrite; a pipe would never answer.
@@ -15,8 +15,21 @@ import stat
 from contextlib import suppress
 
 from simdb.ground.errors import FormatError
-from simdb.storage.files.names import LMDB_LOCK, OWN_FILES, PRESENCE_LOCK, WRITER_LOCK
 
+DATA_FILE = "data.mdb"
+LMDB_LOCK = "lock.mdb"  # LMDB's table of readers
+WRITER_LOCK = "writer.lock"
+PRESENCE_LOCK = "presence.lock"
+IDF_FILE = "idf.table"
+# Names of unfinished files; each file is moved into place when it is complete.
+NEW_FILE = "data.mdb.new"
+COPY_FILE = "data.mdb.copy"
+IDF_TEMPORARY = "idf.table.new"
+# Says which databases in a directory are one sharded database; see `shards_file.py`.
+SHARDS_FILE = "shards.json"
+OWN_FILES = {
+    DATA_FILE, LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, NEW_FILE, COPY_FILE, IDF_TEMPORARY,
+}  # fmt: skip
 OWN_MODE = 0o600
 GROUP_READS, GROUP_WRITES = 0o040, 0o020
 # A reader notes in these that it reads.
@@ -75,29 +88,6 @@ def is_same_file(path: str, before: os.stat_result) -> bool:
     return os.path.samestat(now, before)
 
 
-def _check(path: str, found: os.stat_result, *, is_alone: bool) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise FormatError(
-            f"{path} is {_kind(found.st_mode)}; the files of a database are plain files in its own"
-            " directory"
-        )
-    if is_alone and found.st_nlink > 1:
-        raise FormatError(
-            f"{path} is one file under {found.st_nlink} names (hard links), and writing it would"
-            " change all of them; give the database a copy of its own"
-        )
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "a symbolic link"
-    if stat.S_ISDIR(mode):
-        return "a directory"
-    if stat.S_ISREG(mode):
-        return "a file"
-    return "a pipe" if stat.S_ISFIFO(mode) else "no plain file"
-
-
 def is_shared(path: str) -> bool:
     """Return whether the directory of a database is shared with its group."""
     mode = os.stat(path).st_mode
@@ -125,3 +115,26 @@ def share_files(path: str) -> None:
         ):
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) != wanted:
                 os.fchmod(file.fileno(), wanted)
+
+
+def _check(path: str, found: os.stat_result, *, is_alone: bool) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise FormatError(
+            f"{path} is {_kind(found.st_mode)}; the files of a database are plain files in its own"
+            " directory"
+        )
+    if is_alone and found.st_nlink > 1:
+        raise FormatError(
+            f"{path} is one file under {found.st_nlink} names (hard links), and writing it would"
+            " change all of them; give the database a copy of its own"
+        )
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    if stat.S_ISREG(mode):
+        return "a file"
+    return "a pipe" if stat.S_ISFIFO(mode) else "no plain file"

@@ -21,8 +21,14 @@ from contextlib import contextmanager
 
 from simdb.ground.errors import CorruptError, Error, NotFoundError, ReplacedError
 from simdb.storage.files.locks import FileLock, alone, open_lock, pauses
-from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
-from simdb.storage.files.plain import check_regular, is_same_file
+from simdb.storage.files.plain import (
+    DATA_FILE,
+    LMDB_LOCK,
+    PRESENCE_LOCK,
+    WRITER_LOCK,
+    check_regular,
+    is_same_file,
+)
 from simdb.storage.translation import translate
 
 # A process that creates the lock files does so at once.

@@ -22,8 +22,7 @@ import xxhash
 from simdb.ground.checks import a_map, a_text, a_whole, expecting
 from simdb.ground.errors import CorruptError, FormatError, NotFoundError
 from simdb.storage.files.location import write_whole
-from simdb.storage.files.names import SHARDS_FILE
-from simdb.storage.files.plain import open_regular
+from simdb.storage.files.plain import SHARDS_FILE, open_regular
 from simdb.storage.translation import translate
 
 # The name of the unfinished file, which is moved into place when it is complete.

@@ -1,4 +1,4 @@
-"""Rewriting: one run written from several neighbours, value by value.
+"""New runs: one written from several neighbours, value by value, or made in memory of the delta.
 
 Tables are merged window by window and columns by ordinal are joined segment by segment, so that
 only one table or segment is in memory beside the sources.  Deleted documents leave the tables.
@@ -9,15 +9,19 @@ A compaction cuts all documents into pieces, so that no run, and nothing that is
 larger than the memory should be.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.errors import CorruptError
-from simdb.running.threads import in_rounds
-from simdb.storage import layout
+from simdb.running.threads import in_rounds, mapped, parts_of
+from simdb.storage import codec, layout
+from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.merge import (
@@ -28,7 +32,7 @@ from simdb.storage.runs.merge import (
     stored_columns,
     taken,
 )
-from simdb.storage.runs.run import Run, Segment, put_segment
+from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import REMEDY, check_merge, check_read, entries_in, written_entries
 from simdb.storage.runs.table import (
@@ -47,12 +51,18 @@ from simdb.values.arrays import EMPTY, WEIGHTED
 WINDOW_ENTRIES = 1 << 18
 # Of more documents than these, only one table at a time is merged in memory.
 THREADED_MOST = 1 << 22
+# Documents whose keys in the cross-polytope tables are made at a time.
+KEYED_DOCUMENTS = 1 << 16
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 # For each byte and each bit of it, how many of its lower bits are set.
 _BELOW = (np.cumsum(_BITS, axis=1) - _BITS).astype(np.uint8)
 _COUNTS = _BITS.sum(axis=1, dtype=np.uint8)
 
 U32 = npt.NDArray[np.uint32]
+# The sub-database of a table, the keys of its entries, and their ordinals.
+Columns = tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+# Makes the columns of one table, not yet sorted.
+Making = Callable[[], Columns]
 
 
 class Piece:
@@ -193,6 +203,30 @@ def write_run(
     return run_info(number, start, stop, entries, weighted_count)
 
 
+def seal(
+    delta: DeltaView, keying: Keying, number: int, header_offset: int, threads: int = 1
+) -> Run:
+    """Make a run in memory of all documents of the delta; `header_offset`: see `header_bits`."""
+    batch = delta.batch
+    every = np.arange(delta.start, delta.stop, dtype=np.uint32)
+    weighted = np.flatnonzero(batch.states == WEIGHTED)
+
+    def make(columns: Making) -> tuple[bytes, Entries, Table]:
+        name, keys, ordinals = columns()
+        entries, bits = entries_of(keys, ordinals), directory_bits(name, len(keys), header_offset)
+        return name, entries, make_table(keys, ordinals, bits)
+
+    makings = chain(
+        _keyed(delta, keying),
+        _keyed_by_weights(batch.vectors[weighted], every[weighted], keying, threads),
+        [lambda: (layout.IDS, codec.allocated(batch.hashes), codec.allocated(every))],
+    )
+    made = list(mapped(make, makings, threads))
+    entries = {name: each for name, each, _ in made}
+    info = run_info(number, delta.start, delta.stop, entries, len(weighted))
+    return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
+
+
 class _Tables(NamedTuple):
     """The tables of `runs`, of which the documents in `left_out` leave; `counts` of those left."""
 
@@ -267,3 +301,48 @@ def _kept_segments(
             inside = chosen[low:high] - np.uint32(part.start)
             parts.append(part if len(inside) == len(part) else taken(part, inside))
         yield joined(parts, piece.first + first)
+
+
+def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:
+    """Yield what makes the columns of each table of all documents with features."""
+
+    def columns(table: int) -> Columns:
+        keys = codec.allocate(np.uint64, len(delta.searchable))
+        keying.write_keys(delta.searchable, keys, table)
+        return layout.table_name(table), keys, codec.allocated(delta.ordinals)
+
+    return (partial(columns, table) for table in range(keying.table_count))
+
+
+def _keyed_by_weights(
+    vectors: npt.NDArray[np.uint8],
+    ordinals: npt.NDArray[np.uint32],
+    keying: Keying,
+    threads: int,
+) -> Iterator[Making]:
+    """Yield what makes the columns of each cross-polytope table of documents with weights."""
+    if not len(vectors):
+        return
+    every = np.empty((keying.polytopes.table_count, len(vectors)), np.uint64)
+
+    def fill(part: slice) -> None:
+        every[:, part] = keying.polytopes.keys(vectors[part])
+
+    for _ in mapped(fill, parts_of(len(vectors), threads, most=KEYED_DOCUMENTS), threads):
+        pass
+
+    def columns(table: int) -> Columns:
+        return layout.polytope_name(table), codec.allocated(every[table]), codec.allocated(ordinals)
+
+    for table in range(len(every)):
+        yield partial(columns, table)
+
+
+def _cut(start: int, batch: StoredBatch) -> Iterator[Segment]:
+    """Cut any number of documents into segments.
+
+    All segments together may have more bytes of ids than one value can hold.
+    """
+    for first in range(0, len(batch), layout.SEGMENT_ORDINALS):
+        stop = min(first + layout.SEGMENT_ORDINALS, len(batch))
+        yield as_segment(start + first, batch.part(first, stop))
