@@ -23,7 +23,6 @@ from simdb.storage.runs.table import Table, make_table, polytope_header_bits
 
 # A part is one vertex of the first slice of a key.
 VERTEX_BITS = 7
-VERTICES = 1 << VERTEX_BITS
 # So many rows are marked at a time.
 MARKED_ROWS = 1 << 14
 # So many vectors are all compared: their tables would take longer to make and to look up.

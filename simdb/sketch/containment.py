@@ -5,7 +5,6 @@ of its words.  The containment of a query in a document is the share of the quer
 `GRAM_WORDS` words, or all words of a shorter query) that lie in passages.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -157,12 +156,3 @@ def _runs(documents: I64, items: I64, length: int) -> I64:
         [documents[firsts], items[firsts], items[lasts] + length - items[firsts]], axis=1
     )
     return runs[np.lexsort((runs[:, 0], runs[:, 1]))]
-
-
-def texts_asked(texts: Sequence[Text], winnower: Winnower, errors: str) -> list[ContainmentQuery]:
-    """Return texts as queries."""
-    offsets, words = winnower.words(texts, errors=errors)
-    return [
-        asked_of(words[start:stop])
-        for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-    ]

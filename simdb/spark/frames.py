@@ -1,4 +1,4 @@
-"""Frames: the door to PySpark, its sessions, and arrays in the columns of its batches.
+"""Frames: the interface to PySpark, its sessions, and arrays in the columns of its batches.
 
 A Python task of Spark gets and returns batches of Arrow.  Rows of bytes of one length, and numbers,
 travel as binary columns without a Python object for each.  `HeldFrames` releases what a job has
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns import arrow as doors
+from simdb.columns.arrow import load_arrow
 from simdb.ground.errors import InputError, OptionError
 
 REMEDY = "needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas"
@@ -36,7 +36,7 @@ Report = Callable[[int, int, int], None]
 
 def pyarrow() -> Any:
     """Return pyarrow; OptionError if it is not installed."""
-    return doors.load_arrow("simdb.spark")
+    return load_arrow("simdb.spark")
 
 
 def window() -> Any:
@@ -124,11 +124,6 @@ def rows_of(column: Any, width: int) -> U8:
 def numbers_of(column: Any) -> I64:
     """Return a column of whole numbers as int64[n]."""
     return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
-
-
-def blobs_of(column: Any) -> Iterator[Any]:
-    """Return each value of a binary column as a buffer, without a copy."""
-    return (each.as_buffer() for each in column)
 
 
 class HeldFrames:

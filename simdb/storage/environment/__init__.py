@@ -1,1 +1,1 @@
-"""Environment: the only door to LMDB, with its transactions, its map and its users."""
+"""Environment: the only interface to LMDB, with its transactions, its map and its users."""

@@ -1,4 +1,4 @@
-"""The one door to LMDB: transactions, growth of the map, forks.
+"""The one interface to LMDB: transactions, growth of the map, forks.
 
 A process opens the LMDB environment of a directory once, however many databases it opens there
 (`registry.acquire`); LMDB forbids a second time.  Every transaction enters the gate, and closing
