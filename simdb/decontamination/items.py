@@ -113,11 +113,6 @@ class Items:
         """Count the words of a sequence."""
         return int(self.offsets[sequence + 1] - self.offsets[sequence])
 
-    def words_of(self, sequence: int) -> list[int]:
-        """Return the hashes of the words of a sequence."""
-        found: list[int] = self.words[self.offsets[sequence] : self.offsets[sequence + 1]].tolist()
-        return found
-
 
 class SeenGrams(NamedTuple):
     """What some documents have: bool[n], whether any n-gram; the n-grams and in how many each."""
