@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.declare import Argument, Option, grouped
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import given_search
+from simdb.cli.options.option_groups import SearchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     is_table,
@@ -37,19 +37,18 @@ MARKS = {
 
 
 @sketched
+@grouped
 def explain(
     names: Annotated[
         list[str],
         Argument(metavar="[DB] A B", help="Two files, or -; after a database, two stored ids."),
     ],
     sketch: Given,
+    *,
     document: Annotated[
         str | None, Option(metavar="FILE", help="With a database: a file, or -, instead of B.")
     ] = None,
-    similarity: arguments.Similarity = None,
-    distance: arguments.Distance = None,
-    recall: arguments.Recall = None,
-    search: arguments.Search = None,
+    wanted: SearchOptions,
     bits: Annotated[
         bool, Option("--bits", help="On a terminal: also show the differing bits and the tables.")
     ] = False,
@@ -76,7 +75,7 @@ def explain(
     if db is None:
         texts = [read_file(path, decoded_as, errors) for path in named]
         given = make_sketch(sketch)
-        found = _explained(named, texts, given, similarity, distance)
+        found = _explained(named, texts, given, wanted)
         if is_table(json):
             print(words_in_line(*as_read(texts, given)), end="\n\n")
         print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
@@ -88,10 +87,7 @@ def explain(
         if document is not None:
             text = read_file(document, decoded_as, errors)
             print_note(markup_hint(text, document, database.options.sketch))
-        found = database.explain(
-            *ids, document=text, similarity=similarity, distance=distance, recall=recall,
-            search=given_search(search), errors=errors,
-        )  # fmt: skip
+        found = database.explain(*ids, document=text, errors=errors, **wanted.matching.arguments)
     called = named[0], [*named, document or ""][1]
     print_explanation(found, called, features, has_bits=bits, as_json=json)
 
@@ -100,15 +96,17 @@ def _explained(
     paths: list[str],
     texts: list[str],
     sketch: simdb.Simhash | simdb.Minhash,
-    similarity: float | None,
-    distance: int | None,
+    wanted: SearchOptions,
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
     hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))
     print_note(next(filter(None, hints), None))
     with simdb.open(None, options=simdb.Options(sketch=sketch)) as empty:
         return empty.explain(
-            document=texts[0], other_document=texts[1], similarity=similarity, distance=distance
+            document=texts[0],
+            other_document=texts[1],
+            similarity=wanted.similarity,
+            distance=wanted.distance,
         )
 
 

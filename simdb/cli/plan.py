@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.declare import Argument, Option, grouped
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import MatchOptions, given_search, given_size
+from simdb.cli.options.option_groups import MatchOptions, SearchOptions, given_size
 from simdb.cli.options.sketch_options import MINHASH, Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,
@@ -56,6 +56,7 @@ OPTIONS = simdb.Options()
 
 
 @sketched
+@grouped
 def plan(
     db: Annotated[
         str | None,
@@ -71,10 +72,7 @@ def plan(
     header_offset: HeaderOffset = None,
     weights: Weights = None,
     memory: Memory = None,
-    similarity: arguments.Similarity = None,
-    distance: arguments.Distance = None,
-    recall: arguments.Recall = None,
-    search: arguments.Search = None,
+    wanted: SearchOptions,
     pairs: AllPairs = False,
     json: arguments.Json = False,
 ) -> None:
@@ -92,8 +90,7 @@ def plan(
                 "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB,"
                 " and --memory by the machine; leave them out"
             )
-        matching = MatchOptions(similarity, distance, recall, given_search(search))
-        found = _plan_in(db, sketch, documents, matching, pairs=pairs)
+        found = _plan_in(db, sketch, documents, wanted.matching, pairs=pairs)
         _print_plan(found, as_json=json)
         return
     if pairs:
@@ -101,7 +98,7 @@ def plan(
     if documents is None:
         raise simdb.OptionError("plan needs either DB or --documents N")
     options = simdb.Options(sketch=make_sketch(sketch), **given)
-    question = Question(similarity, distance, recall, given_search(search))
+    question = Question(**wanted.matching.arguments)
     found = plan_without_database(
         options, documents, question, has_weights=weights is not False, memory=_bytes_of(memory)
     )

@@ -1,4 +1,4 @@
-"""Arrow: the door to pyarrow; arrays that are given, and tables of ids, distances, similarities.
+"""Arrow: the only import of pyarrow, arrays that are given, and tables of ids and similarities.
 
 pyarrow is optional (`pip install pyarrow`) and loaded when first needed.  A column of ids
 has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the

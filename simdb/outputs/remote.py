@@ -1,4 +1,4 @@
-"""Remote files: the door to fsspec, for names such as `s3://bucket/part-0.jsonl`.
+"""Remote files: the only import of fsspec, for names such as `s3://bucket/part-0.jsonl`.
 
 fsspec needs a package of its own for most protocols, such as s3fs.
 """

@@ -1,8 +1,8 @@
-"""Vocabulary: the verbs and their arguments, and the doors that have them.
+"""Vocabulary: the verbs and their arguments, and the entry points that have them.
 
-A verb has the same arguments wherever it is, in this order.  What a door leaves out, or has beside
-them, is here with its reason; `make test` compares the classes, the commands and the functions of
-Spark with this table, and names an argument that is missing or not used somewhere.
+A verb has the same arguments wherever it is, in this order.  What an entry point leaves out, or has
+beside them, is here with its reason; `make test` compares the classes, the commands and the
+functions of Spark with this table, and names an argument that is missing or not used somewhere.
 """
 
 CRITERION = ("similarity", "distance", "recall", "search")

@@ -1,4 +1,4 @@
-"""Encoding guess: the door to charset-normalizer, which guesses the encoding of bytes.
+"""Encoding guess: the only import of charset-normalizer, which guesses the encoding of bytes.
 
 A guess is a hint in a message, unless the user asks for `--encoding guess`.  What needs no guess is
 done here: valid UTF-8 is UTF-8, UTF-8 with some damage is recognised, and so is text in UTF-16 or
