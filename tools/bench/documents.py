@@ -218,14 +218,18 @@ def parts(source: Source, start: int, stop: int, size: int) -> Iterator[tuple[ra
         yield range(first, first + len(documents)), documents
 
 
-def head(documents: Any, count: int) -> Any:
-    """Return the first documents."""
+def taken(documents: Any, chosen: slice) -> Any:
+    """Return some of the documents."""
     if isinstance(documents, simdb.Fingerprints):
-        return simdb.Fingerprints(documents.bits[:count], documents.weights[:count])
+        return simdb.Fingerprints(documents.bits[chosen], documents.weights[chosen])
     if isinstance(documents, simdb.Signatures):
-        minima, is_empty = documents.minima[:count], documents.is_empty[:count]
+        minima, is_empty = documents.minima[chosen], documents.is_empty[chosen]
         return simdb.Signatures(minima, documents.sketch, is_empty)
-    return documents[:count]
+    return documents[chosen]
+
+
+def head(documents: Any, count: int) -> Any:
+    return taken(documents, slice(count))
 
 
 def add_corpora(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 import simdb
 from documents import DISTANCE
-from record import Record, Timing, amount, latencies, measure, missing
+from record import Record, Timing, latencies, measure, missing
 from simdb.ground.bits import bit_counts
 
 U64 = npt.NDArray[np.uint64]
@@ -45,11 +45,13 @@ def installed(name: str) -> ModuleType | None:
 class MultiHash:
     """faiss IndexBinaryMultiHash: 2 hashes of 28 bits, with up to one flip each; exact for 3."""
 
-    def __init__(self, faiss: Any, stored: U64) -> None:
+    def __init__(self, faiss: Any) -> None:
         """Use one thread."""
         faiss.omp_set_num_threads(1)
         self._index = faiss.IndexBinaryMultiHash(64, 2, 28)
         self._index.nflip = 1
+
+    def insert(self, stored: U64) -> None:
         self._index.add(_as_bytes(stored))
 
     def batch(self, queries: U64) -> int:
@@ -62,13 +64,14 @@ class MultiHash:
 class Sqlite:
     """sqlite3 in memory, which favours it: one row for each of 4 blocks, clustered by block."""
 
-    def __init__(self, _: Any, stored: U64) -> None:
-        """Fill a table."""
+    def __init__(self, _: Any) -> None:
         self._connection = sqlite3.connect(":memory:")
         self._connection.execute(
             "CREATE TABLE blocks (header INTEGER, position INTEGER, fingerprint INTEGER,"
             " PRIMARY KEY (header, position)) WITHOUT ROWID"
         )
+
+    def insert(self, stored: U64) -> None:
         signed = stored.view(np.int64)
         for block in range(BLOCKS):
             headers = _headers(stored, block)
@@ -95,10 +98,12 @@ class Sqlite:
 class Rensa:
     """rensa's index of signatures, with bands as its documentation has them for .8."""
 
-    def __init__(self, rensa: Any, stored: U64) -> None:
+    def __init__(self, rensa: Any) -> None:
         self._rensa = rensa
         self._index = rensa.RMinHashLSH(threshold=0.8, num_perm=PERMUTATIONS, num_bands=BANDS)
-        self._index.insert_many(self.signed(stored))
+
+    def insert(self, signed: list[Any]) -> None:
+        self._index.insert_many(signed)
 
     def signed(self, features: U64) -> list[Any]:
         tokens = [[f"{each:x}" for each in row] for row in features.tolist()]
@@ -115,10 +120,12 @@ class Rensa:
 class Datasketch:
     """datasketch's index of signatures."""
 
-    def __init__(self, datasketch: Any, stored: U64) -> None:
+    def __init__(self, datasketch: Any) -> None:
         self._datasketch = datasketch
         self._index = datasketch.MinHashLSH(threshold=0.8, num_perm=PERMUTATIONS)
-        for at, each in enumerate(self.signed(stored[:SLOW])):
+
+    def insert(self, signed: list[Any]) -> None:
+        for at, each in enumerate(signed):
             self._index.insert(at, each, check_duplication=False)
 
     def signed(self, features: U64) -> list[Any]:
@@ -132,7 +139,7 @@ class Datasketch:
         return len(self._index.query(query))
 
 
-SEARCHES: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
+SEARCHES: dict[str, dict[str, Callable[[Any], Any]]] = {
     "fingerprints": {"faiss": MultiHash, "sqlite3": Sqlite},
     "signatures": {"rensa": Rensa, "datasketch": Datasketch},
 }
@@ -145,15 +152,15 @@ def ask(bench: Any, queries: list[Any]) -> None:
         package = installed(name)
         if package is None:
             continue
-        stored = np.concatenate(bench.documents)
+        peer, stored = make(package), np.concatenate(bench.documents)
+        if name == "datasketch":
+            stored = stored[:SLOW]
+        ready = peer.signed(stored) if bench.kind == "signatures" else stored
         gc.collect()
         timing = Timing()
-        peer = measure(partial(make, package, stored), timing)
-        label, count = (
-            f"{bench.label}: {name}",
-            min(len(stored), SLOW if name == "datasketch" else len(stored)),
-        )
-        record.add_rate(f"{label}: inserted, with signing", count, "documents/s", timing)
+        measure(partial(peer.insert, ready), timing)
+        label = f"{bench.label}: {name}"
+        record.add_rate(f"{label}: insert", len(stored), "documents/s", timing)
         few = queries[:SLOW]
         if bench.kind == "signatures":
             bench.source.queries(len(bench.queries))  # its features are those of the queries again
@@ -172,15 +179,16 @@ def ask(bench: Any, queries: list[Any]) -> None:
         latencies(record, f"{label}: one query", peer.one, few, bench.arguments.repeats)
 
 
-def ask_nearest(bench: Any, queries: Any, k: int, exact: list[Any]) -> None:
+def ask_nearest(bench: Any, what: str, chosen: slice, k: int, exact: list[Any]) -> None:
     """Add what the peers take for the nearest documents, and the share of them that they find."""
     if bench.kind in ("weights", "families") and (faiss := installed("faiss")):
-        _hnsw(bench, faiss, queries, k, exact)
+        _hnsw(bench, faiss, what, chosen, k, exact)
     if bench.kind == "signatures" and (datasketch := installed("datasketch")):
-        _forest(bench, datasketch, k, exact)
+        _forest(bench, datasketch, what, chosen, k, exact)
 
 
-def _hnsw(bench: Any, faiss: Any, queries: Any, k: int, exact: list[Any]) -> None:
+def _hnsw(bench: Any, faiss: Any, what: str, chosen: slice, k: int, exact: list[Any]) -> None:
+    asked = bench.queries.bits[chosen].copy()
     faiss.omp_set_num_threads(1)
     stored = np.concatenate([each.bits for each in bench.documents])
     index = faiss.IndexBinaryHNSW(64, LINKS)
@@ -189,38 +197,39 @@ def _hnsw(bench: Any, faiss: Any, queries: Any, k: int, exact: list[Any]) -> Non
     measure(lambda: index.add(_as_bytes(stored)), timing)
     label = f"{bench.label}: faiss IndexBinaryHNSW(64, {LINKS})"
     bench.record.add_rate(f"{label}: insert", len(stored), "documents/s", timing)
-    farthest = [np.partition(bit_counts(stored ^ each), k - 1)[k - 1] for each in queries.bits]
+    farthest = [np.partition(bit_counts(stored ^ each), k - 1)[k - 1] for each in asked]
     for effort in EFFORTS:
         index.hnsw.efSearch, timing = effort, Timing()
         for _ in range(bench.arguments.repeats):
-            distances, found = measure(lambda: index.search(_as_bytes(queries.bits), k), timing)
+            distances, found = measure(lambda: index.search(_as_bytes(asked), k), timing)
         by_bits = float((distances <= np.array(farthest)[:, None]).mean())
         note = f"recall by bits {by_bits:.4f}, by weights {_shared(found, exact):.4f}"
-        what = f"{label}, efSearch={effort}: {k} nearest, batch"
-        bench.record.add_rate(what, len(queries), "queries/s", timing, note)
+        name = f"{label}, efSearch={effort}: {what}, batch"
+        bench.record.add_rate(name, len(asked), "queries/s", timing, note)
 
 
-def _forest(bench: Any, datasketch: Any, k: int, exact: list[Any]) -> None:
+def _forest(
+    bench: Any, datasketch: Any, what: str, chosen: slice, k: int, exact: list[Any]
+) -> None:
     stored = np.concatenate(bench.documents)
     bench.source.queries(len(bench.queries))
-    features = bench.source.features[: len(exact)]
-    peer = Datasketch(datasketch, stored[:0])
+    features = bench.source.features[chosen]
+    peer = Datasketch(datasketch)
     forest, timing = datasketch.MinHashLSHForest(num_perm=PERMUTATIONS, l=TREES), Timing()
+    signed = peer.signed(stored)
 
     def fill() -> None:
-        for at, each in enumerate(peer.signed(stored)):
+        for at, each in enumerate(signed):
             forest.add(at, each)
         forest.index()
 
     measure(fill, timing)
     label = f"{bench.label}: datasketch MinHashLSHForest(l={TREES})"
-    bench.record.add_rate(f"{label}: insert, with signing", len(stored), "documents/s", timing)
-    what, asked = f"{label}: {k} nearest, one by one", peer.signed(features)
-    found = latencies(bench.record, what, lambda query: forest.query(query, k), asked, 1)
+    bench.record.add_rate(f"{label}: insert", len(stored), "documents/s", timing)
+    name, asked = f"{label}: {what}, one by one", peer.signed(features)
+    found = latencies(bench.record, name, lambda query: forest.query(query, k), asked, 1)
     share = _shared(found, exact[: len(found)])
-    bench.record.add(
-        f"{label}: recall of {k} nearest", share, "", note=f"{amount(len(found))} queries"
-    )
+    bench.record.add(f"{label}: recall of {what}", share, "", note=f"{len(found)} queries")
 
 
 def _shared(found: Iterable[Any], exact: list[Any]) -> float:

@@ -6,7 +6,8 @@ is inserted and by the default options, unless others are given.  At each size i
 single   one query after the other, of the database and of a snapshot
 batch    `query_many`, all matches and the first; the recall is the share of the matches that
          exhaustive search finds for a sample; texts also as ready sketches
-nearest  the 1 and 10 nearest, in a batch and alone, beside comparing all, with the share found
+nearest  the 1 and 10 nearest of near and of far queries, in a batch and alone, beside comparing
+         all, with the share found
 pairs    `find_all` and `find_clusters`, with the recall of a sample
 stream   one document at a time: insert, add_if_new, delete, in one transaction and a commit each
 fill     `insert_many` into new databases
@@ -43,7 +44,7 @@ import numpy as np
 
 import peers
 import simdb
-from documents import DISTANCE, KINDS, Source, add_corpora, head, parts, source_of
+from documents import DISTANCE, KINDS, Source, add_corpora, head, parts, source_of, taken
 from record import (
     TURN_SECONDS,
     Record,
@@ -365,31 +366,35 @@ def tell_recall(bench: Bench, method: str, found: simdb.Matches) -> str:
 
 
 def ask_nearest(bench: Bench) -> None:
-    queries, database = bench.queries, bench.database
-    few = head(queries, bench.arguments.sample)
-    for k in NEAREST:
-        exact = bench.rate(
-            f"{k} nearest, comparing all, batch", len(few),
-            lambda threads, k=k: database.nearest_many(few, k, recall=1.0, threads=threads),
-        )  # fmt: skip
-        if exact is None:
-            continue
-        rows = np.split(exact.ordinals, exact.offsets[1:-1])
+    count = min(2 * bench.arguments.sample, len(bench.queries))
+    groups = {"near queries": slice(0, count, 2), "far queries": slice(1, count, 2)}
+    for group, chosen in {"queries": slice(count)}.items() if bench.is_text else groups.items():
+        for k in NEAREST:
+            ask_group(bench, f"{k} nearest, {group}", chosen, k)
 
-        def tell(found: Any, rows: list[Any] = rows) -> str:
-            return f"recall {shared(np.split(found.ordinals, found.offsets[1:-1]), rows):.4f}"
 
-        bench.rate(
-            f"{k} nearest, batch", len(few),
-            lambda threads, k=k: database.nearest_many(few, k, threads=threads), note=tell,
-        )  # fmt: skip
-        one = values_of(few, bench.arguments.single)
-        for name, recall in (("", None), (", comparing all", 1.0)):
-            what = f"{bench.label}: {k} nearest{name}, one by one"
-            ask = partial(database.nearest, k=k, recall=recall)
-            latencies(bench.record, what, ask, one, 1)
-        if bench.arguments.peers and bench.count <= bench.arguments.peers_up_to:
-            peers.ask_nearest(bench, few, k, rows)
+def ask_group(bench: Bench, what: str, chosen: slice, k: int) -> None:
+    """Ask for the nearest documents of some queries, and compare with comparing all."""
+    database, some = bench.database, taken(bench.queries, chosen)
+    exact = bench.rate(
+        f"{what}, comparing all, batch", len(some),
+        lambda threads: database.nearest_many(some, k, recall=1.0, threads=threads),
+    )  # fmt: skip
+    if exact is None:
+        return
+    rows = np.split(exact.ordinals, exact.offsets[1:-1])
+    bench.rate(
+        f"{what}, batch", len(some),
+        lambda threads: database.nearest_many(some, k, threads=threads),
+        note=lambda found: "recall "
+        f"{shared(np.split(found.ordinals, found.offsets[1:-1]), rows):.4f}",
+    )  # fmt: skip
+    for name, recall in (("", None), (", comparing all", 1.0)):
+        ask = partial(database.nearest, k=k, recall=recall)
+        one = values_of(some, bench.arguments.single)
+        latencies(bench.record, f"{bench.label}: {what}{name}, one by one", ask, one, 1)
+    if bench.arguments.peers and bench.count <= bench.arguments.peers_up_to:
+        peers.ask_nearest(bench, what, chosen, k, rows)
 
 
 def shared(found: list[Any], exact: list[Any]) -> float:
@@ -500,6 +505,9 @@ def ask_open(bench: Bench) -> None:
 
 def ask_array(bench: Bench) -> None:
     """Find the pairs of stored fingerprints and queries within distance 3, in memory."""
+    if bench.kind not in (*BITS, "weights", "families"):
+        print(f"{bench.label}: array is left out: it takes fingerprints")
+        return
     every = [*bench.documents, bench.queries]
     bits = np.concatenate([each if isinstance(each, np.ndarray) else each.bits for each in every])
     source = bench.folder / "hashes.txt"
