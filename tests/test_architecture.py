@@ -137,12 +137,9 @@ FOLDERS = {
         "read_again",
     ],
     "deduplication": [
-        "minima", "stars", "decided", "measures", "texts", "columns",
-        "question", "vectors", "rows", "reference", "evidence",
-        "data_type", "result", "data", "alike", "by_database", "by_cosine", "newcomers",
-        "within", "run", "files", "references", "repeat", "arrivals", "claims",
-        "parts.units", "parts.seen", "parts.sieve", "parts.run", "parts.dropping",
-        "deduplicate",
+        "minima", "stars", "question", "measures", "texts", "vectors", "rows", "reference",
+        "evidence", "result", "alike", "by_cosine", "newcomers", "within", "run", "files",
+        "references", "repeat", "arrivals", "claims", "sieve", "dropping", "deduplicate",
     ],
     "decontamination": [
         "items", "judge", "result", "search", "decontaminate",

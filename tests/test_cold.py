@@ -129,7 +129,7 @@ def test_commands_over_a_database_load_neither_the_main_job_nor_shards(command):
     loaded = modules_of_program(command, "--help")
 
     assert f"simdb.cli.{module_of(command)}" in loaded
-    parts = {"simdb.deduplication.parts.dropping", "simdb.deduplication.run"}
+    parts = {"simdb.deduplication.dropping", "simdb.deduplication.run"}
     assert loaded.isdisjoint({*parts, "simdb.deduplication.result", "simdb.sharding"})
 
 

@@ -23,8 +23,8 @@ from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with
 from simdb.cli.options.sketch_options import Given, allowed, sketched
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
-from simdb.deduplication.parts.units import DOCUMENT
 from simdb.deduplication.reference import DatabaseReference
+from simdb.deduplication.sieve import DOCUMENT
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import (

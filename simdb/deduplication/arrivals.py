@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import database, engine
-from simdb.deduplication.decided import F32, I64, TextSource
 from simdb.deduplication.measures import apart
 from simdb.deduplication.minima import Blocks
 from simdb.deduplication.newcomers import Sifted
-from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.question import F32, I64, DedupQuestion, TextSource
 from simdb.deduplication.within import alone
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName

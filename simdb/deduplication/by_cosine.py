@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.decided import I64, Decided, TextSource
 from simdb.deduplication.measures import EXACT_RECALL
 from simdb.deduplication.minima import BandBuckets, joined, shared_keys
-from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource
 from simdb.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.ground.choices import ErrorsName
 from simdb.results.matches import Verification

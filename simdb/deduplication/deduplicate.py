@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,15 @@ import numpy.typing as npt
 
 from simdb import database
 from simdb.deduplication import claims, files, within
-from simdb.deduplication.data import Data
-from simdb.deduplication.data_type import Given
-from simdb.deduplication.parts.dropping import Dropping, drop_from_files, drop_from_rows
-from simdb.deduplication.parts.units import DOCUMENT, checked_unit
+from simdb.deduplication.dropping import Dropping, drop_from_files, drop_from_rows
+from simdb.deduplication.evidence import Evidence, least_of, refusal_of
 from simdb.deduplication.question import DedupQuestion
-from simdb.deduplication.reference import Named, Reference
+from simdb.deduplication.reference import Named, Reference, either
 from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
-from simdb.deduplication.result import Deduplicated, RowMatches
+from simdb.deduplication.result import Deduplicated, Given, InMemory, RowMatches
 from simdb.deduplication.rows import DataRows, own_ids, rows_of
+from simdb.deduplication.sieve import DOCUMENT, checked_unit
 from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.vectors import FIELD, Vectors
 from simdb.engine.clusters.find import STAR
@@ -28,6 +27,7 @@ from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list
 from simdb.ground.checks import instance, one_of
 from simdb.ground.choices import (
+    DROP,
     KEEP,
     ON_NULL,
     ErrorsName,
@@ -44,6 +44,7 @@ from simdb.settings import keeping
 from simdb.settings.minhash import Minhash
 from simdb.settings.options import NO_TIMES, SEEN, Options, Simhash
 from simdb.settings.text_sketch import TextSketch
+from simdb.values.arrays import object_array
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -186,7 +187,7 @@ def _whole(
     known = order[~is_null[order]]
     names, found = _found(texts, known, ids, db, run, given, question, reference)
     asked = question.silent, given, reference
-    result = Data(rows, texts, text, names, is_null, on_null, *asked).result(found)
+    result = _GivenRows(rows, texts, text, names, is_null, on_null, *asked).result(found)
     if paths is None:
         return result
     return replace(result, survivors=files.AsTable(result.survivors, question.threads))
@@ -205,7 +206,7 @@ def _of_vectors(
     names = range(len(rows)) if ids is None else ids
     found = within.find_alike_vectors(rows, _order_of(rule, keep, rows, rows), given, asked)
     none = np.zeros(len(rows), np.bool_)
-    data = Data(rows, rows, FIELD, names, none, KEEP, asked.silent, given)
+    data = _GivenRows(rows, rows, FIELD, names, none, KEEP, asked.silent, given)
     return data.result(found.renamed(names))
 
 
@@ -325,3 +326,75 @@ def _opened(
     with held:
         check_sketch(held, given)
         yield held
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenRows:
+    """Some rows with their texts and their names, which are ids or positions.
+
+    `text`: the field of the texts; `reference`: what they were compared with, None for nothing;
+    `is_null` bool[n]: the rows without a text, see
+    `on_null`; `question`, `options`: what a search was asked, and the options given.
+    """
+
+    rows: DataRows
+    texts: RowTexts | Vectors
+    text: str
+    names: Sequence[Any]
+    is_null: Bools
+    on_null: str
+    question: DedupQuestion
+    options: Options | None
+    reference: Reference | None = None
+
+    def result(self, found: RowMatches) -> Deduplicated:
+        """Return what becomes of the rows."""
+        kept = np.ones(len(self.is_null), np.bool_)
+        kept[found.removed] = False
+        staying = self._staying(found, kept) if found.leaders is None else found.leaders
+        if self.on_null == DROP:
+            kept &= ~self.is_null
+        data = self.rows.chosen(kept)
+        return Deduplicated(
+            survivors=InMemory(
+                data, lambda: rows_of(data).records(), self.text, self.question.threads
+            ),
+            kept=kept,
+            groups=found.groups,
+            null_count=int(np.count_nonzero(self.is_null)),
+            on_null=self.on_null,
+            removed_ids=object_array([self.names[row] for row in found.removed.tolist()]),
+            representatives=object_array(found.representatives),
+            similarities=found.similarities,
+            evidence=Evidence(
+                found.removed, staying, self._texts_at, self._least(found),
+                lambda is_chosen: self.result(found.chosen(is_chosen, self.names)),
+                refusal_of(self.question.policy, has_database=found.leaders is None),
+                None if self.options is None else self.options.sketch,
+            ),
+            verification=found.groups.verification,
+            is_reference=None if self.reference is None else staying < 0,
+        )  # fmt: skip
+
+    def _texts_at(self, rows: I64) -> Any:
+        """Return the texts of rows, and of what is in the reference; None for stored documents."""
+        other = _unknown if self.reference is None else self.reference.texts
+        return either(rows, self.texts.at, other)
+
+    def _least(self, found: RowMatches) -> float | None:
+        """Return the least similarity of rows that match; see `Evidence`."""
+        options = Options() if self.options is None else self.options
+        # A database has options of its own.
+        usual = None if found.leaders is None else options.similarity
+        return least_of(self.question, found.groups.verification, usual)
+
+    def _staying(self, found: RowMatches, kept: Bools) -> I64:
+        """Return the row with the id of each representative, -1 if no row that stays has it."""
+        row_of = {self.names[row]: row for row in np.flatnonzero(kept).tolist()}
+        rows = [row_of.get(id, -1) for id in found.representatives]
+        return np.array(rows, np.int64)
+
+
+def _unknown(positions: I64) -> list[None]:
+    """Return the texts of stored documents, which nobody has given."""
+    return [None] * len(positions)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.vector_form import corrected, unpack_minima
-from simdb.deduplication.decided import TextSource
+from simdb.deduplication.question import TextSource
 from simdb.engine.search.judge import estimate_deviation
 from simdb.ground.bits import bit_counts
 from simdb.ground.checks import share

@@ -16,10 +16,8 @@ import numpy as np
 
 from simdb import database, engine
 from simdb.columns.text_column import TextColumn
-from simdb.deduplication.alike import Alike
-from simdb.deduplication.by_database import ByDatabase
-from simdb.deduplication.decided import I64, Decided, TextSource, joined
-from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.alike import Alike, ByDatabase
+from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource, joined
 from simdb.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName

@@ -13,7 +13,7 @@ import numpy as np
 
 from simdb import database
 from simdb.columns.text_column import TextColumn, joined
-from simdb.deduplication.decided import I64, Bools
+from simdb.deduplication.question import I64, Bools
 from simdb.deduplication.texts import RowTexts
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins

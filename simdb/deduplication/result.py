@@ -1,18 +1,23 @@
-"""Result: what `simdb.deduplicate` gives back."""
+"""Result: what `simdb.deduplicate` gives back.
+
+`Deduplicated[DataFrame]` is the result for a DataFrame, and its `data` is one too.  What was given
+decides, not what comes back, so that the functions need no overloads, each with all arguments.
+"""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import report
 from simdb.columns.arrow import checked_arrow, read_batches
-from simdb.deduplication.data_type import Given_co, OfData, data_property
-from simdb.deduplication.decided import I64, Decided
 from simdb.deduplication.evidence import Bools, Evidence
+from simdb.deduplication.question import I64, Decided
 from simdb.ground import previews
 from simdb.ground.checks import share
 from simdb.ground.choices import DROP
@@ -25,6 +30,70 @@ from simdb.results.clusters import Clusters
 from simdb.results.matches import Verification
 from simdb.running.threads import bounded
 from simdb.values.arrays import Id, object_array
+
+if TYPE_CHECKING:
+    # Type checkers know this module even if it is not installed.
+    from typing_extensions import TypeVar
+
+    from simdb.columns.arrow import Table
+
+    Given = TypeVar("Given")
+    Given_co = TypeVar("Given_co", default=Any, covariant=True)
+    Row = TypeVar("Row")
+else:
+    from typing import TypeVar
+
+    Given = TypeVar("Given")
+    Given_co = TypeVar("Given_co", covariant=True)
+
+
+class OfData(Generic[Given_co]):
+    """A result for some data; its type says of which."""
+
+    __slots__ = ()
+
+
+if TYPE_CHECKING:
+
+    class Relation(Protocol):
+        """A relation of DuckDB, by a method that nothing else has."""
+
+        def fetch_arrow_reader(self, batch_size: int = ..., /) -> Any:
+            """Return its rows in batches."""
+
+    class data_property:  # noqa: N801 - it is used as `property` is
+        """A property of a result: the survivors."""
+
+        def __init__(self, survivors: Callable[[Any], Any]) -> None:
+            """Take the method that returns them."""
+
+        @overload
+        def __get__(self, result: None, owner: type[Any]) -> property: ...
+        @overload
+        def __get__(
+            self,
+            result: OfData[str | PathLike[str]]
+            | OfData[Sequence[PathLike[str]]]
+            | OfData[Relation | None],
+            owner: type[Any],
+        ) -> Table: ...
+        @overload
+        def __get__(
+            self,
+            result: OfData[Iterator[Row]] | OfData[AbstractSet[Row]] | OfData[ValuesView[Row]],
+            owner: type[Any],
+        ) -> list[Row]: ...
+        @overload
+        # The survivors can be fewer.
+        def __get__(self, result: OfData[tuple[Row, ...]], owner: type[Any]) -> tuple[Row, ...]: ...
+        @overload
+        def __get__(self, result: OfData[Given], owner: type[Any]) -> Given: ...
+        def __get__(self, result: Any, owner: type[Any]) -> Any:
+            """Return the survivors of a result."""
+            return self if result is None else result.survivors.data
+
+else:
+    data_property = property
 
 
 class Survivors(Protocol):

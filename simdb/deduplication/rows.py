@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from simdb.columns.arrow import STREAM, load_arrow
 from simdb.columns.text_column import TextColumn
-from simdb.deduplication.columns import filtered, is_of, joined_texts, listed, text_values
+from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values
 from simdb.deduplication.vectors import vectors_of
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError

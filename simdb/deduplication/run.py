@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.text_column import TextColumn
-from simdb.deduplication.decided import I64, Decided
-from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.question import I64, Decided, DedupQuestion
 from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.within import within
 from simdb.outputs.survivors import SurvivorOutput

@@ -10,12 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simdb.deduplication.alike import Alike
+from simdb.deduplication.alike import Alike, ByDatabase
 from simdb.deduplication.by_cosine import ByCosine
-from simdb.deduplication.by_database import ByDatabase
-from simdb.deduplication.decided import I64, by_table
 from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
-from simdb.deduplication.question import DedupQuestion, Documents
+from simdb.deduplication.question import I64, DedupQuestion, Documents, by_table
 from simdb.deduplication.reference import DatabaseReference, Reference
 from simdb.deduplication.result import RowMatches, found_of
 from simdb.deduplication.texts import RowTexts

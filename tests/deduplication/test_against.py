@@ -23,7 +23,7 @@ KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 PORTIONS = (
     "simdb.deduplication.within.TAKEN_ROWS",
     "simdb.deduplication.texts.READ_ROWS",
-    "simdb.deduplication.by_database.STORED_DOCUMENTS",
+    "simdb.deduplication.alike.STORED_DOCUMENTS",
     "simdb.deduplication.stars.WINDOW_FIRST",
     "simdb.deduplication.stars.WINDOW_PAIRS",
     "simdb.sources.batch.COLLECTED_RECORDS",

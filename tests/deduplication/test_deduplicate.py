@@ -248,7 +248,7 @@ def test_progress_counts_the_rows_with_text():
 )
 def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, settings):
     monkeypatch.setattr(f"simdb.deduplication.{constant}", 50)
-    monkeypatch.setattr("simdb.deduplication.by_database.STORED_DOCUMENTS", 70)
+    monkeypatch.setattr("simdb.deduplication.alike.STORED_DOCUMENTS", 70)
     seen = []
 
     found = simdb.deduplicate(TEXTS, progress=seen.append, **settings)
@@ -261,7 +261,7 @@ def test_removed_rows_have_the_same_similarities_however_few_are_compared_at_a_t
     pytest.importorskip("pyarrow")
     settings = {"verify": "estimate", "sketch": WEIGHING}
     expected = simdb.deduplicate(TEXTS, **settings).removed.to_pylist()
-    monkeypatch.setattr("simdb.deduplication.by_database.COMPARED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.deduplication.alike.COMPARED_DOCUMENTS", 3)
 
     found = simdb.deduplicate(TEXTS, **settings).removed.to_pylist()
 

@@ -33,7 +33,7 @@ NULLS = st.sampled_from(["keep", "drop"])
 PORTIONS = (
     "simdb.deduplication.claims.CLAIMED_ROWS",
     "simdb.deduplication.within.TAKEN_ROWS",
-    "simdb.deduplication.by_database.STORED_DOCUMENTS",
+    "simdb.deduplication.alike.STORED_DOCUMENTS",
     "simdb.cli.options.intake.BATCH_DOCUMENTS",
     "simdb.deduplication.arrivals.STORED_DOCUMENTS",
 )

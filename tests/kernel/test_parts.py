@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.deduplication.parts.units import LINE, PARAGRAPH, SENTENCE
+from simdb.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.options import Simhash

@@ -198,7 +198,7 @@ def set_of_parts(path: str, unit: str, output: str) -> None:
 def keys(what: str, count: str) -> None:
     import numpy as np  # noqa: PLC0415
 
-    from simdb.deduplication.parts.seen import SeenKeys  # noqa: PLC0415
+    from simdb.deduplication.sieve import SeenKeys  # noqa: PLC0415
 
     chance, seen, known = np.random.default_rng(1), SeenKeys(), set[int]()
     for _ in range(0, int(count), BATCH_KEYS):

@@ -20,7 +20,7 @@ from simdb.cli.options.sketch_options import Given, allowed, check_given, make_s
 from simdb.columns.text_column import encoded
 from simdb.deduplication import repeat
 from simdb.deduplication.arrivals import Arrivals, Refused
-from simdb.deduplication.decided import I64, joined
+from simdb.deduplication.question import I64, joined
 from simdb.deduplication.repeat import Left
 from simdb.deduplication.run import Preference
 from simdb.outputs.remote import is_remote, remote_place

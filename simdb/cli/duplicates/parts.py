@@ -9,11 +9,9 @@ from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.output.render import quantity
-from simdb.deduplication.parts.run import PartsRun
-from simdb.deduplication.parts.seen import NAMELESS, UnitKeys
-from simdb.deduplication.parts.sieve import Dropped, Sieve
-from simdb.deduplication.parts.units import DOCUMENT, UNITS
+from simdb.deduplication.dropping import PartsRun
 from simdb.deduplication.result import Parts
+from simdb.deduplication.sieve import DOCUMENT, NAMELESS, UNITS, Dropped, Sieve, UnitKeys
 from simdb.ground.checks import one_of
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS

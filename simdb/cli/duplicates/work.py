@@ -13,8 +13,8 @@ from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import SearchOptions, given_size
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.deduplication.parts.units import checked_unit
 from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.sieve import checked_unit
 from simdb.engine.clusters.find import STAR, check_policy
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import most_removed, one_of, share

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdb.deduplication.parts.seen import SeenKeys
+from simdb.deduplication.sieve import SeenKeys
 
 KEYS = st.integers(0, 30) | st.integers(2**64 - 3, 2**64 - 1)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simdb
-from simdb.deduplication.parts import seen
-from simdb.deduplication.parts.seen import NAMELESS, UnitKeys
+from simdb.deduplication import sieve
+from simdb.deduplication.sieve import NAMELESS, UnitKeys
 
 
 class Notes:
@@ -38,7 +38,7 @@ RUNS = st.lists(
 def test_keys_of_other_runs_are_old(size, runs):
     notes, owners = Notes(), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen, "PIECE_KEYS", size)
+        patch.setattr(sieve, "PIECE_KEYS", size)
         for run, keys in runs:
             expected = [key in owners and (owners[key] != run or not run) for key in sorted(keys)]
 

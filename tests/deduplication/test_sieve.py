@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdb.deduplication.parts.sieve import Sieve
 from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.sieve import Sieve
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Simhash
 
