@@ -49,14 +49,12 @@ class DedupRun:
         decide.  `numbers`: of the sources of documents that will be written; None if none will.
         `folder`: where lines wait.  `reference`: what documents are compared with, too.
         """
-        self._held = ExitStack()
-        self.names = Names()
-        self._preference = Preference(rule)
+        self._again = SecondLook(rule, origins, folder)
         self._numbers, self.reference = numbers, reference
-        self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, folder)
+        self.names = self._again.names
         self.order: I64 | None = None
-        for each in (self.names, self._texts, self._lines):
-            self._held.push(each)
+        self._held = ExitStack()
+        self._held.push(self._again)
         try:
             self._documents = within(options, question, reference)
             self._has_texts = has_texts or self._documents.needs_texts
@@ -95,20 +93,14 @@ class DedupRun:
 
     def decide(self) -> Decided:
         """Return what becomes of the documents."""
-        self.order = self._preference.order(self.names.where)
+        self.order = self._again.order()
         return self._documents.decide(self.order, self.texts)
 
     def texts(self, positions: I64) -> Any:
         """Return the texts at some positions, or of leaders; InputError if a file was changed."""
-
-        def own(positions: I64) -> Any:
-            return self._texts.texts(positions.astype(np.uint32))
-
-        return (
-            own(positions)
-            if self.reference is None
-            else either(positions, own, self.reference.texts)
-        )
+        if self.reference is None:
+            return self._again.texts(positions)
+        return either(positions, self._again.texts, self.reference.texts)
 
     def ids(self, positions: I64) -> Sequence[Any]:
         """Return the ids of documents at some positions, or of leaders."""
@@ -118,34 +110,49 @@ class DedupRun:
 
     def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
-        self._lines.copy(is_kept, survivors)
-        survivors.finish()
+        self._again.write(is_kept, survivors)
 
     def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
         """Note what is needed later of each batch, and yield its texts."""
         for batch in batches:
-            self.names.add(batch)
-            self._preference.add(batch)
+            self._again.add(batch, has_texts=self._has_texts)
             if self._numbers is not None:
-                self._lines.add(batch, self._numbers(batch.sources))
-            if self._has_texts:
-                self._texts.add(batch)
+                self._again.lines.add(batch, self._numbers(batch.sources))
             yield batch.texts
 
 
-class Preference:
-    """The documents of a run in the order in which a rule prefers them."""
+class SecondLook:
+    """The documents of a run by their positions: ids, texts and lines, and which are preferred.
 
-    def __init__(self, rule: keeping.KeepRule) -> None:
-        """Order by `rule`, which is no function."""
+    `with` removes the files in which that waits.
+    """
+
+    def __init__(self, rule: keeping.KeepRule, origins: Origins, folder: str | None) -> None:
+        """Prefer by `rule`, which is no function; for `origins` and `folder` see `DedupRun`."""
+        self.names, self.lines = Names(), LinesAgain(origins, folder)
+        self._texts = TextsAgain(origins)
         self._rule = rule
         self._sizes: list[I64] = []
         self._values: list[Any] = []
         self._count = 0
 
-    def add(self, batch: Batch) -> None:
-        """Take what the rule compares of the documents of a batch: sizes, or values of a field."""
+    def __enter__(self) -> "SecondLook":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove the files."""
+        for each in (self.names, self._texts, self.lines):
+            each.__exit__(None, None, None)
+
+    def add(
+        self, batch: Batch, own: Sequence[Any] | None = None, *, has_texts: bool = True
+    ) -> None:
+        """Take documents, without their lines; `own`: see `Names.add`."""
+        self.names.add(batch, own)
         self._count += len(batch)
+        if has_texts:
+            self._texts.add(batch)
         if self._rule.kind in keeping.BY_SIZE:
             texts = batch.texts
             lengths = texts.lengths if isinstance(texts, TextColumn) else map(len, batch.contents())
@@ -154,10 +161,19 @@ class Preference:
             fields = batch.fields or [None] * len(batch)
             self._values += [(each or {}).get(self._rule.field) for each in fields]
 
-    def order(self, where: Any) -> I64 | None:
+    def texts(self, positions: I64) -> Any:
+        """Return the texts at some positions; InputError if a file was changed since."""
+        return self._texts.texts(positions.astype(np.uint32))
+
+    def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
+        """Write the lines that stay: bool[n]; InputError if a file was changed since."""
+        self.lines.copy(is_kept, survivors)
+        survivors.finish()
+
+    def order(self) -> I64 | None:
         """Return the positions of all documents, those to be preferred first: int64[n].
 
-        None for the order of the input.  `where` names the document at a position, for a message.
+        None for the order of the input.
         """
         rule = self._rule
         if rule.kind == keeping.FIRST:
@@ -167,5 +183,5 @@ class Preference:
         return keeping.order_of(
             rule, self._count,
             sizes=lambda: np.concatenate([np.empty(0, np.int64), *self._sizes]),
-            values=lambda: self._values, where=where,
+            values=lambda: self._values, where=self.names.where,
         )  # fmt: skip

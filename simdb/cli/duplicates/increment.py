@@ -22,7 +22,7 @@ from simdb.deduplication import repeat
 from simdb.deduplication.arrivals import Arrivals, Refused
 from simdb.deduplication.question import I64, joined
 from simdb.deduplication.repeat import Left
-from simdb.deduplication.run import Preference
+from simdb.deduplication.run import SecondLook
 from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
@@ -30,7 +30,6 @@ from simdb.settings import keeping
 from simdb.settings.options import SEEN
 from simdb.sources.batch import Batch
 from simdb.sources.content import AMOUNT, STANDARD_INPUT
-from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 from simdb.values.arrays import Id, object_array
 
 # The texts of so many documents are read again at a time.
@@ -135,19 +134,16 @@ class _Increment:
         self.repeat = CountedRepeat(work.run, [*question.rule[:3], search, question.verify], before)
         self.ids = UniqueIds(work.progress, database.sketcher, before, self.repeat)
         self.left: dict[int, Row] = {}  # what an earlier occasion left out, by place
-        self._preference = Preference(keeping.parse(work.given.keep, "--keep"))
         self._places: list[I64] = []
         self._kept: list[I64] = []  # places of documents that stay
         self._count = 0
         self._held = ExitStack()
+        rule = keeping.parse(work.given.keep, "--keep")
+        self._again = self._held.enter_context(SecondLook(rule, work.origins, work.folder))
         try:
             known = _unknown if older is None else older.texts
             self.arrivals = Arrivals(database, transaction, question, known)
             self._held.push(self.arrivals)
-            self._names, self._texts = Names(), TextsAgain(work.origins)
-            self._lines = LinesAgain(work.origins, work.folder)
-            for each in (self._names, self._texts, self._lines):
-                self._held.push(each)
         except BaseException:
             self._held.close()
             raise
@@ -171,9 +167,9 @@ class _Increment:
 
     def decide(self) -> Refused:
         """Return which of the documents that are compared are not new."""
-        order = self._preference.order(self._names.where)
-        self._refused = refused = self.arrivals.decide(order, self._texts_at, self._names.of)
-        ids = object_array(list(self._names.of(refused.positions)))
+        again = self._again
+        self._refused = refused = self.arrivals.decide(again.order(), again.texts, again.names.of)
+        ids = object_array(list(again.names.of(refused.positions)))
         self._found = Left(ids, refused.matches, refused.distances, refused.similarities)
         return refused
 
@@ -205,7 +201,8 @@ class _Increment:
     def store(self) -> None:
         """Store what is new, and the note of the run."""
         places = joined(self._places)
-        for positions, ids in self.arrivals.store(self._names.of, self._texts_at):
+        names, texts = self._again.names, self._again.texts
+        for positions, ids in self.arrivals.store(names.of, texts):
             self._kept.append(places[positions])
             self.repeat.add_kept(ids)
         if self._work.run is not None:
@@ -213,8 +210,8 @@ class _Increment:
                 some = slice(start, start + NOTED_DOCUMENTS)
                 positions = self._refused.positions[some]
                 self.repeat.add_left(
-                    self._names.of(positions, as_read=True),
-                    encoded(self._texts_at(positions)), self._found.taken(some),
+                    names.of(positions, as_read=True), encoded(texts(positions)),
+                    self._found.taken(some),
                 )  # fmt: skip
         self.repeat.store(self._transaction)
 
@@ -224,8 +221,7 @@ class _Increment:
         assert survivors is not None, "there is an output"
         is_kept = np.zeros(self._count, np.bool_)
         is_kept[joined(self._kept)] = True
-        self._lines.copy(is_kept, survivors)
-        survivors.finish()
+        self._again.write(is_kept, survivors)
 
     def _settled(self, batch: Batch) -> Any:
         """Note what is needed later of a batch; return the texts of the documents to compare."""
@@ -235,19 +231,14 @@ class _Increment:
         self._places.append(first + np.array(settled.places, np.int64))
         self.left.update((first + at, row) for at, row in settled.rows.items())
         if self._work.survivors is not None:
-            self._lines.add(batch, self._work.lines(batch))
+            self._again.lines.add(batch, self._work.lines(batch))
         if self._work.beginnings is not None:
             _add_beginnings(self._work.beginnings, batch, settled)
         compared = settled.batch
         if len(compared):
             own = batch.ids if len(compared) == len(batch) else batch.chosen(settled.places).ids
-            self._names.add(compared, own)
-            self._preference.add(compared)
-            self._texts.add(compared)
+            self._again.add(compared, own)
         return compared.texts
-
-    def _texts_at(self, positions: I64) -> Any:
-        return self._texts.texts(positions.astype(np.uint32))
 
 
 def _unknown(ids: list[Id]) -> list[None]:
