@@ -255,6 +255,19 @@ def test_sessions_commit_their_buffers(tmp_path) -> None:
         assert index.is_empty()
 
 
+def test_a_session_replaces_what_is_stored_beside_new_keys(tmp_path) -> None:
+    made = minhashes()
+    with MinHashLSH(threshold=0.5, num_perm=32, path=tmp_path / "index") as index:
+        index.insert("old", made[0])
+
+        with index.insertion_session() as session:
+            session.insert("new", made[5])
+            session.insert("old", made[11], check_duplication=False)
+
+        assert "old" in index.query(made[11])
+        assert "new" in index.query(made[5])
+
+
 def test_a_session_commits_its_buffer_after_an_exception(tmp_path) -> None:
     with MinHashLSH(num_perm=32, path=tmp_path / "index") as index:
         with pytest.raises(ValueError, match="but the index needs 32"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.deduplication.rows import rows_of
 
 datasets = pytest.importorskip("datasets")
 
@@ -28,6 +29,14 @@ def both():
 
 def numbers(data):
     return {name: data[name]["n"][:] for name in data}
+
+
+def test_a_field_of_all_rows_is_divided_among_the_splits():
+    values = [f"value {at}" for at in range(len(TRAIN) + len(TEST))]
+
+    made = rows_of(both()).with_field("n", values)
+
+    assert numbers(made) == {"train": values[: len(TRAIN)], "test": values[len(TRAIN) :]}
 
 
 def test_splits_are_compared_with_each_other():

@@ -10,12 +10,14 @@ from simdb.index.bands import (
     Banding,
     background_of,
     band_keys,
+    bands_of,
     candidate_probability,
     choose,
     expected_candidates,
     expected_recall,
     usual_background,
 )
+from simdb.index.defaults import settled
 
 
 def curve(similarity, bands, rows):
@@ -69,6 +71,16 @@ def test_candidates_are_the_share_of_each_similarity():
 
     expected = 900 * curve(0.1, 20, 5) + 100 * curve(0.5, 20, 5)
     assert found == pytest.approx(expected)
+
+
+def test_candidates_grow_with_the_documents():
+    bands = bands_of(settled(simdb.Options(sketch=simdb.Minhash())))
+
+    found = [bands.candidates(documents) for documents in (0, 1, 1000)]
+
+    one = expected_candidates(1, bands.banding, stored_bits=bands.sketch.stored_bits)
+    assert one > 0
+    assert found == pytest.approx([0, one, 1000 * one])
 
 
 def cost(banding, documents):

@@ -124,16 +124,19 @@ def test_many_documents_are_counted_some_at_a_time(monkeypatch):
 @pytest.mark.parametrize("weighting", ["set", "bag", "tf"])
 def test_features_of_32_bits_are_the_highest_of_the_mixed_hash(weighting):
     word = np.array([0x0123456789ABCDEF], np.uint64)
-    # The opposite of fmix64, to find a hash whose mixed one differs in the lowest bits only.
+    # The opposite of fmix64, to find hashes whose mixed ones differ in the lowest bits only, and in
+    # the lowest of the bits that count.
     mixed = int(fmix64(word)[0])
-    other = np.array([unmixed(mixed ^ 0xFFFF)], np.uint64)
+    other, next_one = (np.array([unmixed(mixed ^ bit)], np.uint64) for bit in (0xFFFF, 1 << 32))
 
     narrow = [
-        signed(simdb.Features(each), weighting=weighting, feature_bits=32) for each in (word, other)
+        signed(simdb.Features(each), weighting=weighting, feature_bits=32)
+        for each in (word, other, next_one)
     ]
     wide = [signed(simdb.Features(each), weighting=weighting) for each in (word, other)]
 
     assert narrow[0] == narrow[1]
+    assert narrow[0] != narrow[2]
     assert wide[0] != wide[1]
 
 
