@@ -12,6 +12,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 import pytest
+from over import over
 
 import simdb
 from simdb.compat.datasketch import MinHash, MinHashLSH
@@ -71,7 +72,7 @@ def test_an_index_answers_as_it_did_before(tmp_path, version) -> None:
     assert "new" in again
 
 
-@pytest.mark.parametrize("name", DICTS)
+@over("name", DICTS)
 def test_minhashes_by_key_keep_their_values(version, name) -> None:
     found = read_pickle(recorded(name, version))
 

@@ -4,21 +4,24 @@ import json
 
 import golden
 import pytest
+from over import over
 
 from simdb.running import kernel
 
 STORED = json.loads(golden.STORED.read_text())
 
 
-@pytest.fixture(params=kernel.variants())
-def variant(request):
-    kernel.select(request.param)
-    yield request.param
+@pytest.fixture
+def select():
+    yield kernel.select
     kernel.select(kernel.variants()[-1])
 
 
-@pytest.mark.parametrize("name", golden.SETS)
-def test_fingerprints_never_change(variant, name):
+@over("variant", kernel.variants())
+@over("name", golden.SETS)
+def test_fingerprints_never_change(select, variant, name):
+    select(variant)
+
     found = {title: golden.fingerprint(name, text) for title, text in STORED["texts"].items()}
 
     assert found == STORED["fingerprints"][name]
