@@ -28,7 +28,6 @@ from simdb.settings.options import Options
 from simdb.values.signatures import Signatures
 
 STEPS = 400  # steps of similarity, from 0 to 1, in a background
-QUADRATURE_POINTS = 64  # exact for polynomials of degree 127, and the curve is smooth
 # The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,
 # and one pair in 200 shares boilerplate.
 UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
@@ -161,21 +160,6 @@ def candidate_probability(
     agreeing = given + (1 - given) * 2.0**-stored_bits
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(banding.bands * np.log1p(-(agreeing**banding.rows))))
-
-
-def expected_recall(start: float, stop: float, banding: Banding, *, stored_bits: int = 32) -> float:
-    """Return the share of pairs that are candidates, for similarities spread evenly over a range.
-
-    The range is from `start` to `stop`.
-    """
-    if not 0 <= start < stop <= 1:
-        raise OptionError(
-            f"similarities must ascend and lie from 0 to 1, but the range is {start} to {stop}"
-        )
-    places, weights = np.polynomial.legendre.leggauss(QUADRATURE_POINTS)
-    similarity = start + (stop - start) * (places + 1) / 2
-    found = candidate_probability(similarity, banding, stored_bits=stored_bits)
-    return float(weights @ found) / 2
 
 
 @cache

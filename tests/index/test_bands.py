@@ -14,7 +14,6 @@ from simdb.index.bands import (
     candidate_probability,
     choose,
     expected_candidates,
-    expected_recall,
     usual_background,
 )
 from simdb.index.defaults import settled
@@ -44,16 +43,6 @@ def test_minima_of_eight_bits_agree_by_chance():
     found = float(candidate_probability(0, Banding(64, 2), stored_bits=8))
 
     assert found == pytest.approx(curve(1 / 256, 64, 2))
-
-
-def test_recall_over_a_range_is_the_mean_of_the_curve():
-    similarities = (np.arange(100_000) + 0.5) / 100_000 * 0.2 + 0.8
-
-    found = expected_recall(0.8, 1.0, Banding(16, 8))
-
-    assert found == pytest.approx(curve(similarities, 16, 8).mean(), abs=1e-9)
-    with pytest.raises(simdb.OptionError, match=r"0.9 to 0.8"):
-        expected_recall(0.9, 0.8, Banding(16, 8))
 
 
 def test_a_background_is_a_distribution():

@@ -19,7 +19,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.records import features as packed
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import decode_manifest
-from simdb.storage.records.metadata import decode_block, read_metadata, read_times
+from simdb.storage.records.metadata import decode_block, read_many, read_times, unpacked
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.transfer import unpack_grains
 from taking import Taking
@@ -112,7 +112,7 @@ def metadata(data):
     """Decode a block of metadata, and the objects in it."""
     stored = with_checksum(layout.METADATA_KIND, KEY, data)
     for ordinal, _ in decode_block(KEY, stored):
-        read_metadata(OneValue(KEY, stored), None, ordinal)
+        unpacked(read_many(OneValue(KEY, stored), None, [ordinal]), ordinal)
 
 
 def tombstones(data):

@@ -30,7 +30,7 @@ from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.results.plans import Plan
 from simdb.settings.options import Options
-from simdb.storage import codec, layout
+from simdb.storage import layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
@@ -38,13 +38,7 @@ from simdb.storage.notes import read_note, unpacked_note
 from simdb.storage.passages import Passages, stored_passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.features import read_features
-from simdb.storage.records.metadata import (
-    NO_METADATA,
-    read_all,
-    read_many,
-    read_metadata,
-    read_times,
-)
+from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_times
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
@@ -214,14 +208,6 @@ class State:
         """Return the maintained clusters."""
         staged = None if self._staged is None else self._staged.membership()
         return Membership(self.source) if staged is None else staged
-
-    def metadata_of(self, ordinal: int) -> Any:
-        """Return the metadata of a document; None if it has none."""
-        staged = None if self._staged is None else self._staged.metadata().of(ordinal)
-        if staged is not None:
-            return codec.unpack(staged, f"metadata of ordinal {ordinal}")
-        source = self.source
-        return read_metadata(source.transaction, source.handle(layout.METADATA), ordinal)
 
     def note(self, key: bytes) -> Any:
         """Return the content of the note under `key`; None if there is none."""

@@ -143,17 +143,6 @@ def grouped(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, by
         yield group
 
 
-def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
-    """Return the metadata of one document; None if it has none."""
-    block = value_at_or_before(transaction, handle, layout.number_key(ordinal))
-    if block is None:
-        return None
-    for found, packed in decode_block(*block):
-        if found == ordinal:
-            return codec.unpack(packed, f"metadata of ordinal {ordinal}")
-    return None
-
-
 def unpacked(packed: Mapping[int, bytes], ordinal: int) -> Any:
     """Return the metadata of one ordinal; None if it has none."""
     found = packed.get(ordinal)
