@@ -361,7 +361,7 @@ class State:
     def plan(self, criterion: Criterion, *, is_swept: bool = False) -> Plan:
         """Return the planner's choice; `is_swept`: for all pairs.
 
-        For queries it can be the choice for an earlier view, see `kept_plans.py`.
+        For queries it can be the choice for an earlier view, see `KeptPlans`.
         """
         view = self.view
         plans = view.swept_plans if is_swept else view.plans.of_criteria
