@@ -73,7 +73,8 @@ def is_folder(name: str) -> bool:
 def path_of(module: str) -> Path:
     """Return the file of a module or of a package."""
     path = ROOT / module.replace(".", "/")
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"  # a folder that has become a module may stay, with old files
+    return package if package.exists() else path.with_suffix(".py")
 
 
 def whole_folder(name: str, order: list[str] | None, layer: int) -> Iterator[str]:
