@@ -146,7 +146,32 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
     }
 }
 
-/* Turn near keys into candidates, each ordinal once; return the number of candidates. */
+/* Read the ordinals of near keys, and request the memory that says whether they count. */
+static void read_ordinals(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    const struct polytope_request *request = searching->request;
+    struct scratch *scratch = searching->scratch;
+
+    for (size_t i = 0; i < searching->sifted_count; i++) {
+        const struct search_sifted *sifted = &scratch->sifted[i];
+        const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
+        __builtin_prefetch(column->ordinals + (sifted->key - column->keys));
+    }
+    for (size_t i = 0; i < searching->sifted_count; i++) {
+        const struct search_sifted *sifted = &scratch->sifted[i];
+        const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
+        uint32_t ordinal = column->ordinals[sifted->key - column->keys];
+        scratch->ordinals[i] = ordinal;
+        if (tables->dead != NULL)
+            __builtin_prefetch(tables->dead + ordinal / 8);
+        if (request->parents != NULL)
+            __builtin_prefetch(request->parents + ordinal);
+    }
+}
+
+/* Turn near keys, whose ordinals are read, into candidates, each ordinal once; return the number of
+   candidates. */
 static size_t gather_candidates(struct searching *searching)
 {
     const struct search_polytopes *tables = searching->tables;
@@ -155,10 +180,8 @@ static size_t gather_candidates(struct searching *searching)
     size_t count = 0;
 
     for (size_t i = 0; i < searching->sifted_count; i++) {
-        const struct search_sifted *sifted = &scratch->sifted[i];
-        const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
-        unsigned query = sifted->place % GROUP;
-        uint32_t ordinal = column->ordinals[sifted->key - column->keys];
+        unsigned query = scratch->sifted[i].place % GROUP;
+        uint32_t ordinal = scratch->ordinals[i];
         if (is_done(searching, query)
             || (request->after != NULL && ordinal <= request->after[scratch->group.first + query])
             || search_marked(tables->dead, tables->dead_bytes, ordinal)
@@ -182,14 +205,9 @@ static size_t gather_candidates(struct searching *searching)
 /* Measure the documents behind the near keys. */
 static void weigh_sifted(struct searching *searching)
 {
-    const struct polytope_column *columns = searching->tables->columns;
     struct scratch *scratch = searching->scratch;
 
-    for (size_t i = 0; i < searching->sifted_count; i++) {
-        const struct search_sifted *sifted = &scratch->sifted[i];
-        const struct polytope_column *column = &columns[sifted->place / GROUP];
-        __builtin_prefetch(column->ordinals + (sifted->key - column->keys));
-    }
+    read_ordinals(searching);
     size_t count = gather_candidates(searching);
     for (size_t start = 0, stop; start < count; start = stop) {
         for (stop = start + 1; stop < count && scratch->queries[stop] == scratch->queries[start];
