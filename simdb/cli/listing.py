@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import simdb
-from simdb.cli.duplicates.texts import Shown, TextsById, stored_texts
-from simdb.cli.duplicates.work import check_keep, verification_note
+from simdb.cli.duplicates.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option, grouped
 from simdb.cli.options.opening import one_database, open_either
@@ -28,7 +27,7 @@ from simdb.cli.options.option_groups import (
     SearchOptions,
     given_condition,
 )
-from simdb.cli.output.render import print_note, rounded
+from simdb.cli.output.render import print_note, rounded, verification_note
 from simdb.cli.output.words import in_words
 from simdb.columns.arrow import id_text, load_arrow
 from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS

@@ -1,4 +1,7 @@
-"""Texts that were read: found by the ids of their documents, and shown beside result rows."""
+"""Texts that were read: found by the ids of their documents, and shown beside result rows.
+
+The rule that says which text of a group stays is checked here, too.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +16,12 @@ from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
 from simdb.columns.text_column import TextColumn
+from simdb.ground.errors import OptionError
+from simdb.outputs.formats import COMPRESSIONS, TABLES
 from simdb.outputs.pieces import TextSpool
 from simdb.outputs.rows import Row
 from simdb.running import kernel
+from simdb.settings import keeping
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Found
 from simdb.sources.reading import check_sources, read_sources
@@ -202,3 +208,14 @@ def _with_texts(row: Row, texts: Iterator[str | None]) -> Row:
 
 def _decoded(text: Any) -> str | None:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+def check_keep(keep: str) -> None:
+    """Raise OptionError unless --keep has a rule; a file there says that its place is -o."""
+    endings = (*TABLES, *COMPRESSIONS, ".txt", "/")
+    if keep.lower().endswith(endings) and not keep.startswith(("max:", "min:")):
+        raise OptionError(
+            f"--keep {keep} names a file, and --keep says which document of a group stays, such as"
+            f" longest; what stays is written by -o {keep}"
+        )
+    keeping.parse(keep, "--keep")

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import simdb
-from simdb.cli.duplicates.texts import Beginnings
+from simdb.cli.duplicates.texts import Beginnings, check_keep
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import SearchOptions, given_size
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import quantity
+from simdb.cli.output.render import quantity, verification_note
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.sieve import checked_unit
 from simdb.engine.clusters.find import STAR, check_policy
@@ -20,7 +20,6 @@ from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import most_removed, one_of, share
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import OptionError
-from simdb.outputs.formats import COMPRESSIONS, TABLES
 from simdb.outputs.pieces import I64, Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
@@ -207,26 +206,6 @@ class Outcome:
         return f"largest groups: {shown}"
 
 
-def verification_note(counts: simdb.Verification | None) -> str | None:
-    """Return a line about the pairs that texts have decided; None if there were none."""
-    if counts is None or not (counts.judged or counts.unknown):
-        return None
-    notes = []
-    if counts.judged:
-        notes.append(
-            f"checked {quantity(counts.judged, 'pair')} against the texts (a match:"
-            f" {counts.measure} similarity {counts.least:g} or more)"
-        )
-    if counts.overruled:
-        notes.append(f"the estimate alone would have been wrong on {counts.overruled:,}")
-    if counts.unknown:
-        notes.append(
-            f"{quantity(counts.unknown, 'pair')} with stored documents only estimated: --texts with"
-            " their files checks them"
-        )
-    return "; ".join(notes)
-
-
 class DedupWork(NamedTuple):
     """The input of a run, what was `given` about it, and where the `results` go.
 
@@ -294,14 +273,3 @@ class DedupWork(NamedTuple):
             "nothing was written. Look at the groups without --output and --db, then give a larger"
             f" share or --similarity{f' ({largest})' if largest else ''}",
         )  # fmt: skip
-
-
-def check_keep(keep: str) -> None:
-    """Raise OptionError unless --keep has a rule; a file there says that its place is -o."""
-    endings = (*TABLES, *COMPRESSIONS, ".txt", "/")
-    if keep.lower().endswith(endings) and not keep.startswith(("max:", "min:")):
-        raise OptionError(
-            f"--keep {keep} names a file, and --keep says which document of a group stays, such as"
-            f" longest; what stays is written by -o {keep}"
-        )
-    keeping.parse(keep, "--keep")

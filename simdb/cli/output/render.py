@@ -13,7 +13,7 @@ from simdb.cli import output
 from simdb.outputs.rows import Row, encoded
 
 if TYPE_CHECKING:
-    from simdb.results.matches import Match
+    from simdb.results.matches import Match, Verification
 
 FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2
@@ -201,3 +201,23 @@ def _flat(row: Row) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name} {at}", each) for at, each in enumerate(value))
         else:
             yield name, value
+
+
+def verification_note(counts: "Verification | None") -> str | None:
+    """Return a line about the pairs that texts have decided; None if there were none."""
+    if counts is None or not (counts.judged or counts.unknown):
+        return None
+    notes = []
+    if counts.judged:
+        notes.append(
+            f"checked {quantity(counts.judged, 'pair')} against the texts (a match:"
+            f" {counts.measure} similarity {counts.least:g} or more)"
+        )
+    if counts.overruled:
+        notes.append(f"the estimate alone would have been wrong on {counts.overruled:,}")
+    if counts.unknown:
+        notes.append(
+            f"{quantity(counts.unknown, 'pair')} with stored documents only estimated: --texts with"
+            " their files checks them"
+        )
+    return "; ".join(notes)
