@@ -30,7 +30,8 @@ COMPARED_PAIRS = 1 << 16
 # over an entry takes as long as copying an entry, and the tables of n documents are copied.
 CROWD_MIN = 1024
 CROWD_ROOTS = 2
-# Counting reads all labels, so it waits for this number of pairs.
+# Counting reads all labels, so it waits for this number of pairs, and for half of the members of a
+# crowd.
 COUNTED_PAIRS = 512
 
 I64 = npt.NDArray[np.int64]
@@ -99,13 +100,15 @@ class Crowds:
         self._forest = forest
         count = len(forest.parents)
         self.least = max(CROWD_MIN, CROWD_ROOTS * isqrt(count))
+        # A crowd that was not there at the last count has joined many since.
+        self._awaited = max(COUNTED_PAIRS, self.least // 2)
         self._seen, self._counted_at, self._pairs = 0, 0, 0
         self._is_crowded = self._counted(forest.labels())
         self._waiting: list[U32] = []
 
     def put_off(self, ordinals: U32) -> U32:
         """Put off the documents that are in crowds, and return the others."""
-        if self._seen > 2 * self._counted_at and self._pairs >= COUNTED_PAIRS:
+        if self._seen > 2 * self._counted_at and self._pairs >= self._awaited:
             self._is_crowded = self._counted(self._forest.labels())
             self._counted_at, self._pairs = self._seen, 0
         self._seen += len(ordinals)
