@@ -92,7 +92,7 @@ class Crowds:
 
     `least`: the size from which on a group is a crowd.
     Groups grow while pairs are joined, so they are counted again whenever the number of documents
-    that were looked up has doubled, and some hundred pairs were found since.
+    that were looked up has doubled, and enough pairs to make another crowd were found since.
     """
 
     def __init__(self, forest: kernel.Forest) -> None:

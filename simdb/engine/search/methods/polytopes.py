@@ -140,10 +140,11 @@ def joining(
                 state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
             )
             for members, is_member in crowds.groups():
-                among = _without(runs, is_member, len(members))
+                # No name holds the tables without a crowd while the next ones are made.
                 yield from _looked_up(
-                    state, among, criterion, plan, members, either=either, forest=forest
-                )
+                    state, _without(runs, is_member, len(members)), criterion, plan, members,
+                    either=either, forest=forest,
+                )  # fmt: skip
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -293,17 +294,14 @@ def _first_found(
     share, _ = shares(criterion.similarity, criterion.recall)
     limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=either)
     asking, tables = queries[rows.queries], searched_tables(state.view)
-    is_new = np.ones(len(asking), np.bool_)
-    # In the tables of this state the earlier document asks first, in those before it both did.
-    before = [(asking, rows.ordinals, tables.start, is_new)] if tables.start else []
+    earlier, later = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
+    is_new = ~_reached(state, later, earlier, limits, tables.start, np.ones(len(later), np.bool_))
     if either:
-        before.append((rows.ordinals, asking, tables.stop, rows.ordinals < asking))
-        if tables.start:
-            before.append((rows.ordinals, asking, tables.start, is_new))
-    for left, right, count, which in before:
-        is_new &= ~_reached(state, left, right, limits, count, which & is_new)
-    left, right = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
-    return Couples(left, right, rows.distances, rows.similarities).chosen(is_new)
+        # In the tables of this state the earlier document asks first; in those before, both did.
+        is_first = asking == earlier
+        for count, which in ((tables.start, is_first), (tables.stop, ~is_first)):
+            is_new &= ~_reached(state, earlier, later, limits, count, which & is_new)
+    return Couples(earlier, later, rows.distances, rows.similarities).chosen(is_new)
 
 
 def _reached(state: State, left: U32, right: U32, limits: F32, tables: int, which: Bools) -> Bools:
@@ -312,6 +310,8 @@ def _reached(state: State, left: U32, right: U32, limits: F32, tables: int, whic
     It is looked up in the first `tables` tables of each run, up to the limit of the run.
     """
     is_reached = np.zeros(len(left), np.bool_)
+    if not tables:
+        return is_reached
     numbers = run_of(state.view, right)
     for number, run in enumerate(polytope_runs(state.view, state.source)):
         some = np.flatnonzero(which & (numbers == number))
