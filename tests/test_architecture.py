@@ -8,8 +8,8 @@ from source_trees import FUNCTIONS, PACKAGE, name_of, nodes_of
 
 from simdb.settings.options import AUTO, METHODS, MINHASH_METHODS
 
-# A module imports only from floors below its own, or from modules before it in its own row.
-FLOORS = [
+# A module imports only from layers below its own, or from modules before it in its own row.
+LAYERS = [
     ["ground"],
     ["running"],
     ["columns"],
@@ -154,7 +154,7 @@ FOLDERS = {
     ],
     "cli": None,
 }  # fmt: skip
-DOORS = {
+IMPORTERS = {
     "lmdb": ["storage"],
     "msgpack": ["storage"],
     "xxhash": ["storage"],
@@ -233,12 +233,12 @@ def own(name: str) -> str:
 
 
 def place(module: str) -> tuple[int, int]:
-    """Return the floor of a module, and its position in the row of that floor."""
-    for floor, row in enumerate(FLOORS):
+    """Return the layer of a module, and its position in the row of that layer."""
+    for layer, row in enumerate(LAYERS):
         for position, entry in enumerate(row):
             if module == entry or module.startswith(entry + "."):
-                return floor, position
-    raise AssertionError(f"add {module} to FLOORS in {__file__}")
+                return layer, position
+    raise AssertionError(f"add {module} to LAYERS in {__file__}")
 
 
 def last_position(order: list[str], name: str) -> int:
@@ -260,7 +260,7 @@ def test_modules_import_only_from_below():
 def wrong_imports(path):
     """Yield a message for each import of a module from above, or from a neighbour after it."""
     module = module_of(path)
-    floor, position = place(module)
+    layer, position = place(module)
     folder = module.partition(".")[0] if "." in module else ""
     order = FOLDERS.get(folder)
     if order is not None and module.partition(".")[2] not in order:
@@ -269,10 +269,10 @@ def wrong_imports(path):
     for target in filter(None, map(own, imported(path))):
         if target == folder:
             continue
-        target_floor, target_position = place(target)
-        if target_floor > floor:
+        target_layer, target_position = place(target)
+        if target_layer > layer:
             yield f"{module} imports {target} from above"
-        elif target_floor < floor:
+        elif target_layer < layer:
             continue
         elif not folder or not target.startswith(folder + "."):
             if target_position >= position:
@@ -283,12 +283,12 @@ def wrong_imports(path):
                 yield f"{module} imports {target}, which comes after it"
 
 
-def test_each_library_has_one_door():
+def test_each_library_is_imported_in_one_folder():
     wrong = [
         f"{module_of(path)} imports {library}"
         for path in MODULES
-        for library in {name.partition(".")[0] for name in imported(path)} & set(DOORS)
-        if module_of(path).partition(".")[0] not in DOORS[library]
+        for library in {name.partition(".")[0] for name in imported(path)} & set(IMPORTERS)
+        if module_of(path).partition(".")[0] not in IMPORTERS[library]
     ]
 
     assert wrong == []

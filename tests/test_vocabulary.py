@@ -1,4 +1,4 @@
-"""The doors have the verbs and arguments of the table, and each argument is read."""
+"""The entry points have the verbs and arguments of the table, and each argument is read."""
 
 import ast
 import inspect

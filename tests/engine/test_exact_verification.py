@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import judge as room
+from simdb.engine.search import judge
 from simdb.engine.search.judge import Remembered
 from simdb.sketch import exact_pairs
 
@@ -242,7 +242,7 @@ def test_an_arrow_column_gives_the_texts_where_they_are(db):
 @pytest.mark.more
 def test_ordinals_can_name_the_texts(db):
     texts = list(TEXTS.values())
-    by_ordinal = room.TextsByOrdinal(lambda ordinals: [texts[at] for at in ordinals])
+    by_ordinal = judge.TextsByOrdinal(lambda ordinals: [texts[at] for at in ordinals])
 
     found = db.find_all(verify="exact", texts=by_ordinal, recall=1.0)
 
@@ -257,7 +257,7 @@ def test_remembered_pairs_need_no_text_again(db):
         asked.extend(ordinals.tolist())
         return [texts[at] for at in ordinals]
 
-    documents = room.TextsByOrdinal(by_position, remembered=Remembered())
+    documents = judge.TextsByOrdinal(by_position, remembered=Remembered())
     found = db.find_all(verify="exact", texts=documents, recall=1.0)
     assert len(found.left) == len(true_pairs())
     first = len(asked)

@@ -12,9 +12,9 @@ ALL_ONES = 2**64 - 1
 def odd(values, dtype):
     """Make a read-only array of `values` inside other bytes, aligned to its dtype only."""
     array = np.array(values, dtype)
-    room = np.full(array.nbytes + 128, 0xA5, np.uint8)
-    start = (array.itemsize - room.ctypes.data) % 64
-    view = room[start : start + array.nbytes].view(dtype)
+    wide = np.full(array.nbytes + 128, 0xA5, np.uint8)
+    start = (array.itemsize - wide.ctypes.data) % 64
+    view = wide[start : start + array.nbytes].view(dtype)
     view[:] = array
     view.flags.writeable = False
     return view

@@ -44,9 +44,9 @@ def quantisation(row: list[float]) -> tuple[int, bytes]:
 def unaligned(array: Any) -> Any:
     """Return a read-only copy at an address that is a multiple of the item size only."""
     start = array.itemsize
-    room = np.zeros(array.nbytes + 64 + start, np.uint8)
-    start += -room.ctypes.data % 64
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    wide = np.zeros(array.nbytes + 64 + start, np.uint8)
+    start += -wide.ctypes.data % 64
+    copy = wide[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[:] = array
     copy.flags.writeable = False
     return copy

@@ -321,8 +321,8 @@ def test_it_lies_in_memory_only_with_room_for_all_shards(both, monkeypatch):
 
     many.find_all()
 
-    (room,) = asked
-    assert room >= 2 * many.stats().live_bytes
+    (limit,) = asked
+    assert limit >= 2 * many.stats().live_bytes
 
 
 def test_a_shard_that_fails_while_it_is_copied_is_named_or_left_out(tmp_path, monkeypatch):

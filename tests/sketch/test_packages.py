@@ -83,17 +83,17 @@ def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, 
 
 @pytest.mark.filterwarnings("ignore:.* was made with:RuntimeWarning")
 @pytest.mark.parametrize(
-    ("name", "door"), [("Snowball", "snowball_version"), ("selectolax", "parser_version")]
+    ("name", "version"), [("Snowball", "snowball_version"), ("selectolax", "parser_version")]
 )
-def test_another_version_of_a_package_is_warned_of(open_database, monkeypatch, name, door):
+def test_another_version_of_a_package_is_warned_of(open_database, monkeypatch, name, version):
     with monkeypatch.context() as patched:
-        patched.setattr(packages, door, lambda: "1.2.3")
+        patched.setattr(packages, version, lambda: "1.2.3")
         open_database(options=ALL)
 
-    monkeypatch.setattr(packages, door, lambda: "1.3.0")
+    monkeypatch.setattr(packages, version, lambda: "1.3.0")
     with pytest.warns(RuntimeWarning, match=rf"{name} 1\.2\.3.*1\.3\.0 is installed"):
         open_database()
-    monkeypatch.setattr(packages, door, lambda: "1.2.9")
+    monkeypatch.setattr(packages, version, lambda: "1.2.9")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_database()

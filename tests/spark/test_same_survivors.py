@@ -1,4 +1,4 @@
-"""Spark keeps the documents that a double loop keeps, as every door of the main job does."""
+"""Spark keeps the documents that a double loop keeps, as every entry point of the main job does."""
 
 import random
 

@@ -2,7 +2,7 @@
 
 python tools/generate/modules.py          (or `make reference`)
 
-The order is that of the imports: the lists FLOORS and FOLDERS in tests/test_architecture.py.
+The order is that of the imports: the lists LAYERS and FOLDERS in tests/test_architecture.py.
 """
 
 import ast
@@ -43,7 +43,7 @@ def main() -> None:
 
 def listing() -> str:
     """Make the whole text."""
-    layers, folders = listed("FLOORS"), listed("FOLDERS")
+    layers, folders = listed("LAYERS"), listed("FOLDERS")
     parts = [HEAD]
     for number, layer in enumerate(layers, 1):
         delta = [name for name in layer if not is_folder(name)]

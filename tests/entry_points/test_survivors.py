@@ -1,9 +1,9 @@
-"""Every door of the main job keeps the same documents, and those that a double loop keeps.
+"""Every entry point of the main job keeps the same documents, and those that a double loop keeps.
 
 With recall=1.0 the search compares every pair whose estimated similarity is not far below the
-threshold, and the texts decide; so all doors agree with a double loop over sets of shingles, unless
+threshold, and the texts decide; so all agree with a double loop over sets of shingles, unless
 an estimate errs by more than three standard deviations, as one of a thousand does.  The examples
-are always the same ones, so a run either always passes or shows a door that differs.
+are always the same ones, so a run either always passes or shows one that differs.
 """
 
 import csv
@@ -122,7 +122,7 @@ def named(kept):
 def new_folder(tmp_path_factory):
     """Return a function that makes an empty folder."""
     numbers = count()
-    return lambda: tmp_path_factory.mktemp(f"door{next(numbers)}")
+    return lambda: tmp_path_factory.mktemp(f"entry{next(numbers)}")
 
 
 @given(given=texts(), keep=KEEPS, on_null=NULLS)
@@ -206,7 +206,7 @@ def test_the_command_line_keeps_what_a_double_loop_keeps(
 @example(given=chain(), reference=chain()[1:3], keep="first", on_null="keep", ending="jsonl")
 @example(given=["", None], reference=["", None, "!?"], keep="last", on_null="drop", ending="csv")
 @SOME
-def test_all_doors_keep_what_a_double_loop_keeps_against_a_reference(
+def test_all_entry_points_keep_what_a_double_loop_keeps_against_a_reference(
     new_folder, given, reference, keep, on_null, ending
 ):
     if ending == "csv":
@@ -253,7 +253,7 @@ def test_files_keep_what_a_double_loop_keeps(new_folder, given, keep, on_null, e
 @example(given=chain(), keep="first", ending="jsonl")
 @example(given=[*chain(), None, "", *chain()[::-1]], keep="longest", ending="csv")
 @SOME
-def test_all_doors_keep_one_of_each_connected_group(new_folder, given, keep, ending):
+def test_all_entry_points_keep_one_of_each_connected_group(new_folder, given, keep, ending):
     given = ["" if text is None and ending == "csv" else text for text in given]
     wanted = connected(given, order_of(given, keep))
     folder = new_folder()

@@ -1,4 +1,4 @@
-"""Records with null in place of a text, without the field, and with an empty text, at every door.
+"""Records with a null text, without the field, and with an empty text, at every entry point.
 
 A null and a record without the field have no text, and `on_null` says what becomes of them; an
 empty text is a text like nothing else, and stays.

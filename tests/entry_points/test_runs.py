@@ -50,12 +50,12 @@ def other_run():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("first", ["command", "library"])
-def test_a_run_of_one_door_is_repeated_by_the_other(command, first):
-    doors = [command, library] if first == "command" else [library, command]
-    kept = doors[0](ROWS)
+def test_a_run_of_one_is_repeated_by_the_other(command, first):
+    entry_points = [command, library] if first == "command" else [library, command]
+    kept = entry_points[0](ROWS)
     other_run()
 
-    again = [doors[1](ROWS), doors[0](ROWS)]
+    again = [entry_points[1](ROWS), entry_points[0](ROWS)]
 
     assert kept == (["a", "c"], {"b": "a", "d": "a", "e": "c"})
     assert again == [kept, kept]
