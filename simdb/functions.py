@@ -13,6 +13,7 @@ from simdb.engine import maintenance
 from simdb.engine.clusters import arrays
 from simdb.ground.checks import instance
 from simdb.ground.choices import ErrorsName
+from simdb.ground.dtypes import F32, F64
 from simdb.ground.errors import InputError, OptionError
 from simdb.results.clusters import ArrayClusters, ArrayPairs
 from simdb.running import kernel
@@ -229,9 +230,7 @@ def find_clusters(
     return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance, threads=count)
 
 
-def _of_fingerprints(
-    left: Fingerprint | Fingerprints, right: Fingerprints
-) -> npt.NDArray[np.float32]:
+def _of_fingerprints(left: Fingerprint | Fingerprints, right: Fingerprints) -> F32:
     """Compare fingerprints by their packed vectors; see `similarities`."""
     count = len(right)
     if right.vectors is not None:
@@ -293,7 +292,7 @@ def _bits(value: Fingerprint | int) -> int:
     return value
 
 
-def _cosine(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:
+def _cosine(left: F64, right: F64) -> float:
     return float(left @ right) / float(np.sqrt(left @ left) * np.sqrt(right @ right))
 
 
@@ -301,9 +300,7 @@ def _is_rounded(value: Fingerprint | Signature) -> bool:
     return isinstance(value, Fingerprint) and value.is_rounded
 
 
-def _rounded(
-    value: Fingerprint | Signature, weights: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _rounded(value: Fingerprint | Signature, weights: F64) -> F64:
     """Return weights as a database stores them."""
     if _is_rounded(value):
         return weights
@@ -312,7 +309,7 @@ def _rounded(
     return unpack(vectors)[0, : len(weights)].astype(np.float64)
 
 
-def _weights(value: Fingerprint | Signature) -> npt.NDArray[np.float32]:
+def _weights(value: Fingerprint | Signature) -> F32:
     if not isinstance(value, Fingerprint) or value.weights is None:
         raise InputError(
             "similarity needs two fingerprints with weights, as simdb.fingerprint makes, or two"

@@ -37,7 +37,7 @@ LAYERS = [
 # The order of modules inside a folder.
 FOLDERS = {
     "ground": [
-        "cold", "errors", "foreign", "choices", "checks",
+        "cold", "dtypes", "errors", "foreign", "choices", "checks",
         "previews", "bits",
     ],
     "running": [

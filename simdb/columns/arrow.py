@@ -12,8 +12,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U8
 from simdb.ground.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids
     return arrow.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
 
-def fixed_rows(column: Any) -> npt.NDArray[np.uint8]:
+def fixed_rows(column: Any) -> U8:
     """Return a column of binary values of one length, without nulls, as rows uint8[n, w]."""
     arrow = load_arrow("an Arrow array")
     column = column.combine_chunks() if isinstance(column, arrow.ChunkedArray) else column

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import arrays_of
+from simdb.ground.dtypes import I64, U64
 from simdb.ground.errors import InputError
-
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 
 CHARACTER_BYTES = 4  # of a character in UTF-8, at most
 # A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of

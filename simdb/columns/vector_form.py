@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.dtypes import F32, I8, U8, U64, Bools
 
 HALF_BITS = 4  # of one weight
 HALF_MAX = (1 << HALF_BITS) - 1  # the largest half byte, and the largest weight
@@ -41,9 +42,6 @@ DIMENSIONS = (64, 128, 256)
 # A byte of the vector of a document without features: two weights of 0.
 NO_WEIGHTS = 0x88
 
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
-I8 = npt.NDArray[np.int8]
 # (rounded(c), c).  Between them the curve is a straight line, to within .00004.
 CURVE = (
     (0.0, 0.0), (0.395495, 0.4), (0.593431, 0.6), (0.692505, 0.7), (0.791690, 0.8),
@@ -56,8 +54,6 @@ CURVE = (
 )  # fmt: skip
 _ROUNDED_LIST = [rounded for rounded, _ in CURVE]
 _ROUNDED, _COSINE = (np.array(column) for column in zip(*CURVE, strict=True))
-
-F32 = npt.NDArray[np.float32]
 
 
 def width(dimensions: int) -> int:
@@ -94,7 +90,7 @@ def signs_of(vectors: U8) -> U64:
     return np.ascontiguousarray(packed).view("<u8")[:, 0].astype(np.uint64, copy=False)
 
 
-def has_features(vectors: U8) -> npt.NDArray[np.bool_]:
+def has_features(vectors: U8) -> Bools:
     """Return which volatility vectors uint8[n, w] are of documents with features: bool[n].
 
     Weights of 0 make a vector that no other weights make, and a document that has no vector has

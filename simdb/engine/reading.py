@@ -48,6 +48,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import checks
 from simdb.ground.choices import ErrorsName, MatchName, MethodName, PolicyName, VerifyName
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.foreign import answering
 from simdb.plan.problem import Criterion
@@ -79,8 +80,6 @@ EXPORTED_DOCUMENTS = 1 << 14
 
 Default = TypeVar("Default")
 Read = TypeVar("Read")
-
-U32 = npt.NDArray[np.uint32]
 
 
 class Reading(Protocol[IdT]):

@@ -14,6 +14,8 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import U8, U32, U64, Bools
+
 FINGERPRINT_BITS = 64
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
 # For counting bits; made once, as a search counts those of a few words at a time.
@@ -24,9 +26,6 @@ _HALF_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _EVERY_BYTE = np.uint64(0x0101010101010101)
 # Word k of a given feature, from k = 1 on, is fmix64(first word ^ k times this constant).
 SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
-
-Flags = npt.NDArray[np.bool_]
-U64 = npt.NDArray[np.uint64]
 
 
 def block_masks(blocks: int) -> list[int]:
@@ -102,16 +101,16 @@ def rotation_amounts(rotations: int) -> list[int]:
     return [FINGERPRINT_BITS * number // rotations for number in range(rotations)]
 
 
-def rotated(words: npt.NDArray[np.uint64], amount: int) -> npt.NDArray[np.uint64]:
+def rotated(words: U64, amount: int) -> U64:
     """Copy the words with their highest `amount` (0 to 63) bits moved to the low end."""
     if amount == 0:
         return words.copy()
     low = np.uint64(FINGERPRINT_BITS - amount)
-    turned: npt.NDArray[np.uint64] = (words << np.uint64(amount)) | (words >> low)
+    turned: U64 = (words << np.uint64(amount)) | (words >> low)
     return turned
 
 
-def bit_counts(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+def bit_counts(words: U64) -> U8:
     """Return how many bits of each word are set, in an array of the same shape."""
     # Sums of two, of four and of eight bits, then the sum of the eight bytes in the highest one.
     sums = (words >> _SHIFTS[0]) & _ODD_BITS
@@ -125,13 +124,13 @@ def bit_counts(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     return np.asarray(sums >> _SHIFTS[3], np.uint8)
 
 
-def is_set(flags: npt.NDArray[np.uint8], positions: npt.NDArray[np.uint32]) -> Flags:
+def is_set(flags: U8, positions: U32) -> Bools:
     """Tell for each of `positions` whether its bit is set in a `bitmap`: bool[n]."""
     found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)
     return np.asarray(found & 1, np.bool_)
 
 
-def bitmap(positions: npt.NDArray[np.integer], count: int) -> npt.NDArray[np.uint8]:
+def bitmap(positions: npt.NDArray[np.integer], count: int) -> U8:
     """Make one bit for each of `count` numbers, set at `positions`; lowest bit of a byte first."""
     flags = np.zeros(-(-count // 8) * 8, np.uint8)
     flags[positions] = 1

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.vector_form import unpack_minima
+from simdb.ground.dtypes import F64, U8, U64
 from simdb.ground.errors import OptionError
 from simdb.index.permutation import Polytopes
 from simdb.running import kernel
@@ -34,10 +35,6 @@ UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
 # Looking up one band costs as much as measuring one candidate: both wait for memory about as long.
 LOOKUP_COST = 1.0
 KEYED_SIGNATURES = 1 << 14  # signatures at a time, whose minima then stay in the cache
-
-F64 = npt.NDArray[np.float64]
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import block_masks, flip_count, header_mask, leading_masks
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import U64
 from simdb.ground.errors import OptionError
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips
-
-U64 = npt.NDArray[np.uint64]
 
 BLOCKS_MAX = 64
 # Sorting more tables than this never pays.

@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import a_map, a_number, a_whole, expecting
+from simdb.ground.dtypes import F32, Bools
 from simdb.ground.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
@@ -60,8 +60,8 @@ class Calibration:
 
     model: VolatilityModel
     pairs: SampledPairs
-    similarities: npt.NDArray[np.float32]
-    are_stored: npt.NDArray[np.bool_]
+    similarities: F32
+    are_stored: Bools
     document_count: int
     query_count: int
     covered: int
@@ -72,7 +72,7 @@ class Calibration:
         """Within how many bits the sample has all pairs, or nearly all."""
         return SAMPLED_DISTANCE if np.isnan(self.similarities).any() else WEIGHED_DISTANCE
 
-    def matching(self, similarity: float | None, distance: int | None) -> npt.NDArray[np.bool_]:
+    def matching(self, similarity: float | None, distance: int | None) -> Bools:
         """Return whether each pair satisfies a criterion: bool[n].
 
         Any search finds a pair at distance 0, so for a distance these pairs are left out: they say

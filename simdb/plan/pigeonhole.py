@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground import bits
+from simdb.ground.dtypes import I8
 
 NOT_READ = -1
 REMEMBERED = 1024
@@ -27,7 +27,6 @@ SUMS_MAX = 400_000
 # More flips than a table has header bits cost nothing.
 LEAST_COST = 1e-9
 
-I8 = npt.NDArray[np.int8]
 Flips = tuple[int, ...]
 
 

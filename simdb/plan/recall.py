@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground import bits
+from simdb.ground.dtypes import F64, I64, U8, U64
 from simdb.plan import volatility
 from simdb.results.plans import Probing
 from simdb.running import kernel
@@ -37,11 +38,6 @@ DIMENSIONS = 128  # weights of a synthetic document
 CAP = 4096
 # Enough queries for the mean number of probes, to a few per cent.
 COUNTED_QUERIES = 256
-
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,14 +77,14 @@ class FlipEvidence:
     """
 
     pairs: SampledPairs
-    distances: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.uint8]
+    distances: I64
+    costs: U8
     is_measured: bool
     is_like: bool = False
-    groups: tuple[npt.NDArray[np.int64], ...] = ()
+    groups: tuple[I64, ...] = ()
 
     @property
-    def kinds(self) -> tuple[npt.NDArray[np.int64], ...]:
+    def kinds(self) -> tuple[I64, ...]:
         """The places of pairs of each kind."""
         return self.groups or (np.arange(len(self.pairs)),)
 

@@ -12,10 +12,10 @@ pairs are a second sample, and the worse of the two predictions counts.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS, rotated, rotation_amounts
 from simdb.ground.checks import is_one_of, shown
+from simdb.ground.dtypes import F64, U64
 from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
@@ -28,9 +28,6 @@ ROTATIONS_MAX = FINGERPRINT_BITS
 SAMPLED = 8192  # pairs in a sample, for a standard error of the mean of about 0.005
 SORTED_SECONDS = 25e-9  # rotating and sorting one fingerprint
 COMPARED_SECONDS = 2e-9  # comparing one fingerprint with one neighbour
-
-U64 = npt.NDArray[np.uint64]
-F64 = npt.NDArray[np.float64]
 
 
 def check_rotations(method: object, rotations: object) -> None:

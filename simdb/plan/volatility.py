@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import a_map, a_number, a_whole
+from simdb.ground.dtypes import F32, F64, U8
 from simdb.ground.errors import CorruptError, FormatError, InputError, OptionError
 from simdb.running import kernel
 
@@ -38,10 +39,6 @@ STORED_STEP = 2.0
 TAIL_COUNT = 32
 # No weight of two documents of 256 weights differs by more than 2 * sqrt(256) units.
 _BINS = 2048
-
-U8 = npt.NDArray[np.uint8]
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

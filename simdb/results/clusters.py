@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from simdb.columns import arrow
 from simdb.ground import previews
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import ClosedError
 from simdb.results.matches import Pair, Verification
 from simdb.values.arrays import IdT
 
 CHUNK_MEMBERS = 1 << 16
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

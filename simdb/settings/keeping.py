@@ -17,9 +17,9 @@ from numbers import Number
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError, OptionError
 
 FIRST: Final = "first"
@@ -37,7 +37,6 @@ BY_FIELD = (MAX, MIN)
 GREATEST = (LONGEST, MAX, FUNCTION)
 
 Keep: TypeAlias = str | Callable[[Any], Any]
-I64 = npt.NDArray[np.int64]
 
 
 class KeepRule(NamedTuple):

@@ -12,9 +12,6 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from simdb.database import Database
 from simdb.engine import explain, write
 from simdb.engine import state as states
@@ -26,6 +23,7 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.opening import open_beside
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import FullError
 from simdb.results.plans import Plan
 from simdb.results.reports import Explanation
@@ -41,7 +39,6 @@ ROOM_FACTOR = 2
 
 Result = TypeVar("Result")
 Documents = tuple[StoredBatch, list[tuple[int, bytes]]]
-U32 = npt.NDArray[np.uint32]
 
 
 def ask_all(

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine import search
 from simdb.engine.search import lookup, one
@@ -14,13 +13,12 @@ from simdb.engine.search.many import MemoryBudget, QueryBatch
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.ground.choices import ErrorsName
+from simdb.ground.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.ground.errors import InputError
 from simdb.results.matches import Match, Matches
 from simdb.sharding.shard import OpenShard
 from simdb.sharding.shards import Shards, global_ordinals, of_stored
 from simdb.values.arrays import EMPTY, WEIGHTED, Id, Sketches, object_array, offsets_of
-
-I64 = npt.NDArray[np.int64]
 
 
 class ShardQuery(NamedTuple):
@@ -92,7 +90,7 @@ def find_many(
     batch: QueryBatch,
     *,
     where: Where | None,
-    left_out: npt.NDArray[np.uint64] | None,
+    left_out: U64 | None,
     threads: int,
 ) -> Matches:
     """Return the matches of queries in slices; see `Database.query_many`."""
@@ -123,7 +121,7 @@ def nearest(
     wanted: Wanted,
     *,
     where: Where | None,
-    left_out: npt.NDArray[np.uint64] | None,
+    left_out: U64 | None,
     threads: int,
 ) -> Matches:
     """Return the `wanted.k` nearest documents of each query in all shards."""
@@ -140,10 +138,10 @@ def nearest(
 def merged(
     count: int,
     parts: Sequence[ShardMatches],
-    by_similarity: npt.NDArray[np.bool_],
+    by_similarity: Bools,
     *,
     limit: int | None,
-    left_out: npt.NDArray[np.uint64] | None = None,
+    left_out: U64 | None = None,
 ) -> Matches:
     """Return the matches of `count` queries in all shards; `parts` are in the order of the shards.
 
@@ -282,7 +280,7 @@ def _nearest(
         return lookup.as_matches(state, rows)
 
 
-def _nothing() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+def _nothing() -> tuple[U32, U8, F32]:
     return np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
 
 

@@ -17,6 +17,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import as_list
 from simdb.engine.state.store import Store
 from simdb.ground.checks import whole
+from simdb.ground.dtypes import I64, U64
 from simdb.ground.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.running import kernel
 from simdb.settings.options import Options
@@ -28,8 +29,6 @@ from simdb.values.arrays import WEIGHTED, Id, Sketches
 READ_DOCUMENTS = 1 << 16
 # Multipliers of the 64-bit finaliser of MurmurHash3.
 FIRST, SECOND, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53), np.uint64(33)
-
-U64 = npt.NDArray[np.uint64]
 
 
 def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:
@@ -44,7 +43,7 @@ def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:
     return numbers_of(kernel.encode_ids(as_list(ids, "ids"))[2], shards)
 
 
-def numbers_of(hashes: npt.NDArray[np.uint64], shards: int) -> npt.NDArray[np.int64]:
+def numbers_of(hashes: U64, shards: int) -> I64:
     """Return the number of the shard of each id, by the hashes that `kernel.encode_ids` gives."""
     # The highest bits lead the headers of a database's table of ids, so the lowest ones choose.
     return (hashes % np.uint64(shards)).astype(np.int64)
@@ -164,9 +163,7 @@ def _documents(store: Store) -> Iterator[tuple[U64, list[Any], Sketches]]:
             yield kernel.encode_ids(ids)[2], ids, stored_sketches(state, part)
 
 
-def _check_numbers(
-    numbers: npt.NDArray[np.int64], ids: list[Any], number: int, shards: int
-) -> None:
+def _check_numbers(numbers: I64, ids: list[Any], number: int, shards: int) -> None:
     wrong = np.flatnonzero(numbers != number)
     if len(wrong):
         at = int(wrong[0])

@@ -26,6 +26,7 @@ from simdb.engine.state.documents import (
 )
 from simdb.ground.checks import one_of
 from simdb.ground.choices import MissingName
+from simdb.ground.dtypes import I64, U32, U64, Bools, Objects
 from simdb.ground.errors import (
     BusyError,
     ClosedError,
@@ -62,7 +63,6 @@ PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
 ORDINAL_BITS = np.uint64(32)
 
 Result = TypeVar("Result")
-I64 = npt.NDArray[np.int64]
 
 
 class Shards:
@@ -213,13 +213,13 @@ class StoredQueries(NamedTuple):
     """Stored documents as queries: their sketches, and their numbers in the sharded database."""
 
     sketches: Sketches
-    ordinals: npt.NDArray[np.uint64]
+    ordinals: U64
 
 
 def of_stored(shards: Shards, ids: list[Id]) -> StoredQueries:
     """Return stored documents as queries; NotFoundError for the first unknown id."""
     places = np.zeros(len(ids), np.uint64)
-    order: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    order: list[I64] = [np.empty(0, np.int64)]
     parts = []
     check_known(shards, ids)
     for number, chosen in shards.by_shard(ids):
@@ -239,7 +239,7 @@ def check_known(shards: Shards, ids: list[Id]) -> None:
         shards.sample.database.get_many([ids[int(np.argmin(known))]])
 
 
-def contained(shards: Shards, ids: list[Id]) -> npt.NDArray[np.bool_]:
+def contained(shards: Shards, ids: list[Id]) -> Bools:
     """Return whether each id is stored."""
     found = np.zeros(len(ids), np.bool_)
     for chosen, answer in shards.ask_of(ids, Database.contains_many):
@@ -274,7 +274,7 @@ def all_sketches(shards: Shards, ids: str) -> Any:
     return read_batches(chunks(), empty, id_columns=["id"], ids=ids)
 
 
-def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
+def global_ordinals(shard: int, ordinals: npt.NDArray[np.integer]) -> U64:
     """Return the numbers in the whole sharded database of documents of one shard."""
     return (np.uint64(shard) << ORDINAL_BITS) + ordinals.astype(np.uint64)
 
@@ -338,7 +338,7 @@ def _of_ids(
     return verb(shard.database, ids)
 
 
-def _stored(ids: list[Id], shard: OpenShard) -> tuple[npt.NDArray[np.uint32], Sketches]:
+def _stored(ids: list[Id], shard: OpenShard) -> tuple[U32, Sketches]:
     with shard.store.state() as state:
         ordinals = known_ordinals(state, ids)
         return ordinals, stored_sketches(state, ordinals)
@@ -349,9 +349,7 @@ def _drawable(is_weighted: bool, shard: OpenShard) -> int:
         return len(with_features(state, is_weighted=is_weighted))
 
 
-def _ids_at(
-    places: npt.NDArray[np.int64], is_weighted: bool, shard: OpenShard
-) -> npt.NDArray[np.object_]:
+def _ids_at(places: I64, is_weighted: bool, shard: OpenShard) -> Objects:
     with shard.store.state() as state:
         ordinals = with_features(state, is_weighted=is_weighted)[places]
         return object_array(list(state.identifiers(ordinals).decode(ordinals)))

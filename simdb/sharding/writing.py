@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine import state as states
 from simdb.engine import write
@@ -22,6 +21,7 @@ from simdb.engine.state.opening import open_store
 from simdb.engine.state.store import Store
 from simdb.ground.checks import flag, instance, whole
 from simdb.ground.choices import ErrorsName, ModeName
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import (
     CorruptError,
     ExistsError,
@@ -298,7 +298,7 @@ class Filling:
             waiting.batches, waiting.metadata, waiting.count = [], [], 0
         self._held = self._held_bytes = 0
 
-    def _check_numbers(self, numbers: npt.NDArray[np.int64], ids: list[Any]) -> None:
+    def _check_numbers(self, numbers: I64, ids: list[Any]) -> None:
         if len(self._waiting) == self._shards:
             return
         for at in np.flatnonzero(~np.isin(numbers, list(self._waiting))).tolist():

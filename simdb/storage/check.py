@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.results.reports import Finding
 from simdb.running import kernel
@@ -38,7 +39,6 @@ RESTORE = (
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
 REBUILD = "build it again from the stored columns: rebuild(), simdb rebuild"
-U32 = npt.NDArray[np.uint32]
 
 
 def check_values(
@@ -244,7 +244,7 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
 
 def _check_entries(
     name: bytes,
-    keys: npt.NDArray[np.uint64],
+    keys: U64,
     expected: U32,
     run: Run,
     source: Source,
@@ -276,7 +276,7 @@ def _check_sorted(place: str, table: Table, bits: int) -> Iterator[Finding]:
 def _check_members(
     place: str,
     table: Table,
-    keys: npt.NDArray[np.uint64],
+    keys: U64,
     expected: U32,
     run: Run,
     contents: Contents,
@@ -303,6 +303,6 @@ def _whole_column(run: Run, column: int, source: Source) -> npt.NDArray[Any]:
     )
 
 
-def _all_states(contents: Contents, source: Source) -> npt.NDArray[np.uint8]:
+def _all_states(contents: Contents, source: Source) -> U8:
     parts = [_whole_column(run, layout.STATE, source) for run in contents.runs]
     return np.concatenate([*parts, contents.delta.batch.states])

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from simdb.ground.dtypes import U8
 from simdb.ground.errors import CorruptError, FormatError
 
 MAGIC = b"smdb"
@@ -31,8 +32,6 @@ assert HEADER_BYTES == 48
 SMALL_BYTES = 1 << 16
 # An object of up to this size cannot claim lengths that take much memory.
 SMALL_OBJECT_BYTES = 1 << 12
-
-U8 = npt.NDArray[np.uint8]
 
 
 def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[Any]:

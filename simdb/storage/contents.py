@@ -7,10 +7,8 @@ that after a commit of one document a reader reads one document.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from simdb.ground.checks import a_map, a_whole, expecting
+from simdb.ground.dtypes import U8
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.settings.options import POLYTOPES_MAX, Options
 from simdb.settings.stored_options import (
@@ -43,7 +41,7 @@ class Contents(NamedTuple):
     manifest: Manifest
     runs: tuple[Run, ...]
     delta: DeltaView
-    dead: npt.NDArray[np.uint8] | None
+    dead: U8 | None
     buffer: Delta
     calibration: dict[str, Any] | None
 
@@ -57,7 +55,7 @@ class Contents(NamedTuple):
         number: int,
         manifest: Manifest,
         buffer: Delta,
-        dead: npt.NDArray[np.uint8] | None,
+        dead: U8 | None,
     ) -> "Contents":
         """Return what the transaction `number` has written on top of these contents."""
         return Contents(
@@ -340,7 +338,7 @@ def _load_delta(
 
 def _load_dead(
     environment: Environment, transaction: Any, manifest: Manifest, previous: Contents | None
-) -> npt.NDArray[np.uint8] | None:
+) -> U8 | None:
     if manifest.deleted_count == 0:
         return None
     if previous is not None and previous.manifest.deleted_version == manifest.deleted_version:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.runs.source import Source
@@ -27,8 +28,6 @@ NUMBERS, FOLLOWING = 0, 1
 SPARE_CHUNKS = 1 << 10
 
 NOBODY = np.zeros((2, SIZE), np.uint32)
-
-U32 = npt.NDArray[np.uint32]
 
 
 class Membership:
@@ -146,7 +145,7 @@ class Membership:
     def _chunks(self) -> U32:
         return self._values.reshape(-1, 2, SIZE)
 
-    def _places(self, ordinals: U32) -> npt.NDArray[np.int64]:
+    def _places(self, ordinals: U32) -> I64:
         """Return the positions in `_values` of the documents' numbers, with their chunks read."""
         which = (ordinals // np.uint32(SIZE)).astype(np.int64)
         if len(which):
@@ -194,14 +193,14 @@ class Membership:
             yield number, _decode_chunk(number, value)
 
 
-def rings(members: U32, offsets: npt.NDArray[np.int64]) -> U32:
+def rings(members: U32, offsets: I64) -> U32:
     """Return the follower of each of `members`, if each group between `offsets` becomes a ring."""
     following = np.roll(members, -1)
     following[offsets[1:] - 1] = members[offsets[:-1]]
     return following
 
 
-def groups_of(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def groups_of(labels: npt.NDArray[Any]) -> tuple[I64, I64]:
     """Group equal labels: positions sorted by label int64[n], group offsets int64[c + 1]."""
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]

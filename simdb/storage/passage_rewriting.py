@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.results.reports import Finding
 from simdb.running import kernel
@@ -29,7 +29,6 @@ LOST = (
 STRAY = "move all passages into a run of their own: rebuild(), simdb rebuild"
 PASSAGES = layout.PASSAGES.decode()
 
-U32 = npt.NDArray[np.uint32]
 # What becomes of the entries of a window before they are written.
 Change = Callable[[Table], Table]
 

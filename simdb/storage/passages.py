@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U32, U64
 from simdb.ground.errors import CorruptError
 from simdb.running import kernel
 from simdb.storage import codec, layout
@@ -38,10 +39,6 @@ _NO_DIRECTORY = np.empty(0, np.uint32)
 WINDOW_ENTRIES = 1 << 21
 # The grains of a block, 8 bytes each, and as much again while they are sorted.
 BLOCK_ENTRIES = 1 << 23
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 def sorted_entries(keys: U64, ordinals: U32) -> Table:

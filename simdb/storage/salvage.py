@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U32, U64, Bools
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.running import kernel
 from simdb.storage import codec, layout
@@ -67,7 +67,7 @@ class Salvage:
     losses: list[Loss] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     passages: list[PassageInfo] = field(default_factory=list)
-    is_dead: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    is_dead: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
 
 
 def salvage(environment: Environment, source: Source) -> Salvage:
@@ -104,7 +104,7 @@ def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
             continue  # `salvage` has reported the block
 
 
-def sound_times(source: Source, count: int) -> npt.NDArray[np.uint32]:
+def sound_times(source: Source, count: int) -> U32:
     """Return the time of every ordinal below `count`, 0 where it cannot be read."""
     times = np.zeros(count, np.uint32)
     for key, value in source.every(layout.TIMES):
@@ -326,7 +326,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
 def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Source) -> bool:
     """Whether the first fingerprints of `run` are the fingerprints from the run `first` on."""
     wanted = _fingerprints(run, 0, source)
-    held: list[npt.NDArray[np.uint64]] = []
+    held: list[U64] = []
     for row in rows[rows.index(first) :]:
         for segment in range(Run(row).segment_count):
             held.append(_fingerprints(row.number, segment, source))
@@ -335,7 +335,7 @@ def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Sour
     return False
 
 
-def _fingerprints(run: int, segment: int, source: Source) -> npt.NDArray[np.uint64]:
+def _fingerprints(run: int, segment: int, source: Source) -> U64:
     """Return the stored fingerprints of one segment, verified; CorruptError."""
     key = layout.segment_key(run, layout.FINGERPRINT, segment)
     kind = layout.COLUMN_KINDS[layout.FINGERPRINT]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import corrected
 from simdb.engine.search.lookup import method_of
@@ -14,6 +13,7 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.kinds import fingerprint_of
 from simdb.engine.state.state import State
 from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
+from simdb.ground.dtypes import F32, F64, I64, U8
 from simdb.plan.problem import Criterion
 from simdb.results.plans import Plan, Probe
 from simdb.results.reports import DifferingBit, Explanation, FeatureDifference
@@ -24,9 +24,6 @@ from simdb.values.documents import NamedFeatures
 
 # The number of features listed with each differing bit; the explanation has them all.
 BIT_FEATURES = 5
-
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,8 @@ class FingerprintSide:
     weights: F32 | None
     measured: F32 | None
     features: NamedFeatures | None
-    levels: npt.NDArray[np.uint8] | None = None
-    vector: npt.NDArray[np.uint8] | None = None
+    levels: U8 | None = None
+    vector: U8 | None = None
     ordinal: int | None = None
 
     @property
@@ -326,7 +323,7 @@ def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
     return np.array([math.erfc(scale * abs(w)) / 2 for w in values[:FINGERPRINT_BITS].tolist()])
 
 
-def _ranks(weights: F32 | None) -> npt.NDArray[np.int64] | None:
+def _ranks(weights: F32 | None) -> I64 | None:
     """Return the place of each bit, from 1, in the order of volatility."""
     if weights is None:
         return None

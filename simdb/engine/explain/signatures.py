@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.explain.fingerprints import differences
 from simdb.engine.search.lookup import method_of
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
+from simdb.ground.dtypes import U8
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
 from simdb.results.plans import Plan
@@ -27,7 +27,7 @@ class SignatureSide:
     """One of the two documents: its packed signature uint8[width], and its features if known."""
 
     id: Id | None
-    vector: npt.NDArray[np.uint8]
+    vector: U8
     is_empty: bool
     features: NamedFeatures | None = None
 

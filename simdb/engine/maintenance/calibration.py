@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import unpack
 from simdb.engine.maintenance.timing import measured_delays
@@ -19,6 +18,7 @@ from simdb.engine.state.incoming import sketch_queries
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.checks import whole
+from simdb.ground.dtypes import F32, I64, U8, U32
 from simdb.ground.errors import CorruptError, FormatError, OptionError
 from simdb.plan import volatility
 from simdb.plan.calibration import (
@@ -48,16 +48,14 @@ COMPARISONS = 1 << 32
 DUE_DOCUMENTS = 1000
 DUE_SHARE = 0.25
 
-U32 = npt.NDArray[np.uint32]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredPairs:
     """Pairs of a query and a stored document: the query's position and the document's ordinal."""
 
-    places: npt.NDArray[np.int64]
+    places: I64
     ordinals: U32
-    similarities: npt.NDArray[np.float32]
+    similarities: F32
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +63,9 @@ class PairSample:
     """Pairs with their similarities, and the weights of both documents as they are stored."""
 
     pairs: SampledPairs
-    similarities: npt.NDArray[np.float32]
-    left: npt.NDArray[np.float32]
-    right: npt.NDArray[np.float32]
+    similarities: F32
+    left: F32
+    right: F32
 
 
 def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
@@ -269,6 +267,6 @@ def _model(store: Store, samples: list[PairSample], document_count: int) -> Vola
     )
 
 
-def _weights(vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+def _weights(vectors: U8) -> F32:
     """Return the odd whole numbers that packed vectors encode: float32[n, d]."""
     return unpack(vectors).astype(np.float32)

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
@@ -23,6 +22,7 @@ from simdb.engine.write import passages
 from simdb.engine.write.commit import drop_unfinished
 from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.writer import Ahead, Writer, drop_run, write_clusters
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import BusyError, FullError
 from simdb.index.defaults import settled
 from simdb.plan import compaction as policy
@@ -62,8 +62,6 @@ from simdb.storage.translation import MapFull
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096
-
-U32 = npt.NDArray[np.uint32]
 
 
 def compact(store: Store, threads: int = 1) -> Compaction:
@@ -117,9 +115,7 @@ def shrink(store: Store, right: WriteRight) -> str:
     return ""
 
 
-def renumber_metadata(
-    writer: Writer, found: Iterator[tuple[int, bytes]], kept: npt.NDArray[np.uint32]
-) -> None:
+def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: U32) -> None:
     """Store the metadata in `found` of the documents `kept`, under their new ordinals."""
     for group in _groups(found):
         ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
@@ -336,9 +332,7 @@ def _kept(base: Contents) -> U32:
     return live_ordinals(base.dead, 0, base.manifest.next_ordinal)
 
 
-def _renumber_clusters(
-    writer: Writer, source: Source, kept: npt.NDArray[np.uint32], manifest: Manifest
-) -> Manifest:
+def _renumber_clusters(writer: Writer, source: Source, kept: U32, manifest: Manifest) -> Manifest:
     """Store the clusters of the documents `kept` under new ordinals, numbered from 1."""
     membership = Membership(source)
     numbers, following = (each[kept] for each in membership.whole(manifest.next_ordinal))

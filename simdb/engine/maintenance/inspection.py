@@ -21,6 +21,7 @@ from simdb.engine.search.couples import searched
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import CorruptError, FormatError, ReplacedError
 from simdb.plan.problem import Criterion
 from simdb.results.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
@@ -58,9 +59,6 @@ CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 # So many headers are counted at a time, whatever the size of a directory.
 COUNTED_HEADERS = 1 << 20
 PLACE = "clusters"
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 
 def statistics(store: Store) -> Statistics:
@@ -244,7 +242,7 @@ def _fill_of(name: bytes, state: State) -> HeaderFill:
     return HeaderFill(name.decode(), headers, entries, largest, tuple(counts.tolist()))
 
 
-def _classes(sizes: npt.NDArray[np.uint32]) -> npt.NDArray[np.intc]:
+def _classes(sizes: U32) -> npt.NDArray[np.intc]:
     """Return the class of each number of entries: 0 for 0, i for 2^(i - 1) to 2^i - 1."""
     return np.frexp(sizes.astype(np.float64))[1]
 

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.maintenance.calibration import covering, problem_of, put_calibration
 from simdb.engine.maintenance.compaction import compact, put_times
@@ -34,6 +33,7 @@ from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import Ahead, Writer, put_clusters, write_notes
 from simdb.ground.checks import a_map, a_text, a_whole, expecting
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import (
     CorruptError,
     InputError,
@@ -283,8 +283,8 @@ class _Filling:
         self._reader = reader
         self._batches: list[StoredBatch] = []
         self._metadata: list[tuple[int, bytes]] = []
-        self._clusters: list[npt.NDArray[np.uint32]] = []
-        self._times: list[npt.NDArray[np.uint32]] = []
+        self._clusters: list[U32] = []
+        self._times: list[U32] = []
         self._last = -1  # number of the document whose metadata came last
         self._document_count = 0  # in `_batches`
         self._size_bytes = 0
@@ -423,6 +423,6 @@ class _Filling:
             seen.add(stored)
 
 
-def _numbers(payload: bytearray) -> npt.NDArray[np.uint32]:
+def _numbers(payload: bytearray) -> U32:
     """Return the numbers in a frame; none if its length is no number of them."""
     return np.frombuffer(payload if len(payload) % 4 == 0 else b"", "<u4").astype(np.uint32)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.write.writer import Writer
+from simdb.ground.dtypes import U8, U32, U64
 from simdb.running import kernel
 from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
@@ -33,8 +33,6 @@ from simdb.values.arrays import EMPTY, WEIGHTED
 
 HASHED_DOCUMENTS = 1 << 16
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 # The sub-database of a table, the keys of its entries, and their ordinals.
 Keyed = tuple[bytes, U64, U32]
 
@@ -47,7 +45,7 @@ def write_one_run(
     *,
     keying: Keying,
     header_offset: int,
-) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
+) -> tuple[RunInfo, U8]:
     """Write run `number` of the documents `kept`; return its row and the states of its documents.
 
     `parts` hold at least the documents `kept`, which are ordinals in ascending order.
@@ -83,7 +81,7 @@ class _TableSources:
 
     def __init__(self, keying: Keying) -> None:
         self._keying = keying
-        self.states: list[npt.NDArray[np.uint8]] = []
+        self.states: list[U8] = []
         self._searchable: list[U64] = []
         self._weighted: list[U64] = []
         self._hashes: list[U64] = []
@@ -98,7 +96,7 @@ class _TableSources:
         self._hashes += _hashes(segment)
         self.states.append(states)
 
-    def keyed(self, states: npt.NDArray[np.uint8]) -> Iterator[Keyed]:
+    def keyed(self, states: U8) -> Iterator[Keyed]:
         """Yield the keys of each table, not yet sorted; `states` of all documents."""
         searchable = np.concatenate(self._searchable)
         ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.maintenance.calibration import covered_of, covering, problem_of
@@ -32,6 +31,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
 from simdb.engine.write.writer import Writer, write_anew, write_notes
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, Error, FormatError
 from simdb.index.defaults import settled
 from simdb.plan.calibration import decode_calibration
@@ -61,8 +61,6 @@ from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata, soun
 from simdb.values.arrays import BARE, EMPTY, sorted_unique
 
 SHOWN_LOSSES = 3
-
-U32 = npt.NDArray[np.uint32]
 
 
 def rebuild(store: Store, *, drop_damaged: bool, polytopes: int | None) -> Rebuild:

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
+from simdb.ground.dtypes import U8
 from simdb.plan import volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.running import kernel
@@ -111,7 +111,7 @@ def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
     }
 
 
-def _vectors(generator: np.random.Generator) -> tuple[Any, npt.NDArray[np.uint8]]:
+def _vectors(generator: np.random.Generator) -> tuple[Any, U8]:
     """Return random volatility vectors: stored ones, and those of queries."""
     stored = generator.integers(0, 256, (VECTORS, VECTOR_BYTES), np.uint8)
     return kernel.Vectors(VECTOR_BYTES, [(0, stored)]), stored[:QUERIES] ^ np.uint8(0x55)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.text_column import text_column
 from simdb.engine.search.filters import check_filters
@@ -18,6 +17,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import checks
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import F64, I64, U32, U64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.sketch.containment import ContainmentQuery, containments, most_covered
 from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
@@ -31,12 +31,6 @@ Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
 READ_TOGETHER = 256
 # An n-gram that fewer documents have is looked up anyway.
 COMMON_LEAST = 64
-
-F64 = npt.NDArray[np.float64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class ContainedQuestion(NamedTuple):

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.passages.candidates import ContainedQuestion, measured, texts_of
 from simdb.engine.search.couples import as_pairs, compared
@@ -21,6 +20,7 @@ from simdb.engine.search.filters import only_where
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.dtypes import F64, I64, U32, U64, Bools
 from simdb.ground.errors import InputError
 from simdb.results.matches import PairArrays
 from simdb.results.plans import Plan
@@ -36,11 +36,6 @@ FOUND_TOGETHER = 1 << 20
 COMPARED_TOGETHER = 1 << 16
 # So many documents are measured by their texts before their pairs are given out.
 MEASURED_TOGETHER = 256
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 class _Block(NamedTuple):
@@ -153,7 +148,7 @@ def _block(state: State, grains: GrainsByOrdinal, start: int, stop: int) -> _Blo
     return _Block(every[live], own, keys, places)
 
 
-def _rarest(left: _Block, counts: I64, least: float) -> npt.NDArray[np.bool_]:
+def _rarest(left: _Block, counts: I64, least: float) -> Bools:
     """Return which grains each document looks for: bool for each grain.
 
     `counts`: how many documents have each of the ascending `left.keys`.
@@ -170,9 +165,7 @@ def _rarest(left: _Block, counts: I64, least: float) -> npt.NDArray[np.bool_]:
     return is_chosen
 
 
-def _candidates(
-    left: _Block, is_chosen: npt.NDArray[np.bool_], right: _Block
-) -> Iterator[tuple[I64, I64]]:
+def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple[I64, I64]]:
     """Yield pairs of documents of two blocks, by position, that share a chosen grain.
 
     Each pair comes once.

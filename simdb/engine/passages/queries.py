@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.text_column import text_column
 from simdb.engine.passages.candidates import (
@@ -23,6 +22,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
+from simdb.ground.dtypes import F32, U8, U32
 from simdb.ground.errors import InputError
 from simdb.results.matches import Matches, SharedSpan
 from simdb.sketch.containment import ContainmentQuery, asked_of, spans_of
@@ -85,7 +85,7 @@ def _of_texts(
 def _of_stored(
     state: State,
     ids: list[Any],
-    ordinals: npt.NDArray[np.uint32],
+    ordinals: U32,
     question: ContainedQuestion,
     winnower: Winnower,
 ) -> Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]:
@@ -188,9 +188,7 @@ def _matches(
     return matches
 
 
-def _compared(
-    state: State, sketches: Sketches, offsets: Any, ordinals: npt.NDArray[np.uint32]
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+def _compared(state: State, sketches: Sketches, offsets: Any, ordinals: U32) -> tuple[U8, F32]:
     """Return distances and similarities of queries and the documents found, by their sketches."""
     similarities = estimates(state, sketches, offsets, ordinals)
     queries = np.repeat(np.arange(len(sketches)), np.diff(offsets))

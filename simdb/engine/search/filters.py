@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import find_ids
 from simdb.engine.state.state import State
 from simdb.ground.bits import bitmap
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.results.matches import Match, Matches
 from simdb.storage.records.metadata import unpacked
@@ -34,8 +34,6 @@ READ_TOGETHER = 1 << 16
 Verdict = float | bool
 Accept = Callable[[IdT], Verdict]
 AcceptMany = Callable[[int, IdT], Verdict]
-
-U32 = npt.NDArray[np.uint32]
 
 
 def check_where(where: Any) -> None:

@@ -12,11 +12,11 @@ from math import sqrt
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.couples import Couples
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of, shown
+from simdb.ground.dtypes import F32, I64, U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
@@ -37,12 +37,8 @@ SEARCHED_DEVIATIONS, KEPT_DEVIATIONS, CERTAIN_DEVIATIONS = 0.5, 5.0, 8.0
 # More pairs are not kept: 12 bytes each.
 REMEMBERED_MOST = 1 << 20
 
-F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 # From ordinals to texts; None in place of a text that is not known.
 Reader = Callable[[State, U32], Sequence[Any]]
-U64 = npt.NDArray[np.uint64]
 
 
 class Remembered:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search import methods
 from simdb.engine.search.method import Method, Nearest, estimates
 from simdb.engine.search.rows import Rows, gathered, joined
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches, Verification, known
@@ -44,8 +44,6 @@ METHODS: dict[str, dict[str, Callable[[], Method]]] = {
         EXHAUSTIVE: lambda: methods.bands.EXHAUSTIVE_METHOD,
     },
 }
-
-U32 = npt.NDArray[np.uint32]
 
 
 def search(

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search import lookup
 from simdb.engine.search.chunks import chunks_of, give_back, opened
@@ -24,6 +23,7 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.checks import is_one_of, shown
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import OptionError
 from simdb.plan.cost import pays_in_windows
 from simdb.plan.problem import Criterion
@@ -34,8 +34,6 @@ from simdb.values.arrays import EMPTY, Sketches
 MATCHED = ("first", "all")
 # The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.
 MEMORY_PART = 2
-
-I64 = npt.NDArray[np.int64]
 
 
 class MemoryBudget(NamedTuple):
@@ -190,9 +188,7 @@ def match_stored(
     return rows if limit is None else rows.limited(limit)
 
 
-def _of_stored(
-    store: Store, state: State, ordinals: npt.NDArray[np.uint32], batch: QueryBatch
-) -> Rows:
+def _of_stored(store: Store, state: State, ordinals: U32, batch: QueryBatch) -> Rows:
     """Return the matches of stored documents, each without itself."""
     size = batch.query_count(store.width) or max(len(ordinals), 1)
     slices = (

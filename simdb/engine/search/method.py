@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.rows import Rows, best_first, gathered
 from simdb.engine.state.state import State
+from simdb.ground.dtypes import F32, I64, U8, U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.plans import Plan, Probe
@@ -25,10 +25,6 @@ from simdb.values.arrays import WEIGHTED, Sketches
 if TYPE_CHECKING:
     from simdb.engine.search.couples import Couples
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
 # If so many candidates of a query are enough, one in this many of them must match; otherwise all
 # candidates are looked at.
 SURE_SHARE = 4

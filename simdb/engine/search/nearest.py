@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search import lookup
 from simdb.engine.search.filters import Where, kept
@@ -21,6 +20,7 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.calibration import delays_of
 from simdb.plan.nearest import (
@@ -47,9 +47,6 @@ SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
 MORE = 4
 # So many found documents are in memory at a time, if one query does not find more.
 FOUND_TOGETHER = 1 << 20
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 
 class Wanted(NamedTuple):

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.judge import by_ids
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.state.incoming import as_list
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import F32, I64
 from simdb.ground.errors import InputError, OptionError
 from simdb.results.matches import Matches
 from simdb.values.arrays import IdT, offsets_of
@@ -27,8 +27,6 @@ CANDIDATES = 20
 # Their texts or vectors are in memory together for so many of them, or for one query.
 MEASURED_TOGETHER = 1 << 14
 
-F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
 Vectors: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Any]
 # From documents and the positions of pairs among them to exact similarities, NaN if unknown.
 Measure = Callable[[Sequence[Any], I64, I64], F32]

@@ -5,13 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import F32, I64, U8, U32
 from simdb.running import kernel
 from simdb.values.arrays import offsets_of
-
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-F32 = npt.NDArray[np.float32]
 
 # Up to this many matches of one query are made as objects at once, more of them as arrays.
 MANY = 512

@@ -8,7 +8,6 @@ distance, which the stored volatility vectors then measure.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.buckets import roots_of
 from simdb.engine.search.couples import Batches, Couples, couples_of, estimated, searched
@@ -16,11 +15,11 @@ from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import method_of, search
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
+from simdb.ground.dtypes import U32
 from simdb.plan.problem import Criterion
 from simdb.results.plans import Plan
 from simdb.running import kernel
 
-U32 = npt.NDArray[np.uint32]
 # So many pairs are judged before the next ones are left out if they are connected by then: first
 # few, because in a crowd these connect most of the others, and then twice as many each time.
 JUDGED_PAIRS_FIRST = 1 << 11

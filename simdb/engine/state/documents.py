@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import Columns, load_arrow
 from simdb.columns.vector_form import NO_WEIGHTS, signs_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import SIGNATURES
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import NotFoundError
 from simdb.running import kernel
 from simdb.storage import layout
@@ -18,8 +18,6 @@ from simdb.values.documents import Document
 
 # Vectors have at least so many bytes.
 WIDTH_LEAST = 32
-
-U32 = npt.NDArray[np.uint32]
 
 
 def find_ids(state: State, ids: list[Any]) -> Any:
@@ -37,7 +35,7 @@ def known_ordinals(state: State, ids: list[Any]) -> Any:
     return found.astype(np.uint32)
 
 
-def stored_sketches(state: State, ordinals: npt.NDArray[np.uint32]) -> Sketches:
+def stored_sketches(state: State, ordinals: U32) -> Sketches:
     """Return the sketches of stored documents, for use as queries."""
     if state.width:
         vectors = state.vectors(ordinals).gather(ordinals)
@@ -50,7 +48,7 @@ def stored_sketches(state: State, ordinals: npt.NDArray[np.uint32]) -> Sketches:
     )
 
 
-def with_features(state: State, *, is_weighted: bool) -> npt.NDArray[np.uint32]:
+def with_features(state: State, *, is_weighted: bool) -> U32:
     """Return the ordinals of live documents with features, or only of those with weights."""
     ordinals = state.live()
     counts = state.counts
@@ -60,10 +58,10 @@ def with_features(state: State, *, is_weighted: bool) -> npt.NDArray[np.uint32]:
     return ordinals
 
 
-def drawn(total: int, count: int, seed: int) -> npt.NDArray[np.int64]:
+def drawn(total: int, count: int, seed: int) -> I64:
     """Draw `count` of the numbers below `total` at random, in random order, or all of them."""
     generator = np.random.default_rng(seed)
-    places: npt.NDArray[np.int64] = generator.choice(total, min(count, total), replace=False)
+    places: I64 = generator.choice(total, min(count, total), replace=False)
     return places
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
+from simdb.ground.dtypes import F64, I64, U32
 from simdb.plan import volatility
 from simdb.plan.calibration import QUERIES_LEAST
 from simdb.plan.recall import FlipEvidence, SampledPairs, distances, joined, perturbed
@@ -34,10 +35,6 @@ FURTHER = 2
 # A document with many matches says little more than one with few.
 MATCHES_MOST = 8
 PART = 64
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-F64 = npt.NDArray[np.float64]
 
 
 class Collection(Protocol):
@@ -119,11 +116,11 @@ def _pairs(
     return pairs, left, right
 
 
-def _a_few(places: npt.NDArray[np.int64], generator: np.random.Generator) -> npt.NDArray[np.int64]:
+def _a_few(places: I64, generator: np.random.Generator) -> I64:
     """Return at most `MATCHES_MOST` positions of each of some ascending places, at random."""
     order = np.lexsort((generator.random(len(places)), places))
     first = np.searchsorted(places, places)
-    found: npt.NDArray[np.int64] = order[np.arange(len(places)) - first < MATCHES_MOST]
+    found: I64 = order[np.arange(len(places)) - first < MATCHES_MOST]
     return found
 
 

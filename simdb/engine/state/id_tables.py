@@ -7,19 +7,14 @@ document that the tables find is compared, too.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.state.view import View
 from simdb.ground.bits import ALL_BITS
+from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.running import kernel
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.source import Source
 from simdb.values.arrays import offsets_of
-
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 def find_ordinals(view: View, source: Source, offsets: I64, content: U8, hashes: U64) -> I64:
@@ -63,7 +58,7 @@ def _find_one(view: View, source: Source, tables: Any, content: U8, hashes: U64)
 
 def _equal_ids(
     view: View, source: Source, ordinals: U32, first: I64, last: I64, content: U8
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Return whether content[first:last] is the id of each ordinal, not only its hash."""
     lengths = last - first
     offsets = offsets_of(lengths)

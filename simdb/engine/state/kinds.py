@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import corrected, corrected_one, unpack
 from simdb.engine import state
 from simdb.engine.state.polytope_tables import gathered_tables, polytope_runs, swept_runs
 from simdb.engine.state.view import FINGERPRINTS, Kind, Sealed, View
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.dtypes import F32, U8
 from simdb.index.permutation import Permutations
 from simdb.plan.problem import Criterion, Population
 from simdb.running import kernel
@@ -55,9 +55,7 @@ class FingerprintKind:
         # Runs never change, and most of them are in many views.
         self._crowds_of_runs: WeakKeyDictionary[Run, tuple[float, ...]] = WeakKeyDictionary()
 
-    def make_vectors(
-        self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
-    ) -> Any:
+    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that measures volatility vectors."""
         return kernel.Vectors(width, segments)
 
@@ -114,7 +112,7 @@ class FingerprintKind:
             polytope_tables=keying.polytopes.table_count if has_weights else 0,
         )  # fmt: skip
 
-    def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def shown(self, similarities: F32) -> F32:
         """Return similarities as users get them, corrected for the rounding of weights."""
         return corrected(similarities) if len(similarities) else similarities
 
@@ -191,7 +189,7 @@ def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
     return Fingerprint(bits, weights_of(sketches, at))
 
 
-def weights_of(sketches: Sketches, at: int) -> npt.NDArray[np.float32]:
+def weights_of(sketches: Sketches, at: int) -> F32:
     """Return the weights at position `at` as its volatility vector has them: float32[n]."""
     return unpack(sketches.vectors[at]).astype(np.float32)
 

@@ -11,9 +11,9 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.state.view import GatheredTables, KeptParts, View
+from simdb.ground.dtypes import F32, I64, U32, U64, Bools
 from simdb.plan.polytopes import thresholds
 from simdb.plan.problem import PolytopeRun
 from simdb.running import kernel
@@ -34,11 +34,6 @@ KEYED_DOCUMENTS = 1 << 14
 SORTED_PARTS = 16
 ENTRY_BYTES = 12
 
-F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-
 
 def polytopes_of(view: View, source: Source) -> Any:
     """Return the cross-polytope tables of a view, ready for look-up."""
@@ -47,7 +42,7 @@ def polytopes_of(view: View, source: Source) -> Any:
     return view.polytopes
 
 
-def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bool_]) -> Any:
+def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
     """Return copies of the tables, and the delta of a view, without the entries of some documents.
 
     `is_left_out`: by ordinal, of the documents in runs.
@@ -234,9 +229,7 @@ def _all_parts(view: View, source: Source) -> list[list[Table]]:
     return [[run.polytope_table(table, source) for table in tables] for run in view.runs]
 
 
-def _thinned(
-    keys: U64, ordinals: U32, directory: U32, is_left_out: npt.NDArray[np.bool_]
-) -> tuple[U64, U32, U32]:
+def _thinned(keys: U64, ordinals: U32, directory: U32, is_left_out: Bools) -> tuple[U64, U32, U32]:
     """Return a table without the entries of some documents; unknown ordinals stay."""
     is_kept = np.ones(len(ordinals), np.bool_)
     known = ordinals < len(is_left_out)
@@ -247,7 +240,7 @@ def _thinned(
     return keys[is_kept], ordinals[is_kept], moved
 
 
-def _weighted_delta(view: View) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+def _weighted_delta(view: View) -> tuple[U64, U32]:
     """Return the fingerprints and ordinals of the documents of the delta that have weights."""
     delta = view.delta
     if delta.weighted_count == len(delta.batch):

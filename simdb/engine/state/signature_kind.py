@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.engine.state.view import SIGNATURES, View
 from simdb.ground.bits import ALL_BITS, is_set
+from simdb.ground.dtypes import F32, I64, U8, U32, U64
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import BandedPopulation, Criterion
 from simdb.running import kernel
@@ -25,11 +25,6 @@ from simdb.storage.runs.table import Table, header_bits, make_table
 from simdb.values.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
 from simdb.values.signatures import Signature
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
 # Where any one match will do, so many documents with one key are tried before all of them are.
@@ -56,9 +51,7 @@ class SignatureKind:
         self.masks = [ALL_BITS] * self.keying.table_count
         self._options = options
 
-    def make_vectors(
-        self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
-    ) -> Any:
+    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that measures packed signatures."""
         return SignatureVectors(self.keying, width, segments)
 
@@ -96,7 +89,7 @@ class SignatureKind:
         width = self._options.sketch.vector_bytes if has_weights else 0
         return BandedPopulation(0, self.keying, 0, width)
 
-    def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def shown(self, similarities: F32) -> F32:
         """Return the similarities as they are measured."""
         return similarities
 

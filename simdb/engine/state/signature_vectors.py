@@ -12,18 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import is_set
+from simdb.ground.dtypes import F32, I64, U8, U16, U32, U64, Bools
 from simdb.index.bands import Bands
 from simdb.running import kernel
 from simdb.settings.minhash import Minhash
 from simdb.values.arrays import offsets_of
 from simdb.values.signatures import COUNTED_MAX, differing, estimates
-
-U8 = npt.NDArray[np.uint8]
-U16 = npt.NDArray[np.uint16]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
-Flags = npt.NDArray[np.bool_]
 
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
@@ -83,7 +77,7 @@ class SignatureVectors:
             found[part] = self._agreements(self.gather(left[part]), self.gather(right[part]))
         return estimates(found, self._bands.sketch)
 
-    def shared_bands(self, left: U32, right: U32) -> Flags:
+    def shared_bands(self, left: U32, right: U32) -> Bools:
         """Return which bands of the stored signatures left[i], right[i] agree: bool[n, bands]."""
         found = np.empty((len(left), self._bands.table_count), np.bool_)
         for start in range(0, len(left), self._group):
@@ -91,7 +85,7 @@ class SignatureVectors:
             found[part] = self._bands.agreeing(self.gather(left[part]), self.gather(right[part]))
         return found
 
-    def bands_of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> Flags:
+    def bands_of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> Bools:
         """Return which bands of queries[which[i]] and ordinals[i] agree: bool[n, bands]."""
         found = np.empty((len(ordinals), self._bands.table_count), np.bool_)
         for start in range(0, len(ordinals), self._group):
@@ -205,7 +199,7 @@ class _Best:
             # Of signatures that agree equally, the earlier is better.
             self._least = self._minima - int(self._ranks[-1] >> np.uint64(32)) + 1
 
-    def sorted(self) -> npt.NDArray[np.uint64]:
+    def sorted(self) -> U64:
         """Return the ranks, the best first."""
         return np.sort(self._ranks)
 

@@ -9,9 +9,9 @@ from time import time
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.storage.membership import Membership
@@ -31,7 +31,6 @@ from simdb.values.arrays import (
 SECONDS_MAX = 2**32 - 1
 
 Entry = tuple[int, bytes]
-U32 = npt.NDArray[np.uint32]
 
 
 class StagedPassages:

@@ -22,6 +22,7 @@ from simdb.engine.state.id_tables import find_ordinals
 from simdb.engine.state.staged import Known, Staged
 from simdb.engine.state.view import Kind, View
 from simdb.ground.bits import bitmap
+from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.ground.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.cost import Paging
@@ -53,8 +54,6 @@ from simdb.values.arrays import (
 
 if TYPE_CHECKING:
     from simdb.sketch.sketcher import AnySketcher
-
-U32 = npt.NDArray[np.uint32]
 
 
 class Origin(Protocol):
@@ -296,10 +295,10 @@ class State:
 
     def find(
         self,
-        offsets: npt.NDArray[np.int64],
-        content: npt.NDArray[np.uint8],
-        hashes: npt.NDArray[np.uint64],
-    ) -> npt.NDArray[np.int64]:
+        offsets: I64,
+        content: U8,
+        hashes: U64,
+    ) -> I64:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
         return find_ordinals(self.view, self.source, offsets, content, hashes)
 
@@ -352,7 +351,7 @@ class State:
         delta = self.view.delta
         return self.view.sealed.has_bare or delta.weighted_count < len(delta.batch)
 
-    def lack_weights(self, ordinals: U32) -> npt.NDArray[np.bool_]:
+    def lack_weights(self, ordinals: U32) -> Bools:
         """Return whether each of some live documents is stored without a volatility vector."""
         if not self.has_bare:
             return np.zeros(len(ordinals), np.bool_)
@@ -406,7 +405,7 @@ class State:
                 self._source = self.store.source_of(self._holder)
             return self._source
 
-    def _unweighted_positions(self) -> npt.NDArray[np.int64]:
+    def _unweighted_positions(self) -> I64:
         view = self.view
         found = [run.unweighted(self.source) for run in view.runs]
         if view.delta.weighted_count < len(view.delta.batch):

@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import F32, U8, U32
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
 from simdb.results.plans import Plan
@@ -45,8 +45,6 @@ FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
 FEW = 256
 # A program that asks with ever new arguments must not fill the memory.
 PLANS_MAX = 256
-
-U32 = npt.NDArray[np.uint32]
 
 
 class Extent(NamedTuple):
@@ -129,7 +127,7 @@ class Sealed:
         # The cross-polytope tables, what is known of those of each run, and their thresholds.
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None
-        self.thresholds: dict[tuple[float, float, bool], npt.NDArray[np.float32]] = {}
+        self.thresholds: dict[tuple[float, float, bool], F32] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
 
@@ -282,9 +280,7 @@ class Kind(Protocol):
     def equal_option(self) -> str:
         """The command-line option with which only equal documents match."""
 
-    def make_vectors(
-        self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
-    ) -> Any:
+    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that measures stored vectors.
 
         `segments`: the first ordinal and the vectors uint8[k, width] of each.
@@ -304,7 +300,7 @@ class Kind(Protocol):
     def empty_population(self, *, has_weights: bool) -> Population | BandedPopulation:
         """Return what the planner must know of an empty database."""
 
-    def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def shown(self, similarities: F32) -> F32:
         """Return similarities as users get them, from similarities as the kernel measures them."""
 
     def shown_one(self, similarity: float | None) -> float | None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search import lookup, one
 from simdb.engine.search.couples import Batches
@@ -25,6 +24,7 @@ from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.undecided import Referee, Refusals, matches_among, matches_in
 from simdb.engine.write.write_state import WriteState
+from simdb.ground.dtypes import I64
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
@@ -38,7 +38,6 @@ MATCHES_ENOUGH = 64
 # So many candidates of a document, the most similar ones, are judged by their texts at first.
 JUDGED_FIRST = 64
 
-I64 = npt.NDArray[np.int64]
 # How far a match is, for comparing, and its ordinal, distance and similarity.
 Best = tuple[float, tuple[int, int, float]]
 
@@ -132,7 +131,7 @@ def add_one(
 
 def _decide(
     stored: Rows, earlier: Rows, next_ordinal: int, criterion: Criterion
-) -> tuple[npt.NDArray[np.int64], Rows]:
+) -> tuple[I64, Rows]:
     """Return the positions of the documents to store, and the best match of each of the rest.
 
     `earlier`: the matches of each document among those before it in its group, as positions.  Only

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.state.staged import StagedMetadata
 from simdb.engine.state.store import Store
 from simdb.engine.write import passages
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import DROPPED, Ahead, Writer, drop_run, write_clusters, write_notes
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError
 from simdb.plan import compaction
 from simdb.storage import layout
@@ -284,7 +284,7 @@ def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Ma
     """Store the tombstones of deleted documents; returns the manifest."""
     if not staging.deleted or staging.dead is None:
         return manifest
-    ordinals: npt.NDArray[np.uint32] = np.concatenate(staging.deleted)
+    ordinals: U32 = np.concatenate(staging.deleted)
     for key, value in encode_chunks(staging.dead, ordinals):
         writer.put(layout.DELETED, key, value)
     return replace(

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.method import estimates
 from simdb.engine.search.rows import Rows
@@ -23,6 +22,7 @@ from simdb.engine.state.state import State
 from simdb.engine.write.staging import Staging
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
 from simdb.ground.checks import one_of, shown
+from simdb.ground.dtypes import I64, U8, U32
 from simdb.ground.errors import ExistsError
 from simdb.storage import layout
 from simdb.storage.records.batch import StoredBatch
@@ -30,9 +30,6 @@ from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
 RULES = (SAME, SKIP, REPLACE, ERROR)
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 
 class Arriving(NamedTuple):
@@ -185,7 +182,7 @@ class Conflicts:
         return np.flatnonzero(existing < 0), StoredGroup(kept, rows)
 
 
-def _distances(given: Sketches, stored: Sketches) -> npt.NDArray[np.uint8]:
+def _distances(given: Sketches, stored: Sketches) -> U8:
     """Return the differing bits of each document and the stored one with its id.
 
     Bits of a document without features mean nothing: it differs from any other document in all.

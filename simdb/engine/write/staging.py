@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import KeptParts, View
+from simdb.ground.dtypes import U8, U32
 from simdb.ground.errors import FullError, InputError
 from simdb.plan import compaction
 from simdb.settings.options import SEEN
@@ -89,7 +89,7 @@ class Staging:
         self.threads = 1
 
     @property
-    def deleted(self) -> list[npt.NDArray[np.uint32]]:
+    def deleted(self) -> list[U32]:
         """The ordinals of each deletion."""
         return self._tombstones.deleted
 
@@ -229,12 +229,12 @@ class Staging:
         """The stored passage runs; `staged_passages` has the rest."""
         return self._base.manifest.passages
 
-    def see(self, ordinals: npt.NDArray[np.uint32]) -> None:
+    def see(self, ordinals: U32) -> None:
         """Note that claims matched some documents, if the database keeps when that was."""
         if self.times is not None and self._store.options.keep_times == SEEN:
             self.times.note(ordinals)
 
-    def delete(self, ordinals: npt.NDArray[np.uint32], states: npt.NDArray[np.uint8]) -> None:
+    def delete(self, ordinals: U32, states: U8) -> None:
         """Delete live documents, whose `states` are given."""
         if len(ordinals):
             self._view = None
@@ -377,7 +377,7 @@ class Staging:
         """Whether there is a stored delta that is not sealed yet."""
         return not self.sealed and len(self._base.delta.batch) > 0
 
-    def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:
+    def _count(self, states: U8, sign: int) -> None:
         self._view = None
         if len(states) == 1:
             state = int(states[0])

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search import lookup
 from simdb.engine.search.couples import Couples
@@ -23,6 +22,7 @@ from simdb.engine.search.rows import Rows, gathered, merged, no_rows
 from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
+from simdb.ground.dtypes import I64, U32, U64
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
 from simdb.running import kernel
@@ -44,10 +44,6 @@ GROWTH = 8
 PART_GROWTH = 2
 # Of the matches that documents with one fingerprint had, so many are taken.
 LEADERS_MOST = 64
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 def matches_among(
@@ -134,7 +130,7 @@ class Referee:
     def confirmed(
         self,
         state: State,
-        places: npt.NDArray[np.int64],
+        places: I64,
         rows: Rows,
         *,
         is_inside: bool = False,

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.state.store import Store
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import Error, FullError
 from simdb.storage import codec, layout
 from simdb.storage.codec import encode_object
@@ -35,8 +35,6 @@ from simdb.storage.translation import MapFull
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
 # Values wait until they have so many bytes together; LMDB copies them when they are written.
 WAITING_BYTES = 1 << 24
-
-U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(slots=True)

@@ -36,8 +36,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U64
 from simdb.ground.errors import CorruptError
 
 PAGE = struct.Struct("<QHHHH")
@@ -201,7 +201,7 @@ class _Walk:
         listed = [self._listed(*entry) for entry in entries]
         self._check_use(np.concatenate([np.empty(0, np.uint64), *listed]))
 
-    def _listed(self, key: bytes, flags: int, value: bytes) -> npt.NDArray[np.uint64]:
+    def _listed(self, key: bytes, flags: int, value: bytes) -> U64:
         """Return one list of free pages."""
         (count,) = NUMBER.unpack_from(value)
         if flags or len(key) != NUMBER.size or len(value) < NUMBER.size * (count + 1):
@@ -218,7 +218,7 @@ class _Walk:
             )
         return pages
 
-    def _check_use(self, free: npt.NDArray[np.uint64]) -> None:
+    def _check_use(self, free: U64) -> None:
         """Raise Damage if a page is used twice, or is both used and free."""
         firsts = np.array([first for first, _, _ in self._used], np.uint64)
         counts = np.array([count for _, count, _ in self._used], np.uint64)

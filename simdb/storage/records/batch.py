@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.ground.errors import CorruptError, FullError
 from simdb.storage import codec, layout
 from simdb.values.arrays import (
@@ -39,12 +39,12 @@ class StoredBatch:
     delta does not store them.
     """
 
-    fingerprints: npt.NDArray[np.uint64]
-    states: npt.NDArray[np.uint8]
-    vectors: npt.NDArray[np.uint8]
-    hashes: npt.NDArray[np.uint64]
-    offsets: npt.NDArray[np.int64]
-    content: npt.NDArray[np.uint8]
+    fingerprints: U64
+    states: U8
+    vectors: U8
+    hashes: U64
+    offsets: I64
+    content: U8
     grains: Grains | None = None
     features: PackedFeatures | None = None
 
@@ -84,7 +84,7 @@ def concatenate(batches: Sequence[StoredBatch]) -> StoredBatch:
     )
 
 
-def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.uint32]:
+def stored_offsets(offsets: I64, what: str) -> U32:
     """Narrow offsets to uint32; FullError naming `what` if its bytes exceed one stored value."""
     if offsets[-1] > layout.VALUE_BYTES_MAX:
         raise FullError(
@@ -94,7 +94,7 @@ def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.
     return offsets.astype(np.uint32)
 
 
-def encode_batch(key: bytes, batch: StoredBatch) -> npt.NDArray[np.uint8]:
+def encode_batch(key: bytes, batch: StoredBatch) -> U8:
     """Return the value of the delta for `batch`."""
     counts = _COUNTS.pack(len(batch), batch.vectors.shape[1])
     parts: list[Any] = [

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import FullError
 from simdb.storage import layout
 from simdb.storage.records.batch import StoredBatch, stored_offsets
@@ -29,7 +30,7 @@ class VectorKeying(Protocol):
     def table_count(self) -> int:
         """Number of tables; 0 for none."""
 
-    def keys(self, vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    def keys(self, vectors: U8) -> U64:
         """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
 
 
@@ -44,14 +45,10 @@ class Keying(Protocol):
     def table_count(self) -> int:
         """Number of tables."""
 
-    def searchable(
-        self, fingerprints: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
-    ) -> npt.NDArray[np.uint64]:
+    def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the data from which keys are made: uint64[n], or uint64[n, k]."""
 
-    def write_keys(
-        self, searchable: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
-    ) -> None:
+    def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
         """Write the key of each document in `table` to `keys`."""
 
 
@@ -65,9 +62,9 @@ class DeltaView(NamedTuple):
 
     start: int
     batch: StoredBatch
-    searchable: npt.NDArray[np.uint64]
-    ordinals: npt.NDArray[np.uint32]
-    narrow: npt.NDArray[np.uint32] | None
+    searchable: U64
+    ordinals: U32
+    narrow: U32 | None
     weighted_count: int
 
     @property
@@ -76,14 +73,14 @@ class DeltaView(NamedTuple):
         return self.start + len(self.batch)
 
     @property
-    def id_offsets(self) -> npt.NDArray[np.uint32]:
+    def id_offsets(self) -> U32:
         """The offsets of the ids as runs store them; FullError for more than a run can store."""
         if self.narrow is not None:
             return self.narrow
         return stored_offsets(self.batch.offsets, f"the ids of {len(self.batch)} documents")
 
     @property
-    def every(self) -> npt.NDArray[np.uint32]:
+    def every(self) -> U32:
         """The ordinals of all documents."""
         if len(self.ordinals) == len(self.batch):
             return self.ordinals

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U8, U32
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.results.reports import Finding
 from simdb.storage import codec, layout
@@ -36,7 +36,6 @@ LOST = (
     " have lost their features, rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
 
-U32 = npt.NDArray[np.uint32]
 # Ordinals that ascend, and the features of each.
 Numbered = tuple[U32, PackedFeatures]
 
@@ -71,7 +70,7 @@ def pack(features: PackedFeatures) -> bytes:
     return _COUNT.pack(len(features)) + sizes.astype("<u4").tobytes() + features.content.tobytes()
 
 
-def unpack(payload: npt.NDArray[np.uint8], place: str) -> PackedFeatures:
+def unpack(payload: U8, place: str) -> PackedFeatures:
     """Return the features in a payload, which the message calls `place`; CorruptError."""
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")

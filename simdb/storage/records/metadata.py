@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U8, U32
 from simdb.ground.errors import CorruptError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import get_value, value_at_or_before, values_from
@@ -50,7 +50,6 @@ _COUNT = struct.Struct("<I")
 _NAN = (b"\xcb\x7f\xf8", b"\xcb\xff\xf8")
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, BufferError)
 
-U32 = npt.NDArray[np.uint32]
 # Documents, and the time that all of them get.
 TimeChange = tuple[U32, int]
 
@@ -182,7 +181,7 @@ def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
     return unpack_block(payload, codec.name(layout.METADATA_KIND, key))
 
 
-def unpack_block(payload: npt.NDArray[np.uint8], place: str) -> list[tuple[int, bytes]]:
+def unpack_block(payload: U8, place: str) -> list[tuple[int, bytes]]:
     """Return (ordinal, packed metadata) from a block without header; CorruptError.
 
     `place` names the block in messages.

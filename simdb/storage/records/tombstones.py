@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import is_set
+from simdb.ground.dtypes import U8, U32, Bools
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import values_from
@@ -23,8 +23,7 @@ from simdb.values.arrays import sorted_unique
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
 
-Bitmap = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
+Bitmap = U8
 
 
 def _references_of_local() -> int:
@@ -186,7 +185,7 @@ def decode_chunk(key: bytes, value: Any) -> Bitmap:
     return bits
 
 
-def is_deleted(bitmap: Bitmap | None, ordinals: U32) -> npt.NDArray[np.bool_]:
+def is_deleted(bitmap: Bitmap | None, ordinals: U32) -> Bools:
     """Return for each of `ordinals` whether it is deleted."""
     if bitmap is None:
         return np.zeros(len(ordinals), np.bool_)
@@ -215,6 +214,6 @@ def _capacity(ordinal_count: int) -> int:
     return chunks * CHUNK_BYTES + SPARE_BYTES
 
 
-def _bits_of(ordinals: U32) -> npt.NDArray[np.uint8]:
+def _bits_of(ordinals: U32) -> U8:
     """Return the bit of each ordinal within its byte."""
     return (1 << (ordinals & 7)).astype(np.uint8)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U32
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.run import Run, Segment, delta_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
 
-U32 = npt.NDArray[np.uint32]
 # For this many ordinals or fewer, Python finds their segments faster than numpy.
 FEW = 8
 
@@ -78,7 +78,7 @@ class SealedParts(Sequence[ColumnPart]):
             if table is not None:
                 yield table
 
-    def which(self, ordinals: U32) -> npt.NDArray[np.int64]:
+    def which(self, ordinals: U32) -> I64:
         """Return the number of the segment that contains each ordinal."""
         return np.searchsorted(self._starts, ordinals, side="right") - 1
 
@@ -108,7 +108,7 @@ class ColumnParts(Sequence[ColumnPart]):
             return self._delta
         return self._sealed[number]
 
-    def which(self, ordinals: U32) -> npt.NDArray[np.int64]:
+    def which(self, ordinals: U32) -> I64:
         """Return the number of the segment that contains each ordinal."""
         found = self._sealed.which(ordinals)
         if self._delta is not None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U32
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage import codec, layout
@@ -63,7 +64,7 @@ def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
     return merged
 
 
-def _ranges(tables: Sequence[Table]) -> npt.NDArray[np.int64]:
+def _ranges(tables: Sequence[Table]) -> I64:
     """Return where each table is cut, so that the same keys are in the same range: int64[t, r + 1].
 
     A range has about `RANGE_ENTRIES` entries of all tables.
@@ -151,7 +152,7 @@ def aligned_segment(
     return joined(list(slices(runs, source, columns, first, last)), first)
 
 
-def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
+def taken(part: Segment, chosen: U32) -> Segment:
     """Return a segment with only the documents at the ascending positions `chosen`."""
     offsets = part.columns[layout.OFFSET]
     lengths = offsets[1:].astype(np.int64) - offsets[:-1]

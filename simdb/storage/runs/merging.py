@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
@@ -93,7 +93,7 @@ class Merging:
         self._joined: list[Segment] | None = None
         self._table: bytes | None = None
         self._merge: TableMerge | None = None
-        self._kept: npt.NDArray[np.uint32] | None = None
+        self._kept: U32 | None = None
         self._left_out: Bitmap | None = None
 
     def write(
@@ -230,10 +230,10 @@ def _joined(step: MergedValues, runs: Sequence[Run], source: Source) -> list[Seg
     return [aligned_segment(runs, source, step.columns, number) for number in step.segments]
 
 
-def _stored_kept(run: RunInfo, source: Source) -> npt.NDArray[np.uint32]:
+def _stored_kept(run: RunInfo, source: Source) -> U32:
     """Return the ordinals in the table of ids of an unfinished run; CorruptError."""
     key, kind = layout.table_key(run.number, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]
-    kept: npt.NDArray[np.uint32] = source.fetch(layout.IDS, kind, key, "<u4")
+    kept: U32 = source.fetch(layout.IDS, kind, key, "<u4")
     if len(kept) != run.id_count or ((kept < run.start) | (kept >= run.stop)).any():
         raise CorruptError(
             f"the unfinished run {run.number} has {len(kept)} ordinals of ids that do not fit its"

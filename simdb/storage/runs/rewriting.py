@@ -15,8 +15,8 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import CorruptError
 from simdb.running.threads import in_rounds, mapped, parts_of
 from simdb.storage import codec, layout
@@ -58,9 +58,8 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder=
 _BELOW = (np.cumsum(_BITS, axis=1) - _BITS).astype(np.uint8)
 _COUNTS = _BITS.sum(axis=1, dtype=np.uint8)
 
-U32 = npt.NDArray[np.uint32]
 # The sub-database of a table, the keys of its entries, and their ordinals.
-Columns = tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+Columns = tuple[bytes, U64, U32]
 # Makes the columns of one table, not yet sorted.
 Making = Callable[[], Columns]
 
@@ -292,7 +291,7 @@ def _kept_segments(
     runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece
 ) -> Iterator[Segment]:
     """Yield the documents of a piece, renumbered, in segments."""
-    kept: npt.NDArray[np.uint32] = piece.kept()
+    kept: U32 = piece.kept()
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
         parts = []
@@ -315,8 +314,8 @@ def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:
 
 
 def _keyed_by_weights(
-    vectors: npt.NDArray[np.uint8],
-    ordinals: npt.NDArray[np.uint32],
+    vectors: U8,
+    ordinals: U32,
     keying: Keying,
     threads: int,
 ) -> Iterator[Making]:

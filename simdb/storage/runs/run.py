@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
@@ -71,7 +72,7 @@ def delta_segment(delta: DeltaView) -> Segment:
     return _segment(delta.start, delta.batch, delta.id_offsets)
 
 
-def _segment(start: int, batch: StoredBatch, offsets: npt.NDArray[np.uint32]) -> Segment:
+def _segment(start: int, batch: StoredBatch, offsets: U32) -> Segment:
     return Segment(
         start,
         {
@@ -106,7 +107,7 @@ class Run:
         }
         self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
-        self._unweighted: npt.NDArray[np.int64] | None = None
+        self._unweighted: I64 | None = None
 
     def give_back(self) -> None:
         """Release the fetched arrays from the memory of this process until they are used again."""
@@ -180,7 +181,7 @@ class Run:
             table = self._searchable[(number, start)] = Table(fingerprints, ordinals, directory)
         return table
 
-    def unweighted(self, source: Source) -> npt.NDArray[np.int64]:
+    def unweighted(self, source: Source) -> I64:
         """Return the ordinals of the documents without a volatility vector or signature."""
         if self._unweighted is None:
             found = [np.empty(0, np.int64)]

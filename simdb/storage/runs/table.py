@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import U32, U64
 from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import SUM_BYTES, RunInfo
@@ -32,9 +33,9 @@ POLYTOPE_ENTRIES = (6000, 1 << 17, 6_000_000)
 class Table(NamedTuple):
     """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1]."""
 
-    keys: npt.NDArray[np.uint64]
-    ordinals: npt.NDArray[np.uint32]
-    directory: npt.NDArray[np.uint32]
+    keys: U64
+    ordinals: U32
+    directory: U32
 
     @property
     def width(self) -> int:
@@ -52,7 +53,7 @@ class Entries(NamedTuple):
 NO_ENTRIES = Entries(0, 0)
 
 
-def entries_of(keys: npt.NDArray[np.uint64], ordinals: npt.NDArray[np.uint32]) -> Entries:
+def entries_of(keys: U64, ordinals: U32) -> Entries:
     """Count and sum the entries in two columns of a table."""
     return Entries(len(keys), kernel.entry_sum(keys, ordinals))
 
@@ -64,8 +65,8 @@ def joint(parts: Iterable[Entries]) -> Entries:
 
 
 def make_table(
-    keys: npt.NDArray[np.uint64],
-    ordinals: npt.NDArray[np.uint32],
+    keys: U64,
+    ordinals: U32,
     bits: int,
     *,
     is_sorted: bool = False,
@@ -116,9 +117,7 @@ def directory_bits(name: bytes, entry_count: int, header_offset: int) -> int:
     return header_bits(entry_count, ID_HEADER_OFFSET if name == layout.IDS else header_offset)
 
 
-def stored_bits(
-    name: bytes, directory: npt.NDArray[np.uint32], entry_count: int, header_offset: int
-) -> int | None:
+def stored_bits(name: bytes, directory: U32, entry_count: int, header_offset: int) -> int | None:
     """Return the width of the stored directory of a table; None if it is a wrong one.
 
     Cross-polytope tables of any size may have each of their widths.

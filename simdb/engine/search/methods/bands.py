@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
 from simdb.engine.search.couples import (
@@ -19,6 +18,7 @@ from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.ground.bits import ALL_BITS
+from simdb.ground.dtypes import U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.plans import Plan
@@ -29,8 +29,6 @@ from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import Sketches, sorted_unique
 from simdb.values.signatures import COUNTED_MAX
-
-U32 = npt.NDArray[np.uint32]
 
 
 def search(

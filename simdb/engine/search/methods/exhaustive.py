@@ -6,7 +6,6 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.buckets import Crowds
 from simdb.engine.search.couples import (
@@ -30,6 +29,7 @@ from simdb.engine.search.method import (
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.ground.dtypes import F32, I64, U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.plans import Plan
@@ -42,10 +42,6 @@ from simdb.values.arrays import Sketches
 
 # So many documents are compared with all others before the pairs are listed, to meet crowds.
 PIVOTS = 32
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-F32 = npt.NDArray[np.float32]
 
 
 def scans_vectors(plan: Plan) -> bool:

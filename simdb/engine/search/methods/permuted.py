@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table, whole_table
 from simdb.engine.search.method import Candidates, Method, PairMember, by_candidates, matches_of_one
@@ -23,6 +22,7 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.ground.bits import bit_counts, rotated, rotation_amounts, set_bits
+from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.plan.pigeonhole import NOT_READ, tables_read
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import WINDOW
@@ -36,10 +36,6 @@ from simdb.values.arrays import Sketches
 
 # This many entries, and what is computed from them, stay in the second-level cache.
 PART_ENTRIES = 1 << 14
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 def search_one(
@@ -160,9 +156,7 @@ def _candidates(
     return found
 
 
-def _near(
-    keys: U64, window: int, distance: int
-) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], U8]]:
+def _near(keys: U64, window: int, distance: int) -> Iterator[tuple[I64, I64, U8]]:
     """Yield positions and distances of keys at most `window` places apart and within `distance`."""
     for apart in range(1, min(window, len(keys) - 1) + 1):
         differing = bit_counts(keys[:-apart] ^ keys[apart:])

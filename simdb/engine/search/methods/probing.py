@@ -9,7 +9,6 @@ from itertools import chain, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.method import (
     Candidates,
@@ -23,6 +22,7 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.ground.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
+from simdb.ground.dtypes import U8, U32
 from simdb.plan.problem import Criterion
 from simdb.plan.recall import count_sets
 from simdb.plan.volatility import NEVER
@@ -32,9 +32,6 @@ from simdb.running import kernel
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import Sketches
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
 
 
 def search_one(
