@@ -27,6 +27,10 @@ SANITIZERS = {
 }
 SANITIZE = SANITIZERS.get(os.environ.get("SIMDB_DEBUG", ""), [])
 DEBUG = bool(SANITIZE)
+# The source that holds the operations of a module is compiled once for each instruction set; of
+# those that the machine does not have, nothing is compiled (`cpu.h`).
+OPERATIONS = "operations.c"
+VECTORS = ("SCALAR", "NEON", "AVX2", "AVX512")
 # Variants must agree to the bit, so the compiler may not fuse a multiplication and an addition.
 # Without debugging symbols a wheel is a fraction of the size.
 COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3", "-g0"]), "-ffp-contract=off"]
@@ -81,8 +85,13 @@ class BuildKernel(build_ext):
         super().build_extension(extension)
 
     def compile_each(self, compile_all, sources, **settings):
-        """Compile each source by itself; return the object files."""
-        objects = self.compilers.map(lambda each: compile_all([each], **settings), sources, 1)
+        """Compile each source by itself, for each instruction set; return the object files."""
+        tasks = [
+            (source, settings | variant)
+            for source in sources
+            for variant in (variants(**settings) if Path(source).name == OPERATIONS else [{}])
+        ]
+        objects = self.compilers.starmap(lambda each, used: compile_all([each], **used), tasks, 1)
         return [*chain(*objects)]
 
     def check_compiler(self):
@@ -99,6 +108,14 @@ class BuildKernel(build_ext):
                     " dnf install gcc python3-devel; Alpine: apk add gcc musl-dev python3-dev;"
                     " macOS: xcode-select --install)"
                 ) from None
+
+
+def variants(output_dir, macros, **_settings):
+    """Return what differs between the instruction sets: a macro, and where the object lies."""
+    return [
+        {"output_dir": f"{output_dir}/{name}", "macros": [*macros, ("VECTORS", f"VECTORS_{name}")]}
+        for name in VECTORS
+    ]
 
 
 setup(ext_modules=extensions, cmdclass={"build_ext": BuildKernel})

@@ -6,9 +6,7 @@
 #ifndef SIMDB_CPU_H
 #define SIMDB_CPU_H
 
-enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512 };
-
-/* What a source is compiled for; VECTORS is one of these in it (vector.h). */
+/* What a source is compiled for: the build sets VECTORS to one of these (vector.h). */
 #define VECTORS_SCALAR 0
 #define VECTORS_NEON 1
 #define VECTORS_AVX2 2
@@ -33,32 +31,68 @@ enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512 };
 #endif
 
 #if defined(__x86_64__)
-
 #include <immintrin.h>
-
 #define CPU_X86 1
+#else
+#define CPU_X86 0
+#endif
 
+/* Whether the source is compiled for an instruction set of this kind of processor. */
+#define CPU_HAS_VECTORS                                                                           \
+    (VECTORS == VECTORS_SCALAR || (VECTORS == VECTORS_NEON ? CPU_NEON : CPU_X86))
+
+#if VECTORS == VECTORS_SCALAR
+
+#if CPU_X86
+
+#define CPU_DECLARE(name) extern const struct name name##_avx2, name##_avx512;
+#define CPU_FASTER(name) &name##_avx2, &name##_avx512
+
+/* Return the number of the fastest variant that this processor can run; the scalar one is 0. */
 static inline int cpu_best(void)
 {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
         !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
-        return CPU_SCALAR;
+        return 0;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
         !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi") ||
         !__builtin_cpu_supports("avx512vbmi2") || !__builtin_cpu_supports("avx512bitalg") ||
         !__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512vpopcntdq"))
-        return CPU_WITH_AVX2;
-    return CPU_WITH_AVX512;
+        return 1;
+    return 2;
 }
+
+#elif CPU_NEON
+
+#define CPU_DECLARE(name) extern const struct name name##_neon;
+#define CPU_FASTER(name) &name##_neon
+
+static inline int cpu_best(void) { return 1; }
 
 #else
 
-#define CPU_X86 0
+#define CPU_DECLARE(name)
+#define CPU_FASTER(name) NULL
 
-static inline int cpu_best(void) { return CPU_SCALAR; }
+static inline int cpu_best(void) { return 0; }
 
+#endif
+
+/* Define `name`, the table of operations that is in use, and `variant`, which returns one of the
+   tables that this processor can run by its number, NULL beyond the last. */
+#define CPU_CHOICE(name, variant)                                                                 \
+    CPU_DECLARE(name)                                                                             \
+    const struct name *name = &name##_scalar;                                                     \
+    const struct name *variant(size_t index)                                                      \
+    {                                                                                             \
+        const struct name *const all[] = {&name##_scalar, CPU_FASTER(name)};                      \
+        return index <= (size_t)cpu_best() ? all[index] : NULL;                                   \
+    }
+
+#else
+#define CPU_CHOICE(name, variant)
 #endif
 
 #endif

@@ -1,13 +1,13 @@
 /* One vector of the instruction set that is being compiled.
 
-    The operations of a module are one source, `operations.h` of its folder, which a C file for each
-   instruction set includes after it has defined VECTORS. A loop over vectors is written once, with
+   The operations of a module are one source, `operations.c` of its folder, which the build compiles
+   once for each instruction set, with another VECTORS.  A loop over vectors is written once, with
    the functions below; what is left over, and all of it without vectors, runs through the
-   definition of the operation behind that loop. Code that is worth an algorithm of its own on an
+   definition of the operation behind that loop.  Code that is worth an algorithm of its own on an
    instruction set asks for it with `#if VECTORS == VECTORS_AVX512`.
 
-    No flag of the build names an instruction set: from here on the functions of this file are
-   compiled for it, up to VECTOR_END. They are called only if cpu_best() allows it. */
+   No flag of the build names an instruction set: from here on the functions of a source are
+   compiled for it, up to VECTOR_END.  They are called only if cpu_best() allows it. */
 
 #ifndef SIMDB_VECTOR_H
 #define SIMDB_VECTOR_H
@@ -41,7 +41,7 @@ CPU_TARGET_BEGIN("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512v
 #define VECTOR_NAME scalar
 #endif
 
-/* The name of the instruction set, as text and behind a name and `_`. */
+/* The name of the instruction set, as text, and of the table of operations for it. */
 #define VECTOR_TEXT_OF(name) #name
 #define VECTOR_TEXT(name) VECTOR_TEXT_OF(name)
 #define VECTOR_JOINED_OF(start, name) start##_##name

@@ -29,7 +29,7 @@ KERNEL = """
 ## The compiled kernel: `simdb_ext/`
 
 Each header describes what one group of operations promises, or has operations that are compiled
-once for each instruction set (`operations.h`).  `name_VARIANT.h` has code for one of these alone.
+once for each instruction set (`operations.c`).  `name_VARIANT.h` has code for one of these alone.
 """
 # The endings of headers that hold one variant of an operation.
 VARIANT = re.compile(r"_(scalar|neon|bmi2|avx\w+)$")

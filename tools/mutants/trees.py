@@ -20,6 +20,8 @@ TRANSLATE = [
     "-X", "initializedcheck=False", "-X", "embedsignature=True",
 ]  # fmt: skip
 COMPILE = ["gcc", "-O1", "-g0", "-w", "-fPIC", "-fwrapv", "-ffp-contract=off", "-DNDEBUG"]
+# What `operations.c` of a module is compiled for, as in `setup.py`.
+VECTORS = ("SCALAR", "NEON", "AVX2", "AVX512")
 
 
 class Tree:
@@ -53,8 +55,8 @@ class Tree:
     @contextmanager
     def kept(self, changed):
         """Put the module of a C file and its objects back afterwards, without compiling again."""
-        sources, library = self.module_of(changed)
-        built = [*map(self.object_of, sources), library]
+        units, library = self.module_of(changed)
+        built = [*map(self.object_of, units), library]
         if not all(each.exists() for each in built[:-1]):
             assert self.build(changed)
         before = {each: each.read_bytes() for each in built}
@@ -67,7 +69,8 @@ class Tree:
                 each.write_bytes(content)
 
     def module_of(self, changed):
-        """Return the C files of the module that a file belongs to, and its library."""
+        """Return the C files of the module that a file belongs to, each with what it is compiled
+        for, and its library."""
         folder = self.root / "simdb_ext"
         name = changed.relative_to(folder).parts[0]
         translated = folder / f"_{name}.c"
@@ -75,37 +78,45 @@ class Tree:
             command = [*TRANSLATE, str(translated.with_suffix(".pyx"))]
             subprocess.run(command, cwd=self.root, check=True)
         library = folder / f"_{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
-        return [*sorted((folder / name).rglob("*.c")), translated], library
+        units = [
+            (source, vectors)
+            for source in [*sorted((folder / name).rglob("*.c")), translated]
+            for vectors in (VECTORS if source.name == "operations.c" else [""])
+        ]
+        return units, library
 
     def build(self, changed):
         """Compile what includes a changed file and link the module; return whether that worked."""
-        sources, library = self.module_of(changed)
-        stale = [each for each in sources if self.is_stale(each, changed)]
+        units, library = self.module_of(changed)
+        stale = [each for each in units if self.is_stale(each, changed)]
         name = changed.relative_to(self.root / "simdb_ext").parts[0]
-        if any(self.compile(name, source).returncode for source in stale):
+        if any(self.compile(name, unit).returncode for unit in stale):
             return False
         library.unlink(missing_ok=True)
-        objects = [str(self.object_of(each)) for each in sources]
+        objects = [str(self.object_of(each)) for each in units]
         command = ["gcc", "-shared", *objects, "-lm", "-o", str(library)]
         return subprocess.run(command, check=False).returncode == 0
 
-    def object_of(self, source):
+    def object_of(self, unit):
+        source, vectors = unit
         name = str(source.relative_to(self.root)).replace("/", "-")
-        return (self.objects / name).with_suffix(".o")
+        return (self.objects / f"{vectors}{name}").with_suffix(".o")
 
-    def is_stale(self, source, changed):
+    def is_stale(self, unit, changed):
         """Return whether a C file has no object, or includes the changed file."""
-        needs = self.object_of(source).with_suffix(".d")
+        needs = self.object_of(unit).with_suffix(".d")
         return not needs.exists() or str(changed) in needs.read_text().replace("\\\n", " ").split()
 
-    def compile(self, module, source):
+    def compile(self, module, unit):
         """Compile one C file of a module, and note which files it includes."""
         self.objects.mkdir(parents=True, exist_ok=True)
         folders = [self.root / "simdb_ext", self.root / "simdb_ext" / module]
         python = sysconfig.get_path("include")
-        out = self.object_of(source)
+        source, vectors = unit
+        out = self.object_of(unit)
         command = [
             *COMPILE, *(f"-I{each}" for each in [*folders, python]), "-MMD",
+            *([f"-DVECTORS=VECTORS_{vectors}"] if vectors else []),
             "-c", str(source), "-o", str(out),
         ]  # fmt: skip
         return subprocess.run(command, cwd=self.root, capture_output=True, check=False)

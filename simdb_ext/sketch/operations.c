@@ -1,6 +1,10 @@
 /* All operations, each in a file of its own, compiled for the instruction set that VECTORS
    names. */
 
+#include "cpu.h"
+
+#if CPU_HAS_VECTORS
+
 #include "variants.h"
 
 #include "hash/hashes.h"
@@ -16,7 +20,7 @@
 #include "weights/quantise.h"
 #include "weights/sums.h"
 
-const struct sketch_operations VECTOR_JOINED(sketch, VECTOR_NAME) = {
+const struct sketch_operations VECTOR_JOINED(sketch_operations, VECTOR_NAME) = {
     .name = VECTOR_TEXT(VECTOR_NAME),
     .surrogate = surrogate,
     .clean = clean,
@@ -40,3 +44,7 @@ const struct sketch_operations VECTOR_JOINED(sketch, VECTOR_NAME) = {
 };
 
 VECTOR_END
+
+CPU_CHOICE(sketch_operations, sketch_variant)
+
+#endif

@@ -1,6 +1,10 @@
 /* All operations, each in a file of its own, compiled for the instruction set that VECTORS
    names. */
 
+#include "cpu.h"
+
+#if CPU_HAS_VECTORS
+
 #include "flip.h"
 #include "kernel.h"
 #include "key.h"
@@ -10,9 +14,13 @@
 #include "vector.h"
 #include "weigh.h"
 
-const struct search_kernel VECTOR_JOINED(search, VECTOR_NAME) = {
+const struct search_kernel VECTOR_JOINED(search_kernel, VECTOR_NAME) = {
     VECTOR_TEXT(VECTOR_NAME), permute, restore, first_reached, measure, measure_crowd, weigh,
     weigh_pairs, flip, level_floats, level_wholes, level_packed, rotate, encode, near_headers, sift,
 };
 
 VECTOR_END
+
+CPU_CHOICE(search_kernel, search_variant)
+
+#endif

@@ -1,9 +1,12 @@
 /* All operations, compiled for the instruction set that VECTORS names.
 
-    `permute`, `descent` and `entry_sum` are loops that the compiler turns into vectors; `keep` has
+   `permute`, `descent` and `entry_sum` are loops that the compiler turns into vectors; `keep` has
    code of its own for AVX-512. */
 
-#include "permute.h"
+#include "cpu.h"
+
+#if CPU_HAS_VECTORS
+
 #include "variants.h"
 #include "vector.h"
 
@@ -158,8 +161,12 @@ static int64_t keep(const uint64_t *keys, const uint32_t *ordinals, int64_t coun
 
 #endif
 
-const struct arrange_operations VECTOR_JOINED(arrange, VECTOR_NAME) = {
+const struct arrange_operations VECTOR_JOINED(arrange_operations, VECTOR_NAME) = {
     VECTOR_TEXT(VECTOR_NAME), permute, keep, descent, entry_sum,
 };
 
 VECTOR_END
+
+CPU_CHOICE(arrange_operations, arrange_variant)
+
+#endif
