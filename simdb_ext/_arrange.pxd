@@ -35,18 +35,14 @@ cdef extern from "lines.h" nogil:
         uint8_t *gap
     )
 
-cdef extern from "permute.h" nogil:
-    struct arrange_rotations:
-        pass
-
-    arrange_rotations arrange_leading(uint64_t mask)
-    arrange_rotations arrange_trailing(uint64_t mask)
-
 cdef extern from "sort.h" nogil:
+    enum:
+        ARRANGE_HEADER_BITS_MAX
+
     size_t arrange_sort_scratch(int64_t count)
     void arrange_sort(uint64_t *keys, uint32_t *ordinals, int64_t count, void *scratch)
+    void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out)
 
-cdef extern from "merge.h" nogil:
     struct arrange_sorted:
         const uint64_t *keys
         const uint32_t *ordinals
@@ -56,12 +52,6 @@ cdef extern from "merge.h" nogil:
     void arrange_merge(
         arrange_sorted left, arrange_sorted right, uint64_t *keys, uint32_t *ordinals
     )
-
-cdef extern from "sort.h" nogil:
-    enum:
-        ARRANGE_HEADER_BITS_MAX
-
-    void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out)
 
 cdef extern from "forest.h" nogil:
     void arrange_plant(uint32_t *parents, int64_t count)
@@ -112,6 +102,12 @@ cdef extern from "identifiers.h" nogil:
     uint64_t arrange_take_int(const uint8_t *content)
 
 cdef extern from "variants.h" nogil:
+    struct arrange_rotations:
+        pass
+
+    arrange_rotations arrange_leading(uint64_t mask)
+    arrange_rotations arrange_trailing(uint64_t mask)
+
     struct arrange_operations_type "arrange_operations":
         const char *name
         void (*permute)(const uint64_t *words, int64_t count,

@@ -54,11 +54,6 @@ cdef extern from "found.h" nogil:
         size_t count
 
 
-cdef extern from "gather.h" nogil:
-    enum:
-        PARTITION_BITS
-
-
 cdef extern from "lookup.h" nogil:
     struct search_column:
         const uint64_t *keys
@@ -101,8 +96,6 @@ cdef extern from "lookup.h" nogil:
     void search_scan(const search_tables *tables, const search_request *request,
                      const search_scratch *scratch, search_found *found)
 
-
-cdef extern from "nearest.h" nogil:
     void search_nearest(const search_tables *tables, const uint64_t *queries, size_t count,
                         uint64_t *keys, search_best *best)
 
@@ -113,9 +106,10 @@ cdef extern from "bands.h" nogil:
     size_t search_distinct(search_found *found, uint64_t *spare, uint32_t *ordinals)
 
 
-cdef extern from "gather.h" nogil:
+cdef extern from "probing.h" nogil:
     enum:
         GATHERED_MAX
+        PARTITION_BITS
 
 
 cdef extern from "vosh.h" nogil:

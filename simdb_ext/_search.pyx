@@ -83,13 +83,7 @@ search_polytope_prepare()
 include "search/memory.pxi"
 
 
-include "search/nearest.pxi"
-
-
 include "search/tables.pxi"
-
-
-include "search/bands.pxi"
 
 
 include "search/vosh.pxi"

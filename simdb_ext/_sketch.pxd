@@ -39,14 +39,12 @@ cdef extern from "Python.h":
     Py_ssize_t PyBytes_GET_SIZE(object content)
 
 
-cdef extern from "hash/murmur.h" nogil:
-    struct sketch_murmur_hash "sketch_murmur":
+cdef extern from "mix.h" nogil:
+    struct mix_stream:
         uint64_t first
         uint64_t second
 
-    void sketch_murmur(
-        sketch_murmur_hash *hash, const uint8_t *content, int64_t length, uint32_t seed
-    )
+    mix_stream mix_whole(const uint8_t *content, int64_t length, uint32_t seed)
 
 
 cdef extern from "text/unicode.h" nogil:
@@ -92,7 +90,7 @@ cdef extern from "text/clean.h" nogil:
     void clean_write(sketch_text *text, clean_settings settings, void *room)
 
 
-cdef extern from "weights/bag.h" nogil:
+cdef extern from "weights/distinct.h" nogil:
     struct sketch_bag:
         uint64_t *first
         uint64_t *second
@@ -101,8 +99,6 @@ cdef extern from "weights/bag.h" nogil:
         int64_t room
         int64_t count
 
-
-cdef extern from "weights/set.h" nogil:
     enum:
         SET_PLACES
 
@@ -194,6 +190,21 @@ cdef extern from "ngrams/ngrams.h" nogil:
         int64_t documents, const int32_t *lengths, int length_count, ngram_hit *hits, int64_t room
     )
 
+    struct align_run:
+        pass
+
+    struct align_passage:
+        pass
+
+    struct align_words:
+        const uint64_t *words
+        int64_t count
+
+    int64_t align_grow(
+        align_words document, align_words item, const align_run *runs, int64_t count, int64_t pair,
+        align_passage *found, uint8_t *equal
+    )
+
 
 cdef extern from "ngrams/parts.h" nogil:
     enum part_unit:
@@ -222,23 +233,6 @@ cdef extern from "ngrams/parts.h" nogil:
     )
     void parts_keys(
         const uint64_t *words, const int64_t *counts, int64_t parts, uint64_t *keys
-    )
-
-
-cdef extern from "ngrams/align.h" nogil:
-    struct align_run:
-        pass
-
-    struct align_passage:
-        pass
-
-    struct align_words:
-        const uint64_t *words
-        int64_t count
-
-    int64_t align_grow(
-        align_words document, align_words item, const align_run *runs, int64_t count, int64_t pair,
-        align_passage *found, uint8_t *equal
     )
 
 
@@ -302,13 +296,11 @@ cdef extern from "scratch.h" nogil:
         sketch_unknown unknown
 
 
-cdef extern from "tokens.h" nogil:
-    void sketch_tokens_begin(sketch_scratch *scratch, const sketch_settings *settings)
-
-
 cdef extern from "project.h" nogil:
     enum:
         SKETCH_FEATURES_MAX
+        MOZ_WINDOW_MAX
+        MOZ_TOKENS_MAX
 
     struct sketch_token:
         const uint8_t *content
@@ -322,6 +314,7 @@ cdef extern from "project.h" nogil:
         SKETCH_FULL
 
     void sketch_project_begin()
+    void sketch_tokens_begin(sketch_scratch *scratch, const sketch_settings *settings)
     sketch_outcome sketch_project_texts(
         const sketch_text *texts, int64_t count, const sketch_settings *settings,
         sketch_scratch *scratch, void *weights, int64_t *features, int64_t *done
@@ -329,6 +322,10 @@ cdef extern from "project.h" nogil:
     sketch_outcome sketch_project_tokens(
         const sketch_token *tokens, const int64_t *offsets, int64_t count,
         const sketch_settings *settings, sketch_scratch *scratch, void *weights,
+        int64_t *features, int64_t *done
+    )
+    sketch_outcome sketch_moz_texts(
+        const sketch_text *texts, int64_t count, int window, int is_replaced, int32_t *weights,
         int64_t *features, int64_t *done
     )
 
@@ -339,17 +336,6 @@ cdef extern from "level_scalar.h" nogil:
     )
     void level_wholes_scalar(
         const int32_t *weights, size_t count, size_t dimensions, uint8_t *levels
-    )
-
-
-cdef extern from "moz.h" nogil:
-    enum:
-        MOZ_WINDOW_MAX
-        MOZ_TOKENS_MAX
-
-    sketch_outcome sketch_moz_texts(
-        const sketch_text *texts, int64_t count, int window, int is_replaced, int32_t *weights,
-        int64_t *features, int64_t *done
     )
 
 

@@ -26,15 +26,12 @@ clean_unfold()
 parts_unfold()
 sketch_project_begin()
 
-include "sketch/clean.pxi"
 include "sketch/intake.pxi"
 include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
-include "sketch/moz.pxi"
 include "sketch/minhash.pxi"
 include "sketch/ngrams.pxi"
 include "sketch/parts.pxi"
-include "sketch/overlap.pxi"
 include "sketch/single.pxi"
 
 
@@ -62,11 +59,7 @@ select(variants().pop())
 
 def murmur(bytes content not None, seed):
     """Return both words of MurmurHash3_x64_128, equal to mmh3's."""
-    cdef sketch_murmur_hash hash
-    sketch_murmur(
-        &hash, <const uint8_t *>PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content),
-        checked_seed(seed)
-    )
+    cdef mix_stream hash = hash_bytes(content, checked_seed(seed))
     return hash.first, hash.second
 
 
@@ -256,6 +249,39 @@ cdef int project_tokens_chunk(
             return 0
 
 
+def project_moz(texts, *, window, replace, start):
+    """Return weights int32[n, 128], second half 0, and the number of tokens int64[n] of texts."""
+    if not 1 <= window <= MOZ_WINDOW_MAX:
+        raise ValueError(f"window is {window}, not from 1 to {MOZ_WINDOW_MAX}")
+    cdef int width = window
+    cdef bint is_replaced = replace
+    documents = texts if isinstance(texts, TextColumn) else tuple(texts)
+    cdef Texts chunk = Texts("replace" if replace else "strict", start)
+    weights = np.empty((len(documents), SKETCH_DIMENSIONS), np.int32)
+    features = np.zeros(len(documents), np.int64)
+    cdef int32_t[:, ::1] weights_out = weights
+    cdef int64_t[::1] features_out = features
+    cdef Py_ssize_t first = 0
+    cdef int64_t done
+    cdef sketch_outcome outcome
+    while first < len(documents):
+        chunk.collect(documents, first)
+        if chunk.count > 0:
+            with nogil:
+                outcome = sketch_moz_texts(
+                    chunk.texts, chunk.count, width, is_replaced, &weights_out[first, 0],
+                    &features_out[first], &done
+                )
+            if outcome == SKETCH_SURROGATE:
+                raise_surrogate(documents[first + done], start + first + done)
+            if outcome == SKETCH_TOO_MANY:
+                raise_too_many(features[first + done], start + first + done, MOZ_TOKENS_MAX)
+        if chunk.error is not None:
+            raise chunk.error
+        first += chunk.count
+    return weights, features
+
+
 def project_features(
     const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, weights, *,
     dimensions=SKETCH_DIMENSIONS
@@ -306,6 +332,44 @@ def quantise(weights):
     if wrong >= 0:
         raise ValueError(f"weights of row {wrong} are not finite")
     return fingerprints, vectors
+
+
+def overlaps(offsets, hashes, weights, left, right, *, is_least=False):
+    """Return the sum over the common features of each pair of documents: float64[k]."""
+    check_overlap(offsets, hashes, weights, left, right)
+    sums = np.empty(len(left), np.float64)
+    if len(left) == 0 or len(hashes) == 0:
+        sums[:] = 0
+        return sums
+    slots = np.empty(overlap_slots(np.diff(offsets)[left].max()), np.uint32)
+    cdef const int64_t[::1] bounds = offsets
+    cdef const uint64_t[::1] all_hashes = hashes
+    cdef const float[::1] all_weights = weights
+    cdef const int64_t[::1] lefts = left
+    cdef const int64_t[::1] rights = right
+    cdef uint32_t[::1] room = slots
+    cdef double[::1] out = sums
+    cdef overlap_documents documents
+    cdef int least = is_least
+    documents.offsets = &bounds[0]
+    documents.hashes = &all_hashes[0]
+    documents.weights = NULL if weights is None else &all_weights[0]
+    with nogil:
+        overlap_sums(
+            &documents, least, &lefts[0], &rights[0], lefts.shape[0], &room[0], &out[0]
+        )
+    return sums
+
+
+cdef int check_overlap(offsets, hashes, weights, left, right) except -1:
+    """Raise unless the arrays of `overlaps` fit together."""
+    check_features(offsets, len(hashes), weights)
+    if len(left) != len(right):
+        raise ValueError(f"there are {len(left)} documents on the left and {len(right)} others")
+    for side in (left, right):
+        if len(side) and not 0 <= side.min() <= side.max() < len(offsets) - 1:
+            raise ValueError(f"positions do not lie within the {len(offsets) - 1} documents")
+    return 0
 
 
 cdef int checked_dimensions(dimensions) except -1:

@@ -71,4 +71,44 @@ static inline void mix_end(uint64_t *first, uint64_t *second, uint64_t low, uint
     *second = two + *first;
 }
 
+/* A hash in progress: begin, add any number of blocks of 16 bytes, then end with 0 to 15 bytes. */
+struct mix_stream {
+    uint64_t first;
+    uint64_t second;
+    uint64_t length;
+};
+
+static inline struct mix_stream mix_begin(uint32_t seed)
+{
+    return (struct mix_stream){seed, seed, 0};
+}
+
+static inline void mix_blocks(struct mix_stream *hash, const uint8_t *content, int64_t blocks)
+{
+    for (int64_t i = 0; i < blocks; i++)
+        mix_block(&hash->first, &hash->second, mix_load(content + 16 * i),
+                  mix_load(content + 16 * i + 8));
+    hash->length += 16 * (uint64_t)blocks;
+}
+
+static inline void mix_rest(struct mix_stream *hash, const uint8_t *content, int64_t length)
+{
+    uint8_t padded[16] = {0};
+
+    if (length > 0)
+        memcpy(padded, content, (size_t)length);
+    hash->length += (uint64_t)length;
+    mix_end(&hash->first, &hash->second, mix_load(padded), mix_load(padded + 8), hash->length);
+}
+
+/* Hash all of `content`; the words of the result are its `first` and `second`. */
+static inline struct mix_stream mix_whole(const uint8_t *content, int64_t length, uint32_t seed)
+{
+    struct mix_stream hash = mix_begin(seed);
+
+    mix_blocks(&hash, content, length / 16);
+    mix_rest(&hash, content + length / 16 * 16, length % 16);
+    return hash;
+}
+
 #endif

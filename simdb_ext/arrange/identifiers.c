@@ -120,16 +120,9 @@ void arrange_hash(const uint8_t *content, const int64_t *offsets, int64_t count,
                   uint64_t *hashes)
 {
     for (int64_t i = 0; i < count; i++) {
-        const uint8_t *form = content + offsets[i];
-        int64_t length = offsets[i + 1] - offsets[i], left = length;
-        uint64_t first = 0, second = 0;
-        uint8_t last[16] = {0};
+        struct mix_stream hash = mix_whole(content + offsets[i], offsets[i + 1] - offsets[i], 0);
 
-        for (; left >= 16; left -= 16, form += 16)
-            mix_block(&first, &second, mix_load(form), mix_load(form + 8));
-        memcpy(last, form, (size_t)left);
-        mix_end(&first, &second, mix_load(last), mix_load(last + 8), (uint64_t)length);
-        hashes[i] = first;
+        hashes[i] = hash.first;
     }
 }
 

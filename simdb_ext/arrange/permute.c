@@ -1,4 +1,4 @@
-#include "permute.h"
+#include "variants.h"
 
 /* For each turn to the left, collect the target bits of the bits that move by that turn. */
 static void collect(uint64_t mask, uint64_t by_turn[ARRANGE_WORD_BITS])

@@ -1,4 +1,5 @@
-/* Sorting a table by key, and its directory: where the keys of each header begin. */
+/* Sorting a table by key, its directory, where the keys of each header begin, and merging two
+   tables into one. */
 
 #ifndef SIMDB_SORT_H
 #define SIMDB_SORT_H
@@ -24,5 +25,18 @@ void arrange_sort(uint64_t *keys, uint32_t *ordinals, int64_t count, void *scrat
    the sorted keys whose header is at least h, h = 0 .. 1 << header_bits.  `count` is below 1 <<
    32. */
 void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out);
+
+/* The entries of a sorted table from `start` up to, not including, `stop`. */
+struct arrange_sorted {
+    const uint64_t *keys;
+    const uint32_t *ordinals;
+    int64_t start;
+    int64_t stop;
+};
+
+/* Write all entries of `left` and `right` in the order of their keys; if keys are equal, the left
+   entries come first.  The output overlaps neither input. */
+void arrange_merge(struct arrange_sorted left, struct arrange_sorted right, uint64_t *keys,
+                   uint32_t *ordinals);
 
 #endif

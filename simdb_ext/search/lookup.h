@@ -77,4 +77,9 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
 void search_scan(const struct search_tables *tables, const struct search_request *request,
                  const struct search_scratch *scratch, struct search_found *found);
 
+/* Compare every query with all fingerprints, and offer them to the best of the query.  `keys` has
+   room for all queries. */
+void search_nearest(const struct search_tables *tables, const uint64_t *queries, size_t count,
+                    uint64_t *keys, struct search_best *best);
+
 #endif

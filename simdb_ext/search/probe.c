@@ -1,6 +1,5 @@
 #include "probe.h"
 
-#include "gather.h"
 #include "probing.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "moz.h"
+#include "project.h"
 
 #include <string.h>
 

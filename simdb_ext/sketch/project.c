@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "text/places.h"
 #include "variants.h"
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
@@ -30,7 +29,6 @@ static uint32_t logarithm(uint32_t count)
 
 void sketch_project_begin(void)
 {
-    places_begin();
     for (uint32_t i = 1; i < 256; i++)
         logarithms[i] = logarithm(i);
 }

@@ -6,7 +6,26 @@
 #include <stdint.h>
 
 #include "scratch.h"
-#include "tokens.h"
+
+/* A given token: its bytes. */
+struct sketch_token {
+    const uint8_t *content;
+    int64_t length;
+};
+
+/* Hash the tokens of one ASCII character, which depend on the seed alone; call this once before any
+   text is read. */
+void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings);
+
+/* Hold the hashes of the tokens from `position` on, of at most a window of characters; return where
+   the next window begins. */
+int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_text *text,
+                           int64_t position, struct sketch_space *space,
+                           const struct sketch_settings *settings);
+
+/* Hold the hashes of the first of some given tokens, at most a window; return how many tokens. */
+int64_t sketch_hold_given(struct sketch_scratch *scratch, const struct sketch_token *tokens,
+                          int64_t count, const struct sketch_settings *settings);
 
 #define SKETCH_FEATURES_MAX INT32_MAX /* above this a weight could overflow */
 
@@ -20,7 +39,7 @@ enum sketch_outcome {
     SKETCH_FULL
 };
 
-/* Fill the tables of logarithms and places; call this once, before anything else. */
+/* Fill the table of logarithms; call this once, before anything else. */
 void sketch_project_begin(void);
 
 /* Write weights and numbers of features of the texts whose number of features is given as negative,
@@ -43,5 +62,16 @@ enum sketch_outcome sketch_project_tokens(const struct sketch_token *tokens,
                                           const struct sketch_settings *settings,
                                           struct sketch_scratch *scratch, void *weights,
                                           int64_t *features, int64_t *done);
+
+/* The fingerprint of simhash-cpp, as weights. */
+
+#define MOZ_WINDOW_MAX 64
+#define MOZ_TOKENS_MAX (INT32_MAX / 2) /* above this a weight could overflow */
+
+/* Write weights int32[count][128] and numbers of tokens of texts, up to the first text with an
+   error; `done` becomes the number of texts before it. */
+enum sketch_outcome sketch_moz_texts(const struct sketch_text *texts, int64_t count, int window,
+                                     int is_replaced, int32_t *weights, int64_t *features,
+                                     int64_t *done);
 
 #endif

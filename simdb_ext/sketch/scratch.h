@@ -7,8 +7,7 @@
 
 #include "hash/vocabulary.h"
 #include "variants.h"
-#include "weights/bag.h"
-#include "weights/set.h"
+#include "weights/distinct.h"
 
 #define SKETCH_SHINGLE_MAX 1024
 

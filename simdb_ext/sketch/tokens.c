@@ -1,13 +1,15 @@
-#include "tokens.h"
+#include "project.h"
 
 #include <string.h>
 
-#include "hash/murmur.h"
+#include "mix.h"
 #include "text/unicode.h"
 #include "variants.h"
 
 /* Given tokens of at most this many bytes are hashed together, longer ones one by one. */
 #define GIVEN_SHORT 1024
+
+#define REPLACEMENT '?' /* what Python writes for a lone surrogate */
 
 static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second)
 {
@@ -121,10 +123,9 @@ static int is_inside(uint32_t code, enum sketch_unit unit)
 static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketch_text *text,
                               int64_t position, const struct sketch_settings *settings)
 {
-    struct sketch_murmur hash;
+    struct mix_stream hash = mix_begin(settings->seed);
     int64_t size = 0;
 
-    sketch_murmur_begin(&hash, settings->seed);
     for (; position < text->length; position++) {
         uint32_t code = character_at(text, position);
         if (!is_inside(code, settings->unit))
@@ -132,13 +133,13 @@ static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketc
         code = settings->is_lowercase ? unicode_lower(code) : code;
         size += unicode_encode(code, scratch->copy + size);
         if (size >= SKETCH_WINDOW) {
-            sketch_murmur_blocks(&hash, scratch->copy, size / 16);
+            mix_blocks(&hash, scratch->copy, size / 16);
             memcpy(scratch->copy, scratch->copy + size / 16 * 16, (size_t)(size % 16));
             size %= 16;
         }
     }
-    sketch_murmur_blocks(&hash, scratch->copy, size / 16);
-    sketch_murmur_end(&hash, scratch->copy + size / 16 * 16, size % 16);
+    mix_blocks(&hash, scratch->copy, size / 16);
+    mix_rest(&hash, scratch->copy + size / 16 * 16, size % 16);
     hold(scratch, hash.first, hash.second);
     return position;
 }
@@ -175,6 +176,40 @@ static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_te
     return open;
 }
 
+static int64_t put_token(const struct sketch_tokens *tokens, int64_t count, uint32_t *size,
+                         uint32_t code)
+{
+    tokens->starts[count] = *size;
+    *size += (uint32_t)unicode_encode(code, tokens->copy + *size);
+    tokens->stops[count] = *size;
+    return count + 1;
+}
+
+/* Fold the characters [start, stop) of any text, each as a token in UTF-8; return their number. For
+   n characters `tokens` has room for n + 1 tokens and 4 n + 4 bytes. */
+static int64_t fold_any(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,
+                        struct sketch_space *space, const struct sketch_tokens *tokens)
+{
+    uint32_t size = 0;
+    int64_t count = 0;
+
+    for (int64_t i = start; i < stop; i++) {
+        uint32_t code = character_at(text, i);
+        if (unicode_class(code) == CLASS_SPACE) {
+            space->is_held = space->is_begun;
+            continue;
+        }
+        if (space->is_held)
+            count = put_token(tokens, count, &size, ' ');
+        if (unicode_is_surrogate(code))
+            code = REPLACEMENT;
+        count = put_token(tokens, count, &size, lowercase ? unicode_lower(code) : code);
+        space->is_held = 0;
+        space->is_begun = 1;
+    }
+    return count;
+}
+
 static int64_t hold_characters(struct sketch_scratch *scratch, const struct sketch_text *text,
                                int64_t start, int64_t stop, struct sketch_space *space,
                                const struct sketch_settings *settings)
@@ -187,8 +222,8 @@ static int64_t hold_characters(struct sketch_scratch *scratch, const struct sket
                                                       settings->is_lowercase, space,
                                                       tokens.copy));
     } else {
-        hold_tokens(scratch, sketch_fold_any(text, start, stop, settings->is_lowercase, space,
-                                             &tokens), settings);
+        hold_tokens(scratch, fold_any(text, start, stop, settings->is_lowercase, space, &tokens),
+                    settings);
     }
     return stop;
 }
@@ -196,9 +231,8 @@ static int64_t hold_characters(struct sketch_scratch *scratch, const struct sket
 void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings)
 {
     for (int i = 0; i < 128; i++) {
-        struct sketch_murmur hash;
         uint8_t letter = (uint8_t)i;
-        sketch_murmur(&hash, &letter, 1, settings->seed);
+        struct mix_stream hash = mix_whole(&letter, 1, settings->seed);
         scratch->letters[i][0] = hash.first;
         scratch->letters[i][1] = hash.second;
     }
@@ -220,10 +254,9 @@ static void hold_token(struct sketch_scratch *scratch, const struct sketch_token
                        const struct sketch_settings *settings)
 {
     const struct sketch_vocabulary *vocabulary = settings->vocabulary;
-    struct sketch_murmur hash;
+    struct mix_stream hash = mix_whole(token->content, token->length, settings->seed);
     uint64_t place = 0;
 
-    sketch_murmur(&hash, token->content, token->length, settings->seed);
     if (vocabulary != NULL)
         place = sketch_vocabulary_place(vocabulary, hash.first);
     if (vocabulary == NULL || (vocabulary->keys[place] == 0 && vocabulary->is_complete))

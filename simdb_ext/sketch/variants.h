@@ -11,13 +11,13 @@
 
 #include "minhash/minima.h"
 #include "text/clean.h"
-#include "text/fold.h"
 #include "text/text.h"
 #include "weights/weights.h"
 
 /* Entries behind those that are needed of the outputs, and of the words of `shingles`. */
 #define WORDS_SLACK 64
 #define CUT_SLACK 64
+#define FOLD_SLACK 65
 #define SHINGLES_SLACK 8
 
 /* Cut the characters [start, stop) into words, write the words in UTF-8, in lower case if

@@ -66,18 +66,18 @@ cdef class Vocabulary:
 
     cdef int put(self, bytes token, bytes replacement) except -1:
         """Remember that `replacement` replaces `token`; if it is empty, the token is left out."""
-        cdef sketch_murmur_hash key
-        cdef sketch_murmur_hash value
+        cdef mix_stream key
+        cdef mix_stream value
         if len(token) > VOCABULARY_TOKEN_MAX:
             return 0
         places = PLACES_FOR_STOP_WORD if self.table.is_complete else PLACES_FOR_EACH
         if places * (self.used + 1) > self.table.mask:
             self.widen()
-        hash_bytes(token, self.hash_seed, &key)
+        key = hash_bytes(token, self.hash_seed)
         value.first = 0
         value.second = 0
         if replacement:
-            hash_bytes(replacement, self.hash_seed, &value)
+            value = hash_bytes(replacement, self.hash_seed)
         place = sketch_vocabulary_place(&self.table, key.first)
         self.used += self.table.keys[place] == 0
         self.table.keys[place] = key.first
@@ -122,8 +122,8 @@ cdef class Vocabulary:
         return 0
 
 
-cdef int hash_bytes(bytes content, uint32_t seed, sketch_murmur_hash *hash) except -1:
-    sketch_murmur(
-        hash, <const uint8_t *>PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content), seed
+cdef mix_stream hash_bytes(bytes content, uint32_t seed) noexcept:
+    """Return the MurmurHash3_x64_128 of some bytes."""
+    return mix_whole(
+        <const uint8_t *>PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content), seed
     )
-    return 0

@@ -9,7 +9,6 @@
 
 #include "kernel.h"
 #include "polytope.h"
-#include "text/places.h"
 #include "text/unicode.h"
 #include "variants.h"
 
@@ -321,7 +320,6 @@ int main(int count, char **arguments)
     uint64_t seed = count > 1 ? strtoull(arguments[1], NULL, 10) : 1;
     size_t index;
 
-    places_begin();
     unicode_unfold();
     clean_unfold();
     printf("search: %s", search_variant(0)->name);

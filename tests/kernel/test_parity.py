@@ -15,7 +15,6 @@ SOURCES = (
     Path(__file__).with_name("parity.c"),
     KERNEL / "search" / "polytope.c",
     KERNEL / "sketch" / "text" / "clean.c",
-    KERNEL / "sketch" / "text" / "places.c",
     KERNEL / "sketch" / "text" / "unicode.c",
 )
 FLAGS = ("-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")

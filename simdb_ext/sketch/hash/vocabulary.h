@@ -4,6 +4,7 @@
 #define SIMDB_VOCABULARY_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define VOCABULARY_TOKEN_MAX 255 /* bytes; a longer token is never replaced */
 
@@ -29,9 +30,25 @@ struct sketch_unknown {
 };
 
 /* Return the place of a token, given the first word of its hash, or the empty place for it. */
-uint64_t sketch_vocabulary_place(const struct sketch_vocabulary *vocabulary, uint64_t first);
+static inline uint64_t sketch_vocabulary_place(const struct sketch_vocabulary *vocabulary,
+                                               uint64_t first)
+{
+    uint64_t place = first & vocabulary->mask;
+
+    while (vocabulary->keys[place] != 0 && vocabulary->keys[place] != first)
+        place = (place + 1) & vocabulary->mask;
+    return place;
+}
 
 /* Record an unknown token; without room it is dropped and will come again. */
-void sketch_unknown_add(struct sketch_unknown *unknown, const uint8_t *content, int64_t length);
+static inline void sketch_unknown_add(struct sketch_unknown *unknown, const uint8_t *content,
+                                      int64_t length)
+{
+    if (unknown->size + 1 + length > (int64_t)sizeof unknown->content)
+        return;
+    unknown->content[unknown->size++] = (uint8_t)length;
+    memcpy(unknown->content + unknown->size, content, (size_t)length);
+    unknown->size += length;
+}
 
 #endif

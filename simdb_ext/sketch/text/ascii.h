@@ -3,8 +3,6 @@
 #ifndef SIMDB_ASCII_H
 #define SIMDB_ASCII_H
 
-#include "fold.h"
-#include "places.h"
 #include "unicode.h"
 #include "vector.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clean_blocks.h"
 #include "clean_table.h"
+#include "needs.h"
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 #define SOFT_HYPHEN 0xAD

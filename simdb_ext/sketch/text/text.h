@@ -41,6 +41,13 @@ struct sketch_tokens {
     uint32_t *stops;
 };
 
+/* Of characters as tokens, white space becomes one space and is dropped at both ends: white space
+   between two characters is held back until the second character comes. */
+struct sketch_space {
+    int is_begun; /* a character other than white space has come */
+    int is_held;  /* white space has come after it */
+};
+
 int sketch_is_ascii(const uint8_t *content, int64_t length);
 
 #endif

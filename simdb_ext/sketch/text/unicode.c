@@ -7,6 +7,8 @@
 uint16_t unicode_properties[CODE_POINTS + 1];
 uint8_t unicode_lower_bits[CODE_POINTS / 8];
 uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
+uint64_t places_of_bits[256];
+uint8_t places_of_bytes[256][16];
 
 /* First 0, then the frequent deltas: of Latin, Greek, Cyrillic and Armenian letters. */
 int32_t unicode_deltas[128] = {0,  32, 1,    80, 48, 38, 37, 64,
@@ -22,11 +24,29 @@ static int delta_place(int32_t delta, int *used)
     return (*used)++;
 }
 
+static void fill_places(void)
+{
+    for (int i = 0; i < 256; i++) {
+        int bits = 0, bytes = 0;
+
+        places_of_bits[i] = 0;
+        for (int j = 0; j < 8; j++)
+            if (i >> j & 1)
+                places_of_bits[i] |= (uint64_t)j << 8 * bits++;
+        for (int lane = 0; lane < 4; lane++) {
+            int length = 1 + (i >> lane & 1) + (i >> (4 + lane) & 1);
+            for (int j = 0; j < length; j++)
+                places_of_bytes[i][bytes++] = (uint8_t)(4 * lane + j);
+        }
+    }
+}
+
 void unicode_unfold(void)
 {
     int32_t code = 0;
     int used = UNICODE_FREQUENT;
 
+    fill_places();
     for (int i = 0; i < LENGTH(CLASS_RANGES); i++) {
         code += CLASS_RANGES[i][0];
         for (int32_t stop = code + CLASS_RANGES[i][1]; code < stop; code++)

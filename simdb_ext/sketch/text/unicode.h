@@ -1,4 +1,4 @@
-/* Properties of characters, from the built-in table. */
+/* Tables of what vectors of characters look up: their properties, places of bits and of bytes. */
 
 #ifndef SIMDB_UNICODE_H
 #define SIMDB_UNICODE_H
@@ -35,7 +35,15 @@ extern uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
 /* A bit for each character that is the lower case of another one. */
 extern uint8_t unicode_lower_bits[CODE_POINTS / 8];
 
-/* Fill the tables from the compact table; call this once, before anything else. */
+/* places_of_bits[b]: the numbers of the bits that are set in b, the lowest first, a byte each, then
+   zeros. */
+extern uint64_t places_of_bits[256];
+
+/* Four lanes of 32 bits hold 1 to 3 bytes each.  places_of_bytes[b]: the numbers of the bytes in
+   use, then zeros.  Bit i of b is set if lane i holds 2 bytes or more, bit 4 + i if it holds 3. */
+extern uint8_t places_of_bytes[256][16];
+
+/* Fill the tables; call this once, before anything else. */
 void unicode_unfold(void);
 
 static inline int unicode_class(uint32_t code) { return unicode_properties[code] & CLASS_MASK; }
