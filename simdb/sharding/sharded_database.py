@@ -34,14 +34,7 @@ from simdb.settings.keeping import Keep, needs_metadata
 from simdb.settings.options import Options
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.sharding import gathering, searching
-from simdb.sharding.shards import (
-    Shards,
-    all_sketches,
-    check_known,
-    contained,
-    drawn_ids,
-    of_stored,
-)
+from simdb.sharding.shards import Shards, all_sketches, check_known, contained, drawn_ids, of_stored
 from simdb.storage.files.shards_file import shard_name
 from simdb.values.arrays import ORDINALS_MAX, IdT, Sketches, object_array
 from simdb.values.documents import Document

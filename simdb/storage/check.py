@@ -117,12 +117,7 @@ def check_strays(
     expected = {each for run in contents.runs for each in run_keys(run, table_names, source.width)}
     if contents.manifest.unfinished is not None:
         expected.update(written_keys(contents.manifest.unfinished, table_names))
-    for name in (
-        *table_names,
-        layout.IDS,
-        layout.DOCUMENTS,
-        layout.VOLATILITY,
-    ):
+    for name in (*table_names, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
         for key, _ in source.every(name):
             is_ahead = 0 < ahead <= layout.key_number(key)
             if (name, key) not in expected and not is_ahead:
@@ -243,12 +238,7 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
 
 
 def _check_entries(
-    name: bytes,
-    keys: U64,
-    expected: U32,
-    run: Run,
-    source: Source,
-    contents: Contents,
+    name: bytes, keys: U64, expected: U32, run: Run, source: Source, contents: Contents
 ) -> Iterator[Finding]:
     """Compare a table with the keys of all ordinals of a run, and with the `expected` ordinals."""
     table = run.named_table(name, source)
@@ -274,12 +264,7 @@ def _check_sorted(place: str, table: Table, bits: int) -> Iterator[Finding]:
 
 
 def _check_members(
-    place: str,
-    table: Table,
-    keys: U64,
-    expected: U32,
-    run: Run,
-    contents: Contents,
+    place: str, table: Table, keys: U64, expected: U32, run: Run, contents: Contents
 ) -> Iterator[Finding]:
     """Compare entries with the columns; entries of deleted documents may be missing."""
     start = np.uint32(run.info.start)

@@ -50,13 +50,7 @@ class Contents(NamedTuple):
         """The number of the transaction and the generation of the map."""
         return self.transaction_number, self.generation
 
-    def after(
-        self,
-        number: int,
-        manifest: Manifest,
-        buffer: Delta,
-        dead: U8 | None,
-    ) -> "Contents":
+    def after(self, number: int, manifest: Manifest, buffer: Delta, dead: U8 | None) -> "Contents":
         """Return what the transaction `number` has written on top of these contents."""
         return Contents(
             number,

@@ -76,13 +76,7 @@ TABLE_KINDS = {KEYS: b"keys", ORDINALS: b"ords", DIRECTORY: b"dire"}
 
 # Columns by ordinal; ID holds the bytes of the ids of a segment, OFFSET the start of each.
 FINGERPRINT, STATE, OFFSET, ID, VECTOR = 0, 1, 2, 3, 4
-COLUMN_KINDS = {
-    FINGERPRINT: b"fing",
-    STATE: b"stat",
-    OFFSET: b"offs",
-    ID: b"iden",
-    VECTOR: b"vect",
-}
+COLUMN_KINDS = {FINGERPRINT: b"fing", STATE: b"stat", OFFSET: b"offs", ID: b"iden", VECTOR: b"vect"}
 
 COLUMN_TYPES = {FINGERPRINT: "<u8", STATE: "u1", OFFSET: "<u4", ID: "u1", VECTOR: "u1"}
 

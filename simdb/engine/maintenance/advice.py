@@ -246,12 +246,7 @@ def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[
         if store.options.polytopes:
             asking = "each query by search='psm' or 'multiprobe', or by distance= and recall=,"
         why = f"{asking} compares them one by one, or probes more than necessary"
-    yield Advice(
-        "calibration",
-        what,
-        why,
-        f"simdb calibrate {store.environment.path}",
-    )
+    yield Advice("calibration", what, why, f"simdb calibrate {store.environment.path}")
 
 
 def _is_alive(process: int) -> bool:

@@ -39,12 +39,7 @@ from simdb.storage.passage_rewriting import renumbering
 from simdb.storage.passages import stored_passages
 from simdb.storage.records.features import Numbered, whole_blocks
 from simdb.storage.records.features import renumbered as renumbered_features
-from simdb.storage.records.manifest import (
-    Manifest,
-    RunInfo,
-    renumbered,
-    with_passages,
-)
+from simdb.storage.records.manifest import Manifest, RunInfo, renumbered, with_passages
 from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
 from simdb.storage.records.tombstones import live_count, live_ordinals
 from simdb.storage.runs.rewriting import pieces_of, seal, write_run
@@ -191,12 +186,7 @@ def _is_compact(base: Contents) -> bool:
 
 
 def _write_all(
-    ahead: Ahead,
-    writer: Writer,
-    options: Options,
-    base: Contents,
-    source: Source,
-    threads: int,
+    ahead: Ahead, writer: Writer, options: Options, base: Contents, source: Source, threads: int
 ) -> None:
     store = writer.store
     store.environment.page_checks.walk_all()

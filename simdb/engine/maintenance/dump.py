@@ -101,11 +101,7 @@ def _write_head(store: Store, source: Source, contents: Contents, writer: FrameW
 
 
 def _write_documents(
-    store: Store,
-    source: Source,
-    contents: Contents,
-    writer: FrameWriter,
-    progress: Report | None,
+    store: Store, source: Source, contents: Contents, writer: FrameWriter, progress: Report | None
 ) -> int:
     """Write groups of documents, each before its metadata; returns the number of documents."""
     handle = store.environment.subdatabase(layout.METADATA)

@@ -34,11 +34,7 @@ from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import Ahead, Writer, put_clusters, write_notes
 from simdb.ground.checks import a_map, a_text, a_whole, expecting
 from simdb.ground.dtypes import U32
-from simdb.ground.errors import (
-    CorruptError,
-    InputError,
-    NotFoundError,
-)
+from simdb.ground.errors import CorruptError, InputError, NotFoundError
 from simdb.running.progress import Progress, Report, report_of
 from simdb.settings.options import Options
 from simdb.settings.stored_options import Resources, decode_dumped, decode_resources

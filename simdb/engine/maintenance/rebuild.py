@@ -47,13 +47,7 @@ from simdb.storage.passage_rewriting import check_rewritten, renumbering, write_
 from simdb.storage.passages import stored_passages
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.features import whole_blocks
-from simdb.storage.records.manifest import (
-    Manifest,
-    PassageInfo,
-    RunInfo,
-    renumbered,
-    with_passages,
-)
+from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, renumbered, with_passages
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences

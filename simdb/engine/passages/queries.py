@@ -83,11 +83,7 @@ def _of_texts(
 
 
 def _of_stored(
-    state: State,
-    ids: list[Any],
-    ordinals: U32,
-    question: ContainedQuestion,
-    winnower: Winnower,
+    state: State, ids: list[Any], ordinals: U32, question: ContainedQuestion, winnower: Winnower
 ) -> Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]:
     """Yield the same for stored documents, which are not in their own answers."""
     if question.texts is None:

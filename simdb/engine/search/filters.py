@@ -92,11 +92,7 @@ def kept_matches(
 
 
 def kept(
-    state: State,
-    rows: Rows,
-    where: Where,
-    limit: int | None,
-    known: dict[int, bool] | None = None,
+    state: State, rows: Rows, where: Where, limit: int | None, known: dict[int, bool] | None = None
 ) -> Rows:
     """Return the first `limit` matches of each query whose metadata satisfy `where`.
 

@@ -210,10 +210,7 @@ def check_verification(verify: object, texts: object, options: Options | None = 
 
 
 def judge_of(
-    exact: ExactSimilarity,
-    texts: Texts | None,
-    similarity: float | None,
-    options: Options,
+    exact: ExactSimilarity, texts: Texts | None, similarity: float | None, options: Options
 ) -> Judge:
     """Return the judge with the exact threshold `similarity`, if it is given.
 

@@ -42,9 +42,7 @@ def stored_sketches(state: State, ordinals: U32) -> Sketches:
     else:
         vectors = np.empty((len(ordinals), 0), np.uint8)
     return Sketches(
-        state.column(layout.FINGERPRINT, ordinals),
-        vectors,
-        state.column(layout.STATE, ordinals),
+        state.column(layout.FINGERPRINT, ordinals), vectors, state.column(layout.STATE, ordinals)
     )
 
 

@@ -130,11 +130,7 @@ def open_store(
         _make_resources(settled(options))  # an error here leaves no empty directory behind
     location.prepare(directory, mode)
     lease = registry.acquire(
-        directory,
-        is_read_only=mode == "r",
-        durability=durability,
-        map_bytes=size,
-        timeout=timeout,
+        directory, is_read_only=mode == "r", durability=durability, map_bytes=size, timeout=timeout
     )
     try:
         environment = lease.environment

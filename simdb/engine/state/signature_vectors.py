@@ -94,13 +94,7 @@ class SignatureVectors:
         return found
 
     def scan(
-        self,
-        queries: U8,
-        *,
-        similarity: float,
-        skip: U8 | None,
-        after: U32 | None,
-        first: int = 0,
+        self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None, first: int = 0
     ) -> tuple[I64, U32, F32]:
         """Find all stored signatures with at least that similarity to each query, by comparing all.
 

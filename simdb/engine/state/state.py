@@ -293,12 +293,7 @@ class State:
             known = identifiers.over(self.source, np.array([ordinal], np.uint32))
         return known.decode_one(ordinal)
 
-    def find(
-        self,
-        offsets: I64,
-        content: U8,
-        hashes: U64,
-    ) -> I64:
+    def find(self, offsets: I64, content: U8, hashes: U64) -> I64:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
         return find_ordinals(self.view, self.source, offsets, content, hashes)
 

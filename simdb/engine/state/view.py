@@ -104,11 +104,7 @@ class Sealed:
     """The runs of a view, and what was made of them so far; None for what was not needed yet."""
 
     def __init__(
-        self,
-        runs: Sequence[Run],
-        kind: "Kind",
-        window: tuple[int, int] | None,
-        segment: int | None,
+        self, runs: Sequence[Run], kind: "Kind", window: tuple[int, int] | None, segment: int | None
     ) -> None:
         """Take runs that follow each other; `window` and `segment`: see `View.only`."""
         self.runs = list(runs)

@@ -272,10 +272,7 @@ def _merged_from(store: Store, runs: Sequence[Run], new: int, manifest: Manifest
         store.options.delta_documents, sum(lengths[-new:]), store.width
     )
     busy = 0 if manifest.unfinished is None else manifest.unfinished.run.stop
-    first = max(
-        compaction.first_within(lengths, most),
-        sum(run.info.start < busy for run in runs),
-    )
+    first = max(compaction.first_within(lengths, most), sum(run.info.start < busy for run in runs))
     counts = [run.info.id_count for run in runs[first:]]
     return first + compaction.merged_from(counts, new, store.options.growth)
 

@@ -146,11 +146,7 @@ class Conflicts:
             yield first, min(first + most, count)
 
     def settled(
-        self,
-        staging: Staging,
-        current: Callable[[], State],
-        start: int,
-        part: StoredBatch,
+        self, staging: Staging, current: Callable[[], State], start: int, part: StoredBatch
     ) -> tuple[I64, StoredGroup | None]:
         """Return the positions in a group of documents without a stored id, and the others, if any.
 

@@ -127,14 +127,7 @@ class Referee:
         """What the texts have decided so far."""
         return self._judge.counts
 
-    def confirmed(
-        self,
-        state: State,
-        places: I64,
-        rows: Rows,
-        *,
-        is_inside: bool = False,
-    ) -> Rows:
+    def confirmed(self, state: State, places: I64, rows: Rows, *, is_inside: bool = False) -> Rows:
         """Return the matches of a group that the texts confirm, best first.
 
         `places`: the positions in the call of the documents of the group.  `is_inside`: the matches

@@ -17,14 +17,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simdb.ground.errors import (
-    BusyError,
-    ClosedError,
-    Error,
-    ForkedError,
-    FullError,
-    ReadOnlyError,
-)
+from simdb.ground.errors import BusyError, ClosedError, Error, ForkedError, FullError, ReadOnlyError
 from simdb.storage.environment.file_map import READERS_MAX, open_map
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn, WriteRight
 from simdb.storage.environment.subdatabases import (

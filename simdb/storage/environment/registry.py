@@ -52,12 +52,7 @@ class Shared:
 
 
 def acquire(
-    path: str,
-    *,
-    is_read_only: bool,
-    durability: str,
-    map_bytes: int,
-    timeout: float | None = None,
+    path: str, *, is_read_only: bool, durability: str, map_bytes: int, timeout: float | None = None
 ) -> Lease:
     """Return a lease of the environment of the directory `path`, opening it if needed.
 

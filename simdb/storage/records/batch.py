@@ -16,13 +16,7 @@ import numpy as np
 from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.ground.errors import CorruptError, FullError
 from simdb.storage import codec, layout
-from simdb.values.arrays import (
-    Grains,
-    PackedFeatures,
-    joined_features,
-    joined_if_any,
-    offsets_of,
-)
+from simdb.values.arrays import Grains, PackedFeatures, joined_features, joined_if_any, offsets_of
 
 _COUNTS = struct.Struct("<II")
 # So few documents are joined faster as bytes than as arrays.

@@ -313,12 +313,7 @@ def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:
     return (partial(columns, table) for table in range(keying.table_count))
 
 
-def _keyed_by_weights(
-    vectors: U8,
-    ordinals: U32,
-    keying: Keying,
-    threads: int,
-) -> Iterator[Making]:
+def _keyed_by_weights(vectors: U8, ordinals: U32, keying: Keying, threads: int) -> Iterator[Making]:
     """Yield what makes the columns of each cross-polytope table of documents with weights."""
     if not len(vectors):
         return

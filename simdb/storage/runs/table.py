@@ -64,13 +64,7 @@ def joint(parts: Iterable[Entries]) -> Entries:
     return Entries(sum(counts), sum(sums) % SUM_STOP)
 
 
-def make_table(
-    keys: U64,
-    ordinals: U32,
-    bits: int,
-    *,
-    is_sorted: bool = False,
-) -> Table:
+def make_table(keys: U64, ordinals: U32, bits: int, *, is_sorted: bool = False) -> Table:
     """Sort both columns in place unless sorted, and make the directory for headers of `bits`."""
     if not is_sorted:
         kernel.sort(keys, ordinals)

@@ -10,12 +10,6 @@ from simdb.ground import cold
 __all__ = ["bands", "exhaustive", "permuted", "polytopes", "probing"]
 
 if TYPE_CHECKING:
-    from simdb.engine.search.methods import (
-        bands,
-        exhaustive,
-        permuted,
-        polytopes,
-        probing,
-    )
+    from simdb.engine.search.methods import bands, exhaustive, permuted, polytopes, probing
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -6,13 +6,7 @@ from functools import partial
 import numpy as np
 
 from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
-from simdb.engine.search.couples import (
-    Couples,
-    joined_couples,
-    measured,
-    sweep_table,
-    whole_table,
-)
+from simdb.engine.search.couples import Couples, joined_couples, measured, sweep_table, whole_table
 from simdb.engine.search.method import SURE_SHARE, Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
