@@ -116,7 +116,7 @@ def damage_and(path, verb):
     with simdb.open(path, "w") as database:
         database.insert("last", 3)
         harm_heads(path / "data.mdb", 10, "<H", 0)
-        database._store.environment._watch._stamp = database._store.environment._watch._now()
+        database._store.environment.watch._stamp = database._store.environment.watch._now()
         verb(database)
 
 

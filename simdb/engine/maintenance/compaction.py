@@ -189,7 +189,7 @@ def _write_all(
     ahead: Ahead, writer: Writer, options: Options, base: Contents, source: Source, threads: int
 ) -> None:
     store = writer.store
-    store.environment.page_checks.walk_all()
+    store.environment.watch.walk()
     manifest = ahead.finish(writer)
     if not manifest.next_run and not manifest.next_ordinal:
         # Nothing was ever inserted, so that an IDF table can still be set.

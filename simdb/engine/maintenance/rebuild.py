@@ -188,7 +188,7 @@ def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
 
 def _write(writer: Writer, options: Options, source: Source, found: Salvage, kept: U32) -> None:
     store, kind = writer.store, kind_of(options)
-    store.environment.page_checks.walk_all()
+    store.environment.watch.walk()
     manifest = found.manifest
     numbers = _readable_clusters(store, source, found, kept)
     times = sound_times(source, found.next_ordinal) if options.keeps_times else None

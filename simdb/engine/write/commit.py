@@ -208,7 +208,7 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
     changes = metadata.changed_before(first)
     if changes:
         environment = writer.store.environment
-        environment.page_checks.walk_rarely(frozenset({layout.METADATA}))
+        environment.watch.walk_rarely(frozenset({layout.METADATA}))
         handle = environment.subdatabase(layout.METADATA)
         for key, value in changed_blocks(writer.transaction, handle, changes):
             if value is None:
@@ -240,7 +240,7 @@ def _write_sealed(
     """
     store = writer.store
     names = table_names(store.options)
-    store.environment.page_checks.walk(DROPPED.union(names))
+    store.environment.watch.walk(DROPPED.union(names))
     runs = [*base.runs, *staging.sealed]
     number = manifest.next_run
     if not rows:
@@ -313,6 +313,6 @@ class _Work:
 def _drop(writer: Writer, runs: Sequence[Run]) -> None:
     """Remove runs after they were merged."""
     store = writer.store
-    store.environment.page_checks.walk(DROPPED.union(table_names(store.options)))
+    store.environment.watch.walk(DROPPED.union(table_names(store.options)))
     for run in runs:
         drop_run(writer, run)

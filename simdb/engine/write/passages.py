@@ -107,7 +107,7 @@ def rewrite(
 def drop_runs(writer: Writer, rows: Sequence[PassageInfo]) -> None:
     """Remove every value of some passage runs."""
     if rows:
-        writer.store.environment.page_checks.walk(frozenset({layout.PASSAGES}))
+        writer.store.environment.watch.walk(frozenset({layout.PASSAGES}))
     for row in rows:
         for key in passage_keys(row):
             writer.delete(layout.PASSAGES, key)
@@ -117,7 +117,7 @@ def drop_strays(writer: Writer, manifest: Manifest) -> Manifest:
     """Remove passages written ahead of a commit that did not follow; returns the manifest."""
     if not manifest.passages_ahead:
         return manifest
-    writer.store.environment.page_checks.walk(frozenset({layout.PASSAGES}))
+    writer.store.environment.watch.walk(frozenset({layout.PASSAGES}))
     handle = writer.store.environment.subdatabase(layout.PASSAGES)
     first = layout.number_key(manifest.passages_ahead - 1)
     for key in keys_from(writer.transaction, handle, first):

@@ -112,7 +112,7 @@ def write_notes(writer: Writer, notes: Mapping[bytes, bytes | None]) -> None:
     """Store packed notes by their keys; None removes a note."""
     if notes:
         # LMDB frees the pages of the notes that are replaced.
-        writer.store.environment.page_checks.walk(frozenset({layout.META}))
+        writer.store.environment.watch.walk(frozenset({layout.META}))
     for key, packed in notes.items():
         if packed is None:
             writer.delete(layout.META, key)
@@ -133,7 +133,7 @@ def drop_ahead(writer: Writer, manifest: Manifest) -> Manifest:
         return manifest
     store = writer.store
     names = [*table_names(store.options), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY]
-    store.environment.page_checks.walk(frozenset(names))
+    store.environment.watch.walk(frozenset(names))
     for name in names:
         handle = store.environment.subdatabase(name)
         for key in keys_from(writer.transaction, handle, layout.number_key(manifest.ahead)):

@@ -31,7 +31,7 @@ from simdb.storage.environment.subdatabases import (
     sizes,
     used_bytes,
 )
-from simdb.storage.files.open_files import OpenFiles, PageChecks
+from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.translation import MapFull, translate
 
 BEGIN_TRIES = 20  # another process can enlarge the map again after each try
@@ -74,12 +74,11 @@ class Environment:
         self._files = OpenFiles(
             path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
         )
-        self.presence, self._watch = self._files.presence, self._files.watch
-        self.page_checks = PageChecks(self._watch)
+        self.presence, self.watch = self._files.presence, self._files.watch
         try:
             self._lmdb = self._open()
             with self.reading():
-                self._watch.walk()
+                self.watch.walk()
             check_number(self._lmdb, path, self.reading)
         except BaseException:
             if self._lmdb is not None:
@@ -143,7 +142,7 @@ class Environment:
         number = None
         try:
             with self._gate.held(), self._lmdb.begin(write=True, buffers=True) as transaction:
-                self._watch.begin_own()
+                self.watch.begin_own()
                 result = change(transaction)
                 self.presence.check()
                 check_next(self._lmdb, self.path, transaction, base)
@@ -158,7 +157,7 @@ class Environment:
         except lmdb.Error as error:
             translate(error, self.path)
         finally:
-            self._watch.end_own(number)
+            self.watch.end_own(number)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
@@ -239,7 +238,7 @@ class Environment:
 
         CorruptError if somebody has damaged the file since its pages were last checked.
         """
-        self._watch.look()
+        self.watch.look()
         return self.handles[name]
 
     def attach(self, names: Iterable[bytes]) -> None:
@@ -261,12 +260,12 @@ class Environment:
     def copy_to(self, path: str) -> None:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
-            self.page_checks.walk_all()
+            self.watch.walk()
             copy_compacted(self._lmdb, transaction, self.handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Return the bytes of the data file on disk, of the pages in use, and of the map."""
-        self._watch.look()
+        self.watch.look()
         return self.presence.data_bytes, *sizes(self._lmdb, transaction, self.handles.every())
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
@@ -363,7 +362,7 @@ class Environment:
 
     def _adopt_size(self) -> None:
         """Use the larger map that another process has given to the file."""
-        self._watch.check_metas()  # a damaged meta page can also claim a larger map
+        self.watch.check_metas()  # a damaged meta page can also claim a larger map
         with self._alone("another process has made the database larger", None):
             self.generation += 1
             self._lmdb.set_mapsize(0)

@@ -126,16 +126,21 @@ class Watch:
             self._looks_again = now + BETWEEN_SECONDS
 
     def walk(self, only: Collection[bytes] | None = None) -> None:
-        """Raise CorruptError if the pages could make LMDB crash; `only`: in these sub-databases."""
+        """Raise CorruptError if the pages could make LMDB crash; `only`: in these sub-databases.
+
+        All are walked before a copy or a change of everything, and those in which something is
+        dropped before that.
+        """
         stamp = self._now()
         commit = check_pages(self._descriptor, self._path, least=self._least, only=only)
         if only is None and not self._is_own:
             self._stamp, self._commit, self._least = stamp, commit, commit
 
-    def walk_rarely(self, only: Collection[bytes] | None = None) -> None:
+    def walk_rarely(self, only: Collection[bytes]) -> None:
         """Do what `walk` does, but not again before such walks take a small share of the time.
 
-        Writes of another program are noticed by `look`, so this is for pages that decay.
+        Writes of another program are noticed by `look`, so this is for pages that decay, before
+        small changes that follow each other.
         """
         started = monotonic()
         if started >= self._walks_again:
@@ -174,29 +179,6 @@ class Watch:
             self.walk()
             ended = monotonic()
             self._rests_until = ended + REST * (ended - started)
-
-
-class PageChecks:
-    """The walks of one data file; each raises CorruptError if its pages could make LMDB crash."""
-
-    def __init__(self, watch: Watch) -> None:
-        """Walk the pages of the file that `watch` follows."""
-        self._watch = watch
-
-    def walk_all(self) -> None:
-        """Check the trees of all sub-databases, before a copy or a change of everything."""
-        self._watch.walk()
-
-    def walk(self, names: Collection[bytes]) -> None:
-        """Check the trees of the sub-databases `names`, before something in them is dropped."""
-        self._watch.walk(names)
-
-    def walk_rarely(self, names: Collection[bytes]) -> None:
-        """Do what `walk` does, unless such walks have lately taken more than a small share of time.
-
-        This is for small changes that follow each other; see `Watch.walk_rarely`.
-        """
-        self._watch.walk_rarely(names)
 
 
 def make_data_file(path: str, lock: FileLock, *, is_synced: bool, timeout: float | None) -> None:
