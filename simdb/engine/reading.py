@@ -58,7 +58,7 @@ from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.storage import layout
-from simdb.storage.notes import note_key
+from simdb.storage.records.metadata import note_key
 from simdb.values.arrays import ORDINALS_MAX, IdT
 from simdb.values.documents import Document
 

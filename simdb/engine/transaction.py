@@ -29,8 +29,7 @@ from simdb.running.progress import Progress
 from simdb.running.threads import thread_count
 from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
-from simdb.storage.notes import note_key, packed_note
-from simdb.storage.records.metadata import NO_METADATA
+from simdb.storage.records.metadata import NO_METADATA, note_key, packed_note
 from simdb.values.arrays import IdT, Sketches, check_many, sorted_unique
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from simdb.results.plans import Plan
 from simdb.results.reports import Explanation
 from simdb.sharding.shard import OpenShard, shard_of
 from simdb.sharding.shards import Shards
-from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import StoredBatch
 from simdb.values.arrays import ORDINALS_MAX, Id
 
 # So many documents are in memory before they are stored.

@@ -48,7 +48,7 @@ from simdb.storage.files.shards_file import (
     strange_directories,
     write_shards_file,
 )
-from simdb.storage.records.batch import StoredBatch, concatenate
+from simdb.storage.records.delta import StoredBatch, concatenate
 from simdb.values.arrays import check_many
 
 # Documents, and bytes of them and their metadata, that are in memory before they are committed.

@@ -22,8 +22,7 @@ from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.subdatabases import engine_version, get_value, values_from
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf
-from simdb.storage.records.batch import decode_batch
-from simdb.storage.records.delta import Delta, DeltaView, Keying
+from simdb.storage.records.delta import Delta, DeltaView, Keying, decode_batch
 from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.run import Run

@@ -19,7 +19,7 @@ from simdb.storage import codec, layout
 from simdb.storage.contents import read_manifest, stored_polytopes
 from simdb.storage.environment.environment import Environment
 from simdb.storage.passage_rewriting import passage_differences
-from simdb.storage.records.batch import decode_batch
+from simdb.storage.records.delta import decode_batch
 from simdb.storage.records.features import damage
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo
 from simdb.storage.records.metadata import decode_block, decode_times

@@ -33,7 +33,7 @@ import xxhash
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.running import kernel
 from simdb.storage import layout
-from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.metadata import METADATA_BYTES_MAX
 from simdb.storage.runs.run import Segment
 from simdb.values.arrays import WEIGHTED, Grains, offsets_of

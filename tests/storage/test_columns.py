@@ -13,8 +13,7 @@ import simdb
 from simdb.index.permutation import Permutations
 from simdb.running import kernel
 from simdb.storage import codec, layout
-from simdb.storage.records.batch import StoredBatch, decode_batch, encode_batch
-from simdb.storage.records.delta import Delta
+from simdb.storage.records.delta import Delta, StoredBatch, decode_batch, encode_batch
 from simdb.storage.records.manifest import (
     Manifest,
     RunInfo,

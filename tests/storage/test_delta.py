@@ -5,8 +5,7 @@ import pytest
 
 from simdb.index.permutation import Permutations
 from simdb.running import kernel
-from simdb.storage.records.batch import StoredBatch
-from simdb.storage.records.delta import Delta
+from simdb.storage.records.delta import Delta, StoredBatch
 from simdb.values.arrays import BARE, EMPTY, WEIGHTED
 
 

@@ -9,8 +9,7 @@ import simdb
 from simdb.ground.errors import FullError
 from simdb.index.permutation import Permutations
 from simdb.storage import layout
-from simdb.storage.records.batch import StoredBatch, encode_batch
-from simdb.storage.records.delta import delta_view
+from simdb.storage.records.delta import StoredBatch, delta_view, encode_batch
 from simdb.storage.runs.merge import joined
 from simdb.storage.runs.rewriting import seal
 from simdb.storage.runs.run import as_segment

@@ -17,7 +17,7 @@ from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
 from simdb.storage.membership import Membership
 from simdb.storage.records import features as packed
-from simdb.storage.records.batch import decode_batch
+from simdb.storage.records.delta import decode_batch
 from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_many, read_times, unpacked
 from simdb.storage.records.tombstones import read_tombstones

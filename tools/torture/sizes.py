@@ -57,8 +57,7 @@ TINY = {
     "storage.codec": {"SMALL_BYTES": 4096},  # smaller values of LMDB are not aligned
     "storage.layout": {"SEGMENT_ORDINALS": 16},
     "storage.membership": {"SPARE_CHUNKS": 1},
-    "storage.records.batch": {"FEW_DOCUMENTS": 2},
-    "storage.records.delta": {"LEAST_CAPACITY": 1},
+    "storage.records.delta": {"FEW_DOCUMENTS": 2, "LEAST_CAPACITY": 1},
     "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
     "storage.runs.columns": {"FEW": 1},
     "storage.runs.merge": {"THREADED_DOCUMENTS": 4, "RANGE_ENTRIES": 4},

@@ -29,8 +29,7 @@ from simdb.running import kernel
 from simdb.settings.options import AUTO
 from simdb.storage import layout
 from simdb.storage.membership import groups_of
-from simdb.storage.records.batch import StoredBatch
-from simdb.storage.records.delta import Delta, delta_view
+from simdb.storage.records.delta import Delta, StoredBatch, delta_view
 from simdb.storage.records.tombstones import with_deleted
 from simdb.storage.runs.rewriting import seal
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique

@@ -24,10 +24,18 @@ from simdb.storage.files.idf_file import read_own_idf
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.plain import IDF_FILE
 from simdb.storage.membership import Membership
-from simdb.storage.notes import note_keys, note_name, read_note
 from simdb.storage.passages import GrainsByOrdinal, stored_passages
 from simdb.storage.records.features import pack, read_features
-from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all, read_times
+from simdb.storage.records.metadata import (
+    check_packed,
+    grouped,
+    note_keys,
+    note_name,
+    pack_block,
+    read_all,
+    read_note,
+    read_times,
+)
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, as_segment

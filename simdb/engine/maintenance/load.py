@@ -47,10 +47,9 @@ from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.files.plain import IDF_FILE
-from simdb.storage.notes import note_key
-from simdb.storage.records.batch import StoredBatch, concatenate
+from simdb.storage.records.delta import StoredBatch, concatenate
 from simdb.storage.records.features import unpack
-from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
+from simdb.storage.records.metadata import check_packed, encode_blocks, note_key, unpack_block
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written, differences
 from simdb.storage.transfer import END, FrameReader, unpack_documents, unpack_grains

@@ -19,7 +19,7 @@ from simdb.running.threads import mapped, parts_of, thread_count
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch.document_kind import as_vectors
 from simdb.sketch.sketcher import AnySketcher
-from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.metadata import pack_every
 from simdb.values.arrays import (
     BARE,

@@ -35,11 +35,17 @@ from simdb.storage import layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
-from simdb.storage.notes import read_note, unpacked_note
 from simdb.storage.passages import Passages, stored_passages
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.features import read_features
-from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_times
+from simdb.storage.records.metadata import (
+    NO_METADATA,
+    read_all,
+    read_many,
+    read_note,
+    read_times,
+    unpacked_note,
+)
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run

@@ -28,7 +28,7 @@ from simdb.ground.dtypes import I64
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
-from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Sketches, offsets_of
 

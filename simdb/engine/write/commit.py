@@ -24,7 +24,7 @@ from simdb.ground.errors import CorruptError
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
-from simdb.storage.records.batch import encode_batch
+from simdb.storage.records.delta import encode_batch
 from simdb.storage.records.features import encode_blocks as encode_features
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
 from simdb.storage.records.metadata import changed_blocks, changed_times, encode_blocks

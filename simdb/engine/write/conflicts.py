@@ -25,7 +25,7 @@ from simdb.ground.checks import one_of, shown
 from simdb.ground.dtypes import I64, U8, U32
 from simdb.ground.errors import ExistsError
 from simdb.storage import layout
-from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import StoredBatch
 from simdb.values.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"

@@ -22,8 +22,7 @@ from simdb.plan import compaction
 from simdb.settings.options import SEEN
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
-from simdb.storage.records.batch import StoredBatch, concatenate
-from simdb.storage.records.delta import Delta, DeltaView, delta_view
+from simdb.storage.records.delta import Delta, DeltaView, StoredBatch, concatenate, delta_view
 from simdb.storage.records.manifest import Manifest, PassageInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory

@@ -27,8 +27,7 @@ from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
 from simdb.running import kernel
 from simdb.settings.options import EXHAUSTIVE
-from simdb.storage.records.batch import StoredBatch
-from simdb.storage.records.delta import Delta
+from simdb.storage.records.delta import Delta, StoredBatch
 from simdb.values.arrays import Sketches, offsets_of, sorted_unique
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from simdb.ground.errors import ClosedError, Error, InputError
 from simdb.running import kernel
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
-from simdb.storage.records.batch import StoredBatch
+from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.translation import MapFull
 

@@ -25,8 +25,8 @@ from simdb.storage.contents import read_manifest, table_names
 from simdb.storage.environment.gate import WriteRight
 from simdb.storage.environment.subdatabases import keys_from
 from simdb.storage.membership import Membership, groups_of, rings
-from simdb.storage.notes import encode_note
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, encode_manifest
+from simdb.storage.records.metadata import encode_note
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
 from simdb.storage.translation import MapFull

@@ -21,7 +21,7 @@ from simdb.ground.errors import CorruptError, FormatError
 from simdb.results.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import value_at_or_before
-from simdb.storage.records.batch import stored_offsets
+from simdb.storage.records.delta import stored_offsets
 from simdb.storage.runs.source import Source
 from simdb.values.arrays import NO_FEATURES, PackedFeatures, joined_features, offsets_of
 

@@ -1,4 +1,4 @@
-"""Metadata of documents, and when each was inserted or last seen, by ordinal.
+"""What users store beside documents: metadata by ordinal, and notes; and the times of documents.
 
 A value holds the metadata of some hundred documents of one commit, after the header:
 
@@ -15,6 +15,8 @@ A value of times has those of `TIME_ORDINALS` ordinals, after the header: second
 u32[TIME_ORDINALS], 0 for an ordinal without a time.  Its key is the number of the chunk.  The
 sub-database of times exists only if the options keep times; then every chunk with an ordinal in use
 is stored.
+
+A note is one object under a key of the sub-database `meta`.
 """
 
 import math
@@ -25,12 +27,14 @@ from typing import Any
 
 import numpy as np
 
+from simdb.ground.checks import shown
 from simdb.ground.dtypes import U8, U32
-from simdb.ground.errors import CorruptError, InputError
+from simdb.ground.errors import CorruptError, FormatError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import get_value, value_at_or_before, values_from
-from simdb.storage.layout import TIME_ORDINALS
-from simdb.storage.records.batch import stored_offsets
+from simdb.storage.layout import NOTE_NAME_BYTES_MAX, TIME_ORDINALS
+from simdb.storage.records.delta import stored_offsets
+from simdb.storage.runs.source import Source
 from simdb.values.arrays import ORDINALS_MAX, offsets_of, sorted_unique
 
 BLOCK_DOCUMENTS = 256
@@ -263,6 +267,72 @@ def decode_times(key: bytes, value: Any) -> U32:
             f"{codec.name(layout.TIMES_KIND, key)} has {len(times)} times, not {TIME_ORDINALS}"
         )
     return times
+
+
+def note_key(name: object) -> bytes:
+    """Return the key under which a note is stored; raise InputError for an invalid name."""
+    if not isinstance(name, str) or not name:
+        raise InputError(f"the name of a note must be text, got {shown(name)}")
+    try:
+        key = layout.NOTE_PREFIX + name.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"the name of a note must be valid Unicode, got {shown(name)}") from error
+    if len(key) > len(layout.NOTE_PREFIX) + NOTE_NAME_BYTES_MAX:
+        raise InputError(f"the name of a note has at most {NOTE_NAME_BYTES_MAX} bytes; shorten it")
+    return key
+
+
+def packed_note(content: Any) -> bytes | None:
+    """Return the stored form of the content of a note; None for None, which removes it."""
+    if content is None:
+        return None
+    try:
+        packed = codec.pack_exactly(content)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(
+            "the content of a note must be of plain types (None, bool, int, float, str, bytes,"
+            f" list, dict): {error}"
+        ) from error
+    if len(packed) > METADATA_BYTES_MAX:
+        raise InputError(f"a note holds at most {METADATA_BYTES_MAX} bytes, got {len(packed)}")
+    return packed
+
+
+def unpacked_note(packed: bytes | None) -> Any:
+    """Return the content that was packed; None for a note that is removed."""
+    return None if packed is None else codec.unpack(packed, "a staged note")
+
+
+def encode_note(key: bytes, packed: bytes) -> bytes:
+    """Return the stored form of a note whose content is packed."""
+    return codec.encode_bytes(layout.NOTE_KIND, key, 1, packed)
+
+
+def read_note(source: Source, key: bytes) -> Any:
+    """Return the content of a note; None if there is none, CorruptError if it is damaged."""
+    found = source.find(layout.META, key)
+    return None if found is None else codec.decode_object(layout.NOTE_KIND, key, found)
+
+
+def note_name(key: bytes) -> str:
+    """Return the name of a note."""
+    return key[len(layout.NOTE_PREFIX) :].decode("utf-8", "replace")
+
+
+def note_keys(source: Source) -> list[bytes]:
+    """Return the keys of all notes, in order."""
+    handle = source.handle(layout.META)
+    keys = (key for key, _ in values_from(source.transaction, handle, layout.NOTE_PREFIX))
+    return [key for key in keys if key.startswith(layout.NOTE_PREFIX)]
+
+
+def damaged_notes(source: Source) -> Iterator[tuple[bytes, str]]:
+    """Yield the key of each note that cannot be read, and why."""
+    for key in note_keys(source):
+        try:
+            read_note(source, key)
+        except (CorruptError, FormatError) as error:
+            yield key, str(error)
 
 
 def _packed(metadata: Any, what: str) -> bytes:

@@ -16,7 +16,7 @@ from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
-from simdb.storage.records.batch import stored_offsets
+from simdb.storage.records.delta import stored_offsets
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.run import Run, Segment
 from simdb.storage.runs.source import Source

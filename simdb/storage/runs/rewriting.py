@@ -20,8 +20,7 @@ from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import CorruptError
 from simdb.running.threads import in_rounds, mapped, parts_of
 from simdb.storage import codec, layout
-from simdb.storage.records.batch import StoredBatch
-from simdb.storage.records.delta import DeltaView, Keying
+from simdb.storage.records.delta import DeltaView, Keying, StoredBatch
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.merge import (

@@ -21,8 +21,7 @@ from simdb.ground.errors import CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.environment.file_map import Pages
-from simdb.storage.records.batch import StoredBatch, stored_offsets
-from simdb.storage.records.delta import DeltaView
+from simdb.storage.records.delta import DeltaView, StoredBatch, stored_offsets
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
