@@ -60,7 +60,6 @@ if TYPE_CHECKING:
         SharedSpan,
         Verification,
     )
-    from simdb.results.plans import Plan, Probe
     from simdb.results.reports import (
         Advice,
         Compaction,
@@ -69,12 +68,13 @@ if TYPE_CHECKING:
         FeatureDifference,
         Finding,
         HeaderFill,
+        Plan,
+        Probe,
         Rebuild,
         ShardedStatistics,
         Statistics,
     )
-    from simdb.settings.minhash import Minhash
-    from simdb.settings.options import Options, Simhash
+    from simdb.settings.options import Minhash, Options, Simhash
     from simdb.settings.search import Search
     from simdb.settings.text_sketch import IdfTable, TextSketch
     from simdb.sharding.shard import shard_of
@@ -83,8 +83,7 @@ if TYPE_CHECKING:
     from simdb.storage.files.shards_file import Shard
     from simdb.tuning.tune import SketchAdvice, tune
     from simdb.values.arrays import Fingerprint, Fingerprints
-    from simdb.values.documents import Document, DocumentLike, Features
-    from simdb.values.signatures import Signature, Signatures
+    from simdb.values.documents import Document, DocumentLike, Features, Signature, Signatures
 else:
     # Each module is loaded when a program first uses one of its names.
     __getattr__ = cold.names(
@@ -95,7 +94,13 @@ else:
             "simdb.decontamination.result": ["Decontaminated", "Leak"],
             "simdb.deduplication.deduplicate": ["deduplicate"],
             "simdb.deduplication.result": ["Deduplicated", "Parts"],
-            "simdb.values.documents": ["Document", "DocumentLike", "Features"],
+            "simdb.values.documents": [
+                "Document",
+                "DocumentLike",
+                "Features",
+                "Signature",
+                "Signatures",
+            ],
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
             "simdb.engine.transaction": ["WriteTransaction"],
@@ -115,8 +120,7 @@ else:
                 "similarity",
             ],
             "simdb.index.vosh": ["vosh"],
-            "simdb.settings.minhash": ["Minhash"],
-            "simdb.settings.options": ["Options", "Simhash"],
+            "simdb.settings.options": ["Minhash", "Options", "Simhash"],
             "simdb.results.clusters": [
                 "ArrayClusters",
                 "ArrayPairs",
@@ -134,8 +138,9 @@ else:
                 "SharedSpan",
                 "Verification",
             ],
-            "simdb.results.plans": ["Plan", "Probe"],
             "simdb.results.reports": [
+                "Plan",
+                "Probe",
                 "Advice",
                 "Compaction",
                 "DifferingBit",
@@ -151,7 +156,6 @@ else:
             "simdb.sharding.shard": ["shard_of"],
             "simdb.sharding.sharded_database": ["ShardedDatabase", "open_sharded"],
             "simdb.sharding.writing": ["finish_sharded", "write_shard", "write_sharded"],
-            "simdb.values.signatures": ["Signature", "Signatures"],
             "simdb.storage.files.shards_file": ["Shard"],
             "simdb.settings.text_sketch": ["IdfTable", "TextSketch"],
             "simdb.tuning.tune": ["SketchAdvice", "tune"],

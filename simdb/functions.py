@@ -19,8 +19,7 @@ from simdb.results.clusters import ArrayClusters, ArrayPairs
 from simdb.running import kernel
 from simdb.running.progress import Progress
 from simdb.running.threads import thread_count
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import Minhash, Simhash
 from simdb.settings.text_sketch import IdfTable, TextSketch
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_sketcher import MinHashSketcher
@@ -28,7 +27,7 @@ from simdb.sketch.quantisation import ReadySketcher, widened
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.values.arrays import BARE, EMPTY, Fingerprint, Fingerprints, check_bits, describe
-from simdb.values.signatures import Signature, Signatures, check_comparable, estimates
+from simdb.values.documents import Signature, Signatures, check_comparable, estimates
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 

@@ -44,17 +44,17 @@ FOLDERS = {
         "memory", "threads", "progress", "kernel",
     ],
     "columns": [
-        "arrow", "text_column", "vector_form",
+        "arrow", "vector_form",
     ],
     "settings": [
-        "search", "keeping", "vocabulary", "text_sketch", "minhash", "options",
+        "search", "keeping", "vocabulary", "text_sketch", "options",
         "stored_options",
     ],
     "values": [
-        "arrays", "signatures", "documents",
+        "arrays", "documents",
     ],
     "results": [
-        "matches", "clusters", "plans", "reports",
+        "matches", "clusters", "reports",
     ],
     "sketch": [
         "document_kind", "projection", "encoding", "unicode_table", "normalisation", "cutting",
@@ -94,7 +94,7 @@ FOLDERS = {
         "state.signature_vectors",
         "state.view", "state.polytope_tables",
         "state.signature_kind", "state.kinds",
-        "state.id_tables",
+
         "state.staged",
         "state.glimpse", "state.state", "state.store", "state.opening",
         "state.documents", "state.incoming",
@@ -108,7 +108,7 @@ FOLDERS = {
         "search.pairs", "search.chunks", "search.many", "search.one",
         "search.nearest", "search.reranking",
         "search.planning",
-        "passages.candidates", "passages.queries", "passages.pairs",
+        "passages.queries", "passages.pairs",
         "clusters.labels", "clusters.order", "clusters.find",
         "clusters.links", "clusters.maintain",
         "clusters.arrays",
@@ -118,7 +118,7 @@ FOLDERS = {
         "write.conflicts", "write.undecided",
         "write.write_state", "write.claim",
         "explain.fingerprints", "explain.signatures", "explain.stored",
-        "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
+        "maintenance.calibration",
         "maintenance.compaction", "maintenance.inspection",
 
         "maintenance.advice",
@@ -126,7 +126,7 @@ FOLDERS = {
         "reading", "snapshot", "transaction", "stored",
     ],
     "sharding": [
-        "shard", "writing", "shards", "searching", "gathering", "sharded_database",
+        "shard", "writing", "shards", "searching", "sharded_database",
     ],
     "outputs": [
         "rows", "pieces", "remote", "formats", "target", "table_file", "survivors",

@@ -14,8 +14,14 @@ from simdb.engine.state.opening import MODES
 from simdb.engine.write.conflicts import RULES
 from simdb.ground import choices
 from simdb.ground.choices import ON_NULL
-from simdb.settings.minhash import FAMILIES, READY_FAMILIES
-from simdb.settings.options import KEPT, METHODS, MINHASH_METHODS, TIMES_KEPT
+from simdb.settings.options import (
+    FAMILIES,
+    KEPT,
+    METHODS,
+    MINHASH_METHODS,
+    READY_FAMILIES,
+    TIMES_KEPT,
+)
 from simdb.settings.text_sketch import CUT_BY_CHARACTER, MARKUPS, NORMALISATIONS, UNITS
 from simdb.sharding.shards import MISSING
 from simdb.sketch.pipeline import ERRORS

@@ -8,8 +8,7 @@ import pytest
 from over import over
 
 import simdb
-from simdb.columns.arrow import listed
-from simdb.columns.text_column import TextColumn, joined, text_column
+from simdb.columns.arrow import TextColumn, joined, listed, text_column
 
 MEMORY = np.frombuffer("red\u660egreen\xff".encode(), np.uint8)
 START = MEMORY.ctypes.data

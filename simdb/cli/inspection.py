@@ -16,8 +16,7 @@ from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_r
 from simdb.cli.output.words import in_words, row_in_words
 from simdb.engine import maintenance
 from simdb.outputs.rows import Row
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import SEEN, Simhash
+from simdb.settings.options import SEEN, Minhash, Simhash
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 

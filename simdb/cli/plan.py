@@ -23,7 +23,7 @@ from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
 from simdb.outputs.rows import Row
-from simdb.results.plans import ModelCost
+from simdb.results.reports import ModelCost
 
 Documents = Annotated[
     float | None,

@@ -1,19 +1,25 @@
 """Arrow: the only import of pyarrow, arrays that are given, and tables of ids and similarities.
 
+A column of texts in memory that Arrow owns is the address and the length of each text.  The kernel
+reads the texts where they are, without a Python object for each of them.  Slices of a column share
+its memory.  An Arrow array of texts becomes a column without a copy of its texts.
+
 pyarrow is optional (`pip install pyarrow`) and loaded when first needed.  A column of ids
 has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the
 first batch needs it).  Ids of several types fit into one column only as text (`ids="text"`):
 numbers in decimal, bytes in hexadecimal digits.
 """
 
+import ctypes
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdb.ground.dtypes import U8
+from simdb.ground.dtypes import I64, U8, U64
 from simdb.ground.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -27,6 +33,15 @@ INT64_MAX = 2**63 - 1
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 
 Columns = dict[str, Any]
+CHARACTER_BYTES = 4  # of a character in UTF-8, at most
+# A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of
+# its bytes, the number of its buffer and its place there.
+VIEW_WORDS = 4
+VIEW_BYTES = 16
+INLINE_MAX = 12
+INLINE_START = 4
+# The buffers of an array of views begin with validity and views.
+FIRST_BUFFER = 2
 
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
@@ -120,14 +135,6 @@ def id_text(id: Any) -> str:
     return id.hex() if isinstance(id, bytes) else str(id)
 
 
-def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:
-    arrays = {
-        name: _id_array(arrow, values, kind, ids) if name in id_columns else _array(arrow, values)
-        for name, values in chunk.items()
-    }
-    return arrow.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
-
-
 def fixed_rows(column: Any) -> U8:
     """Return a column of binary values of one length, without nulls, as rows uint8[n, w]."""
     arrow = load_arrow("an Arrow array")
@@ -141,6 +148,133 @@ def fixed_rows(column: Any) -> U8:
         raise InputError(f"sketches must be binary values of one length: {error}") from error
     content = np.frombuffer(whole.buffers()[1], np.uint8).reshape(-1, kind.byte_width)
     return content[whole.offset : whole.offset + len(whole)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextColumn(Sequence[str | bytes | None]):
+    """Texts in UTF-8, str unless the column `is_binary`, or None for null.
+
+    `addresses` and `lengths`, in bytes, describe the memory that `owners` keep; both arrays are
+    contiguous.  A length of -1 is null.  Whoever makes a column has checked that all texts lie in
+    that memory.
+    """
+
+    addresses: U64
+    lengths: I64
+    owners: tuple[Any, ...]
+    is_binary: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.lengths)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return one text, or a column of some consecutive texts."""
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(len(self))
+            part = slice(start, stop)
+            return TextColumn(self.addresses[part], self.lengths[part], self.owners, self.is_binary)
+        return self._text(int(self.addresses[at]), int(self.lengths[at]))
+
+    def __iter__(self) -> Iterator[str | bytes | None]:
+        """Yield each text."""
+        for address, length in zip(self.addresses.tolist(), self.lengths.tolist(), strict=True):
+            yield self._text(address, length)
+
+    def chosen(self, positions: Any) -> "TextColumn":
+        """Return the texts at some positions, in that order."""
+        places = np.asarray(positions, np.intp)
+        return TextColumn(self.addresses[places], self.lengths[places], self.owners, self.is_binary)
+
+    def contents(self) -> Iterator[bytes]:
+        """Yield the UTF-8 of each text, nothing of a null."""
+        for address, length in zip(self.addresses.tolist(), self.lengths.tolist(), strict=True):
+            yield ctypes.string_at(address, length) if length > 0 else b""
+
+    def memory(self) -> Iterator[Any]:
+        """Yield the UTF-8 of all texts, one after the other, where it is: buffers to be read."""
+        known = np.flatnonzero(self.lengths > 0)
+        starts, sizes = self.addresses[known], self.lengths[known]
+        stops = starts + sizes.astype(np.uint64)
+        # Texts that touch each other, as those of one Arrow array do, are one buffer.
+        firsts = np.flatnonzero(np.append(True, starts[1:] != stops[:-1])) if len(known) else known
+        lasts = np.append(firsts[1:], len(known)) - 1 if len(known) else known
+        for start, stop in zip(starts[firsts].tolist(), stops[lasts].tolist(), strict=True):
+            yield (ctypes.c_char * (stop - start)).from_address(start)
+
+    def filled(self) -> "TextColumn":
+        """Return the column with an empty text in place of each null."""
+        return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners, self.is_binary)
+
+    def heads(self) -> Iterator[str]:
+        """Yield at least the first character of each text, and at most its first four bytes."""
+        lengths = np.minimum(self.lengths, CHARACTER_BYTES)
+        for address, length in zip(self.addresses.tolist(), lengths.tolist(), strict=True):
+            yield ctypes.string_at(address, length).decode("utf-8", "ignore") if length > 0 else ""
+
+    def check_known(self, start: int) -> None:
+        """Raise InputError for a null; the message numbers the texts from `start`."""
+        places = np.flatnonzero(self.lengths < 0)
+        if len(places):
+            raise InputError(
+                f"document {start + int(places[0])} is NoneType (a null); leave nulls out, or fill"
+                " them with empty texts"
+            )
+
+    def _text(self, address: int, length: int) -> str | bytes | None:
+        """Return one text; bytes also if a text is not valid UTF-8."""
+        if length < 0:
+            return None
+        content = ctypes.string_at(address, length) if length else b""
+        if self.is_binary:
+            return content
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            return content
+
+
+def text_column(documents: Any) -> TextColumn | None:
+    """Return an Arrow array of texts as a column; None for any other object.
+
+    Raises InputError for an array that contradicts itself.
+    """
+    if isinstance(documents, TextColumn):
+        return documents
+    columns = [_column(array) for array in arrays_of(documents)]
+    found = [column for column in columns if column is not None]
+    if not found or len(found) < len(columns):
+        return None
+    return joined(found)
+
+
+def joined(columns: list[TextColumn]) -> TextColumn:
+    """Return consecutive columns, at least one, all binary or none, as one column."""
+    if len(columns) == 1:
+        return columns[0]
+    return TextColumn(
+        np.concatenate([column.addresses for column in columns]),
+        np.concatenate([column.lengths for column in columns]),
+        tuple(owner for column in columns for owner in column.owners),
+        columns[0].is_binary,
+    )
+
+
+def encoded(texts: Iterable[Any]) -> Iterator[bytes]:
+    """Yield texts in UTF-8; those of a list can be str or bytes."""
+    if isinstance(texts, TextColumn):
+        yield from texts.contents()
+        return
+    for text in texts:
+        yield text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
+
+def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:
+    arrays = {
+        name: _id_array(arrow, values, kind, ids) if name in id_columns else _array(arrow, values)
+        for name, values in chunk.items()
+    }
+    return arrow.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
 
 def _array(arrow: Any, values: Any) -> Any:
@@ -183,3 +317,105 @@ def _misfit(id: Any, kind: Any) -> str:
         f"the id {id!r} does not fit into a column of {kind}, the type of the first ids; use"
         " ids='text' (--text-ids), which writes every id as text"
     )
+
+
+def _column(array: Any) -> TextColumn | None:
+    """Return one array of pyarrow as a column; None unless it holds texts."""
+    kind = str(array.type)
+    if kind.startswith("dictionary<"):
+        return _of_dictionary(array)
+    if kind not in KINDS:
+        return None
+    column = KINDS[kind](array)
+    if array.null_count:
+        column.lengths[array.is_null().to_numpy(zero_copy_only=False)] = -1
+    return column
+
+
+def _of_dictionary(array: Any) -> TextColumn | None:
+    """Return the texts that the indices of a dictionary array choose."""
+    known = _column(array.dictionary)
+    if known is None:
+        return None
+    is_null = array.indices.is_null().to_numpy(zero_copy_only=False)
+    places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if not len(known):
+        _check(bool(is_null.all()))
+        return TextColumn(np.zeros(len(array), np.uint64), np.full(len(array), -1), (array,))
+    _check(bool((places >= 0).all() and (places < len(known)).all()))
+    column = known.chosen(places)
+    column.lengths[is_null] = -1
+    return column
+
+
+def _of_short(array: Any) -> TextColumn:
+    return _of_offsets(array, np.int32)
+
+
+def _of_long(array: Any) -> TextColumn:
+    return _of_offsets(array, np.int64)
+
+
+def _of_offsets(array: Any, dtype: type[np.signedinteger[Any]]) -> TextColumn:
+    """Return the texts of an array whose offsets have this type, one after the other."""
+    if not len(array):
+        return _made(np.zeros(0, np.uint64), np.zeros(0, np.int64), array)
+    _, places, content = array.buffers()
+    offsets = _words(places, dtype, array.offset, len(array) + 1).astype(np.int64)
+    lengths = np.diff(offsets)
+    _check(bool(offsets[0] >= 0 and (lengths >= 0).all()))
+    _check(bool(offsets[-1] <= (0 if content is None else content.size)))
+    start = np.uint64(0 if content is None else content.address)
+    return _made(offsets[:-1].astype(np.uint64) + start, lengths, array)
+
+
+def _of_views(array: Any) -> TextColumn:
+    """Return the texts of an array of views."""
+    buffers = array.buffers()
+    words = _words(buffers[1], np.int32, array.offset * VIEW_WORDS, len(array) * VIEW_WORDS)
+    views = words.reshape(-1, VIEW_WORDS).astype(np.int64)
+    lengths = views[:, 0].copy()
+    if array.null_count:
+        lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    _check(bool((lengths >= 0).all()))
+    first = buffers[1].address + array.offset * VIEW_BYTES + INLINE_START
+    addresses = np.arange(len(array), dtype=np.uint64) * np.uint64(VIEW_BYTES) + np.uint64(first)
+    apart = np.flatnonzero(lengths > INLINE_MAX)
+    contents = buffers[FIRST_BUFFER:]
+    if len(apart):
+        numbers, places = views[apart, 2], views[apart, 3]
+        _check(bool((numbers >= 0).all() and (numbers < len(contents)).all()))
+        sizes = np.array([each.size for each in contents], np.int64)[numbers]
+        _check(bool((places >= 0).all() and (places + lengths[apart] <= sizes).all()))
+        starts = np.array([each.address for each in contents], np.uint64)[numbers]
+        addresses[apart] = starts + places.astype(np.uint64)
+    return _made(addresses, lengths, array)
+
+
+def _words(buffer: Any, dtype: Any, start: int, count: int) -> Any:
+    """Return `count` numbers of a buffer from number `start` on, without a copy."""
+    _check(buffer is not None and (start + count) * np.dtype(dtype).itemsize <= buffer.size)
+    return np.frombuffer(buffer, dtype)[start : start + count]
+
+
+def _made(addresses: U64, lengths: I64, array: Any) -> TextColumn:
+    return TextColumn(addresses, lengths, (array,), is_binary="binary" in str(array.type))
+
+
+def _check(is_right: bool) -> None:
+    """Raise InputError unless the numbers of an array lie within its buffers."""
+    if not is_right:
+        raise InputError(
+            "the Arrow array is not valid: its offsets or views leave its buffers; see what"
+            " .validate(full=True) says, and make the array again"
+        )
+
+
+KINDS = {
+    "string": _of_short,
+    "binary": _of_short,
+    "large_string": _of_long,
+    "large_binary": _of_long,
+    "string_view": _of_views,
+    "binary_view": _of_views,
+}

@@ -41,7 +41,7 @@ from simdb.database import Database
 from simdb.ground.choices import DurabilityName, ModeName
 from simdb.ground.errors import ExistsError, InputError, NotFoundError, OptionError
 from simdb.values.arrays import Id
-from simdb.values.signatures import Signature
+from simdb.values.documents import Signature
 
 __all__ = ["MinHash", "MinHashLSH", "sha1_hash32", "sha1_hash64"]
 

@@ -25,11 +25,10 @@ from simdb.compat.unpickler import (
 )
 from simdb.engine.state.incoming import EncodedIds
 from simdb.ground.errors import InputError, OptionError
-from simdb.settings.minhash import PERMUTATIONS_MOST, Minhash
-from simdb.settings.options import Options
+from simdb.settings.options import PERMUTATIONS_MOST, Minhash, Options
 from simdb.storage.files.new_directory import made_beside
 from simdb.values.arrays import describe
-from simdb.values.signatures import Signatures
+from simdb.values.documents import Signatures
 
 UNFINISHED = ".importing"
 # Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.

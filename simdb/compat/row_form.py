@@ -25,10 +25,15 @@ from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MI
 from simdb.ground.checks import whole
 from simdb.ground.choices import FamilyName
 from simdb.ground.errors import InputError, OptionError
-from simdb.settings.minhash import PERMUTATIONS_MOST, PERMUTATIONS_STEP, Minhash
-from simdb.settings.options import TABLES_MAX, Options
+from simdb.settings.options import (
+    PERMUTATIONS_MOST,
+    PERMUTATIONS_STEP,
+    TABLES_MAX,
+    Minhash,
+    Options,
+)
 from simdb.values.arrays import describe
-from simdb.values.signatures import Signature, Signatures
+from simdb.values.documents import Signature, Signatures
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
 # The scheme of a weighted MinHash, which has none in datasketch.

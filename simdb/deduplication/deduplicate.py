@@ -41,8 +41,7 @@ from simdb.ground.foreign import answering
 from simdb.running.progress import Progress, report_of
 from simdb.running.threads import bounded, thread_count
 from simdb.settings import keeping
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import NO_TIMES, SEEN, Options, Simhash
+from simdb.settings.options import NO_TIMES, SEEN, Minhash, Options, Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.values.arrays import object_array
 

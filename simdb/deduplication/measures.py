@@ -18,14 +18,13 @@ from simdb.ground.checks import share
 from simdb.results.matches import Verification
 from simdb.running import kernel
 from simdb.running.threads import mapped
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options
+from simdb.settings.options import Minhash, Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_pairs import ExactPairs
 from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import Sketches
-from simdb.values.signatures import differing, estimates
+from simdb.values.documents import differing, estimates
 
 # Where texts decide, nearly all matches should be candidates.
 EXACT_RECALL = 0.9999

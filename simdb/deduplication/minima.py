@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.index.bands import (
     Background,
     Banding,
@@ -27,8 +27,7 @@ from simdb.index.bands import (
 from simdb.running import kernel
 from simdb.running.memory import column_bytes
 from simdb.running.threads import mapped, thread_count
-from simdb.settings.minhash import BAG, PERMUTATIONS_MOST, SET, Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
 from simdb.sketch.pipeline import NO_RESOURCES

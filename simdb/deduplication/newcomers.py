@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from simdb import database, engine
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.deduplication.alike import Alike, ByDatabase
 from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource, joined
 from simdb.deduplication.reference import DatabaseReference, Listed, Reference, either

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb import database
-from simdb.columns.text_column import TextColumn, joined
+from simdb.columns.arrow import TextColumn, joined
 from simdb.deduplication.question import I64, Bools
 from simdb.deduplication.texts import RowTexts
 from simdb.sources.batch import Batch

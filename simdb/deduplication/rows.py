@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import STREAM, load_arrow
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import STREAM, TextColumn, load_arrow
 from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values
 from simdb.deduplication.vectors import vectors_of
 from simdb.ground.checks import shown

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.deduplication.question import I64, Decided, DedupQuestion
 from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.within import within

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import load_arrow
-from simdb.columns.text_column import TextColumn, encoded, joined, text_column
+from simdb.columns.arrow import TextColumn, encoded, joined, load_arrow, text_column
 from simdb.ground.checks import shown
 from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError

@@ -22,7 +22,7 @@ from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.running import kernel
 from simdb.storage.runs.table import Table
-from simdb.values.signatures import differing, estimates
+from simdb.values.documents import differing, estimates
 
 # A part is cut into at most so many blocks more than its distance, to be searched in.
 BLOCKS_MORE = 4

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.columns.vector_form import pack_minima
 from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
 from simdb.distributed.exchange import ByBands, ByBlocks, Exchange, PartPairs
@@ -29,13 +29,12 @@ from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.polytopes import meeting, probe_count
 from simdb.running import kernel
 from simdb.running.threads import thread_count
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.values.arrays import Fingerprints, check_many, describe
-from simdb.values.signatures import Signatures
+from simdb.values.documents import Signatures
 
 BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
 # Of what may be missed, the share that the exchange may miss; the search of a part has the rest.

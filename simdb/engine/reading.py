@@ -53,7 +53,7 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.ground.foreign import answering
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches, PairArrays
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
@@ -64,7 +64,7 @@ from simdb.values.documents import Document
 
 if TYPE_CHECKING:
     from simdb.columns.arrow import Columns
-    from simdb.engine.passages.candidates import Containment
+    from simdb.engine.passages.queries import Containment
     from simdb.engine.search.filters import Accept, AcceptMany, Where
     from simdb.engine.search.judge import Judge, Texts
     from simdb.engine.search.nearest import Wanted
@@ -740,14 +740,14 @@ class Reading(Protocol[IdT]):
         is_of_many: bool = False,
     ) -> Matches[IdT]:
         """Return the documents that contain a text, or the stored document `ids`, or many."""
-        asked = passages.candidates.question_of(self._store, how, is_of_many=is_of_many)
+        asked = passages.queries.question_of(self._store, how, is_of_many=is_of_many)
         with self._state() as state:
             return passages.queries.find(self._store, state, documents, ids, asked, errors)
 
     def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
         """Return the pairs of which the left document is contained in the right one."""
-        passages.candidates.check_verify(verify)
-        asked = passages.candidates.question_of(self._store, how, is_of_many=True)
+        passages.queries.check_verify(verify)
+        asked = passages.queries.question_of(self._store, how, is_of_many=True)
         owner, end = self._lasting()
         with owner._state() as state:
             chunks = passages.pairs.find_pairs(self._store, state, asked)

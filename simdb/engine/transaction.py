@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
 from simdb.engine.search.filters import Where, check_filters, check_where, satisfying

@@ -24,9 +24,8 @@ from simdb.ground.dtypes import F64, U8, U64
 from simdb.ground.errors import OptionError
 from simdb.index.permutation import Polytopes
 from simdb.running import kernel
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options
-from simdb.values.signatures import Signatures
+from simdb.settings.options import Minhash, Options
+from simdb.values.documents import Signatures
 
 STEPS = 400  # steps of similarity, from 0 to 1, in a background
 # The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from simdb import index
 from simdb.ground.checks import share
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Options
+from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Minhash, Options
 
 
 def settled(

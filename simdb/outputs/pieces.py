@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn, encoded
+from simdb.columns.arrow import TextColumn, encoded
 from simdb.ground.errors import InputError
 from simdb.outputs import rows
 from simdb.running import kernel

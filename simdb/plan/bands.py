@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from simdb.ground.errors import OptionError
 from simdb.plan.problem import BandedPopulation, Criterion, Problem
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import BANDING, EXHAUSTIVE
 
 METHODS = (BANDING, EXHAUSTIVE)

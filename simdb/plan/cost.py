@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.errors import OptionError
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 
 FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
 PAGE_BYTES = 4096

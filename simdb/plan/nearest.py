@@ -25,7 +25,7 @@ from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.plan import bands, polytopes, tables
 from simdb.plan.cost import Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import BANDING, EXHAUSTIVE
 
 # The similarities of possible steps.

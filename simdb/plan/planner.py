@@ -12,7 +12,7 @@ from simdb.plan import bands, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem, Way
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import AUTO
 from simdb.settings.text_sketch import TextSketch
 

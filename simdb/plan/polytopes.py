@@ -22,7 +22,7 @@ from simdb.ground.errors import OptionError
 from simdb.plan.chance import binomial_below, filter_distance
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import POLYTOPE
 
 METHODS = (POLYTOPE,)

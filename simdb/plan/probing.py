@@ -25,7 +25,7 @@ from simdb.plan.cost import Delays, distinct_bits
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 from simdb.plan.recall import FlipEvidence, Reach, least_reached, mean_count, reach, recall_of
 from simdb.plan.volatility import COST_UNIT
-from simdb.results.plans import Plan, Probing
+from simdb.results.reports import Plan, Probing
 from simdb.settings.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 
 METHODS = PROBING_METHODS

@@ -26,7 +26,7 @@ from simdb.columns.vector_form import fingerprints_of, unpack
 from simdb.ground import bits
 from simdb.ground.dtypes import F64, I64, U8, U64
 from simdb.plan import volatility
-from simdb.results.plans import Probing
+from simdb.results.reports import Probing
 from simdb.running import kernel
 from simdb.values.arrays import sorted_unique
 

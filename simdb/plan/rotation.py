@@ -19,7 +19,7 @@ from simdb.ground.dtypes import F64, U64
 from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import ROTATION
 
 METHODS = (ROTATION,)

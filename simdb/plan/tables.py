@@ -16,7 +16,7 @@ from simdb.plan.chance import binomial_below, reach, share_of_reached, share_wit
 from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import BPHS, EXHAUSTIVE
 
 METHODS = (EXHAUSTIVE, BPHS)

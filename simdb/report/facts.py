@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from simdb.results.reports import Advice, HeaderFill, RunStatistics
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.values.arrays import Id
 

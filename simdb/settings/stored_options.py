@@ -16,8 +16,7 @@ from typing import Any
 from simdb.columns.vector_form import corrected_one
 from simdb.ground.checks import a_map, a_number, a_text, expecting
 from simdb.ground.errors import FormatError, OptionError
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import BANDED, PERMUTED, Options, Simhash
+from simdb.settings.options import BANDED, PERMUTED, Minhash, Options, Simhash
 from simdb.settings.text_sketch import CJK, EARLIER, IdfTable, TextSketch
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent

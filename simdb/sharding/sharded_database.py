@@ -27,13 +27,12 @@ from simdb.ground.choices import (
 )
 from simdb.ground.errors import InputError, ReadOnlyError
 from simdb.results.matches import Match, Matches, PairArrays
-from simdb.results.plans import Plan
-from simdb.results.reports import Advice, Finding, ShardedStatistics
+from simdb.results.reports import Advice, Finding, Plan, ShardedStatistics
 from simdb.running.threads import thread_count
 from simdb.settings.keeping import Keep, needs_metadata
 from simdb.settings.options import Options
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
-from simdb.sharding import gathering, searching
+from simdb.sharding import searching
 from simdb.sharding.shards import Shards, all_sketches, check_known, contained, drawn_ids, of_stored
 from simdb.storage.files.shards_file import shard_name
 from simdb.values.arrays import ORDINALS_MAX, IdT, Sketches, object_array
@@ -276,7 +275,7 @@ class ShardedDatabase(Generic[IdT]):
         """
         both = Both(id, other_id, document, other_document)
         question = Question(similarity, distance, recall, search)
-        return gathering.explained(self._shards, both, question, errors)
+        return searching.explained(self._shards, both, question, errors)
 
     def plan(
         self,
@@ -296,7 +295,7 @@ class ShardedDatabase(Generic[IdT]):
         """
         follows = OF_PAIRS if pairs else OF_QUERIES
         question = Question(similarity, distance, recall, search, follows=follows)
-        return gathering.planned(self._shards, question, n, pairs=pairs)
+        return searching.planned(self._shards, question, n, pairs=pairs)
 
     def find_all(
         self,
@@ -327,7 +326,7 @@ class ShardedDatabase(Generic[IdT]):
                 verify=verify, texts=texts, threads=count,
             )  # fmt: skip
 
-        return gathering.ask_all(self._shards, find, where=where, threads=count)
+        return searching.ask_all(self._shards, find, where=where, threads=count)
 
     def find_clusters(
         self,
@@ -357,7 +356,7 @@ class ShardedDatabase(Generic[IdT]):
                 policy=policy, keep=keep, verify=verify, texts=texts, threads=count,
             )  # fmt: skip
 
-        return gathering.ask_all(
+        return searching.ask_all(
             self._shards, find, where=where, has_metadata=needs_metadata(keep), threads=count
         )
 
@@ -380,7 +379,7 @@ class ShardedDatabase(Generic[IdT]):
         def compare(database: Database[IdT]) -> PairArrays[IdT]:
             return database.compare(first, second, verify=verify, texts=texts, threads=count)
 
-        return gathering.ask_some(self._shards, every, compare, count)
+        return searching.ask_some(self._shards, every, compare, count)
 
     def get(self, id: IdT, default: Any = None) -> Any:
         """Return the stored document `id`, or `default` if no document has this id."""

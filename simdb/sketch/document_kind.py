@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.ground.bits import ALL_BITS
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.arrow import TextColumn, text_column
 from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import ExactSimilarity, Stored
 from simdb.values.arrays import PackedFeatures

@@ -26,8 +26,7 @@ import numpy.typing as npt
 
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
-from simdb.settings.minhash import BAG, Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import BAG, Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted

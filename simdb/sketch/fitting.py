@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import minimum_type, pack_minima
 from simdb.ground.bits import SECOND_WORD, fmix64
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
-from simdb.settings.minhash import BAG, PERMUTATIONS_STEP, SET, STRATIFIED, Minhash
-from simdb.settings.minhash import MERSENNE as MERSENNE_FAMILY
+from simdb.settings.options import BAG, PERMUTATIONS_STEP, SET, STRATIFIED, Minhash
+from simdb.settings.options import MERSENNE as MERSENNE_FAMILY
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch import weighing
@@ -39,8 +39,7 @@ from simdb.values.arrays import (
     describe,
     offsets_of,
 )
-from simdb.values.documents import Features, NamedFeatures
-from simdb.values.signatures import Signature, Signatures, check_comparable
+from simdb.values.documents import Features, NamedFeatures, Signature, Signatures, check_comparable
 
 COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
 KINDS = "str, bytes (UTF-8), a list of tokens, simdb.Features or a simdb.Signature"

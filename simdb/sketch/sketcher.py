@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import sketch as modules
-from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import projected, width
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch.cutting import numbers_in

@@ -13,7 +13,7 @@ from itertools import chain, repeat
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn, encoded
-from simdb.columns.text_column import joined as joined_columns
+from simdb.columns.arrow import TextColumn, encoded
+from simdb.columns.arrow import joined as joined_columns
 from simdb.ground.errors import InputError
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import (

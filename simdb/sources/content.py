@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import GZIP, ZSTD, ZstdReader
 from simdb.outputs.remote import is_remote, open_remote

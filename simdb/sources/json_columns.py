@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import listed, load_arrow
-from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
 from simdb.ground.choices import KEEP
 from simdb.running import kernel
 from simdb.sources.records import SourceOptions

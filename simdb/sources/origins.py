@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn, joined
+from simdb.columns.arrow import TextColumn, joined
 from simdb.outputs.pieces import CsvHead, Lines, changed, content, merged, unreadable
 from simdb.storage.codec import checksum_of
 

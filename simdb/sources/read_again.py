@@ -14,7 +14,7 @@ from mmap import ACCESS_READ, mmap
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.outputs.pieces import I64, LineSpool, Piece, RowRange, Temporary, TextSpool, merged
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows

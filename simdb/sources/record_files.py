@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.arrow import listed
-from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.arrow import TextColumn, listed, text_column
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
 from simdb.outputs.remote import is_remote

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from simdb.columns.arrow import listed, load_arrow
-from simdb.columns.text_column import TextColumn, text_column
+from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
 from simdb.ground.errors import InputError
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel

@@ -14,14 +14,13 @@ from simdb.functions import similarities
 from simdb.ground.checks import one_of, shown
 from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName, PolicyName, VerifyName
 from simdb.ground.errors import OptionError
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
 from simdb.spark import clustering, finding, frames, pairing, sketching
 from simdb.spark.clustering import VALUE, MemberOrder, preference_of
 from simdb.spark.finding import Settings
 from simdb.spark.frames import HeldFrames, stored
 from simdb.values.arrays import Fingerprints
-from simdb.values.signatures import Signatures
+from simdb.values.documents import Signatures
 
 NAMED_CLUSTERS = 5
 

@@ -19,8 +19,7 @@ from simdb.ground.checks import one_of, shown, whole
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
 from simdb.spark import frames, packing, sketching
 from simdb.spark.frames import I64, HeldFrames
 from simdb.spark.sketching import Keyed

@@ -21,8 +21,7 @@ import numpy as np
 from simdb.distributed import LinkForest, chunks_of, components, exact_similarities
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import InputError, OptionError
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.spark import finding, frames, packing, sketching
 from simdb.spark.finding import LINKS, SearchJob, Settings

@@ -17,8 +17,7 @@ from simdb.distributed import chunks_of
 from simdb.ground.checks import one_of
 from simdb.ground.choices import DROP, ERROR, ON_NULL, NullName
 from simdb.ground.errors import ExistsError, InputError, OptionError
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.sketch.sketcher import AnySketcher, sketcher_of
 from simdb.spark import frames, packing

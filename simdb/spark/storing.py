@@ -19,8 +19,7 @@ from simdb.engine.search.filters import Where
 from simdb.ground.checks import instance
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options, Simhash
+from simdb.settings.options import Minhash, Options, Simhash
 from simdb.settings.search import SearchLike
 from simdb.sharding.shard import check_shards
 from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
@@ -29,7 +28,7 @@ from simdb.spark import frames, sketching
 from simdb.spark.finding import partitions_of
 from simdb.storage.files.shards_file import Shard, has_shards_file
 from simdb.values.arrays import Fingerprints
-from simdb.values.signatures import Signatures
+from simdb.values.documents import Signatures
 
 # Documents that travel together are of one shard and one chunk of it; about so many have one chunk.
 CHUNK_DOCUMENTS = 1 << 18

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from simdb.columns.vector_form import unpack, unpack_minima
 from simdb.running import kernel
-from simdb.settings.minhash import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash, Simhash
 from simdb.settings.text_sketch import SPACELESS
 
 # With fewer words than this, one changed word makes 3-shingles less similar than the default

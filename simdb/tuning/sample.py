@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.ground.errors import InputError
 from simdb.tuning.lengths import count_words
 from simdb.values.arrays import check_many, describe

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from passage_oracle import OPTIONS, containment, drawn, mixed, texts_of
 
 import simdb
-from simdb.engine.passages import candidates, pairs
+from simdb.engine.passages import pairs, queries
 from simdb.sketch import containment as sketch_containment
 from simdb.storage import passages
 
@@ -22,8 +22,8 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(pairs, "FOUND_TOGETHER", 8)
         monkeypatch.setattr(pairs, "COMPARED_TOGETHER", 3)
         monkeypatch.setattr(pairs, "MEASURED_TOGETHER", 5)
-        monkeypatch.setattr(candidates, "COMMON_LEAST", 2)
-        monkeypatch.setattr(candidates, "READ_TOGETHER", 3)
+        monkeypatch.setattr(queries, "COMMON_LEAST", 2)
+        monkeypatch.setattr(queries, "READ_TOGETHER", 3)
         monkeypatch.setattr(sketch_containment, "MARKED", 50)
 
 
@@ -105,7 +105,7 @@ def test_a_footer_of_all_documents_makes_no_candidates_and_loses_no_match(monkey
         return shares(left, first, right, second)
 
     monkeypatch.setattr(pairs, "_shares", counted)
-    monkeypatch.setattr(candidates, "COMMON_LEAST", 8)
+    monkeypatch.setattr(queries, "COMMON_LEAST", 8)
     with simdb.open(None, options=OPTIONS) as database:
         database.insert_many(texts_of(stored))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.maintenance import calibration, timing
+from simdb.engine.maintenance import calibration
 from simdb.plan.calibration import decode_calibration, encode_calibration
 from simdb.plan.cost import USUAL_DELAYS
 
@@ -19,20 +19,20 @@ def random_documents(count):
 
 def test_every_delay_is_measured_within_its_bounds(monkeypatch):
     for name, small in (("DEPTH", 10), ("QUERIES", 32), ("VECTORS", 64), ("SORTED", 256)):
-        monkeypatch.setattr(timing, name, small)
+        monkeypatch.setattr(calibration, name, small)
 
-    found = asdict(timing.measured_delays())
+    found = asdict(calibration.measured_delays())
 
     for name, usual in asdict(USUAL_DELAYS).items():
-        assert timing.LEAST * usual <= found[name] <= timing.MOST * usual
+        assert calibration.LEAST * usual <= found[name] <= calibration.MOST * usual
         assert type(found[name]) is float
 
 
 def test_a_disturbed_measurement_counts_as_a_bound():
-    found = timing._bounded({"memory": -1.0, "compare": 1e9, "measure": 6e-9})
+    found = calibration._bounded({"memory": -1.0, "compare": 1e9, "measure": 6e-9})
 
-    assert found.memory == timing.LEAST * USUAL_DELAYS.memory
-    assert found.compare == timing.MOST * USUAL_DELAYS.compare
+    assert found.memory == calibration.LEAST * USUAL_DELAYS.memory
+    assert found.compare == calibration.MOST * USUAL_DELAYS.compare
     assert found.measure == 6e-9
     assert found.sort == USUAL_DELAYS.sort
 

@@ -6,7 +6,7 @@ import pytest
 import simdb
 from simdb.engine.search.methods.probing import probe_of
 from simdb.ground.bits import header_mask, leading_masks, set_bits
-from simdb.results.plans import Plan, Probing
+from simdb.results.reports import Plan, Probing
 
 STORED = 300
 WAYS = (

@@ -7,7 +7,7 @@ from over import over
 from simdb.columns.vector_form import pack_minima
 from simdb.ground.errors import InputError
 from simdb.running import kernel
-from simdb.settings.minhash import FAMILIES, Minhash
+from simdb.settings.options import FAMILIES, Minhash
 from simdb.sketch.minhash_sketcher import narrowed, permutations_of
 
 SETTINGS = {"unit": "words", "shingle": 2, "lowercase": True, "seed": 7, "vocabulary": None}

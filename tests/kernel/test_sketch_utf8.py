@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over import over
 
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError
 from simdb_ext import _sketch
 

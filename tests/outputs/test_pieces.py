@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.outputs import pieces
 from simdb.outputs.pieces import Lines, LineSpool, TextSpool, contents, merged, split_lines
 

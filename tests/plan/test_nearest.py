@@ -15,8 +15,8 @@ from simdb.plan.nearest import (
     worthwhile,
 )
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.results.plans import Plan
-from simdb.settings.minhash import Minhash
+from simdb.results.reports import Plan
+from simdb.settings.options import Minhash
 
 MILLION = 1_000_000
 

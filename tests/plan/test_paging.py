@@ -12,8 +12,7 @@ from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Options
+from simdb.settings.options import Minhash, Options
 
 COUNT = 10_000_000
 STORED = Population(

@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 from over import over
 
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.outputs.pieces import Lines, RowRange, contents, merged, split_lines
 from simdb.sources import read_again
 from simdb.sources.batch import Batch

@@ -28,13 +28,13 @@ def test_every_verb_answers_as_brute_force_does():
 
 # Only a database with a table of more than 2,000 entries is damaged by this rebuild.
 BROKEN = """
-import simdb.engine.maintenance.one_run as one_run
-made = one_run.make_table
+import simdb.engine.maintenance.compaction as compaction
+made = compaction.make_table
 def make_table(keys, ordinals, bits):
     if len(keys) > 2000:
         keys[1500] ^= type(keys[0])(1)
     return made(keys, ordinals, bits)
-one_run.make_table = make_table
+compaction.make_table = make_table
 """
 
 

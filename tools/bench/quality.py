@@ -33,7 +33,7 @@ from simdb.running import kernel
 from simdb.settings.options import DIMENSIONS
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import WEIGHTED
-from simdb.values.signatures import CHANCE, estimates
+from simdb.values.documents import CHANCE, estimates
 
 SHINGLES = [("words", length) for length in (1, 2, 3, 4, 5)]
 SHINGLES += [("characters", length) for length in (3, 5, 8)]

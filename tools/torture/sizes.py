@@ -23,10 +23,9 @@ TINY = {
         "BATCH_FIRST": 2, "BATCH_DOCUMENTS": 3, "COMPARED_MAX": 2, "COMPARED_PAIRS": 3,
     },
     "engine.maintenance.calibration": {"PAIRS_MAX": 5, "PART_QUERIES": 2},
-    "engine.maintenance.compaction": {"METADATA_GROUP": 2},
+    "engine.maintenance.compaction": {"HASHED_DOCUMENTS": 3, "METADATA_GROUP": 2},
     "engine.maintenance.dump": {"GROUP_DOCUMENTS": 3, "IDF_BYTES": 10},
     "engine.maintenance.load": {"COMMIT_DOCUMENTS": 7},
-    "engine.maintenance.one_run": {"HASHED_DOCUMENTS": 3},
     "engine.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
     },

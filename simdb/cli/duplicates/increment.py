@@ -17,7 +17,7 @@ from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.intake import is_default
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
-from simdb.columns.text_column import encoded
+from simdb.columns.arrow import encoded
 from simdb.deduplication import repeat
 from simdb.deduplication.arrivals import Arrivals, Refused
 from simdb.deduplication.question import I64, joined

@@ -15,7 +15,7 @@ from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
-from simdb.columns.text_column import TextColumn
+from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
 from simdb.outputs.pieces import TextSpool

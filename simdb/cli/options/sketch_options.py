@@ -14,8 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import simdb
 from simdb.cli.options.declare import Option
 from simdb.ground.errors import OptionError
-from simdb.settings.minhash import Minhash
-from simdb.settings.options import Simhash
+from simdb.settings.options import Minhash, Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.pipeline import NO_RESOURCES
 from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of

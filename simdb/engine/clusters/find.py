@@ -22,7 +22,7 @@ from simdb.engine.state.state import State
 from simdb.ground.checks import one_of
 from simdb.plan.problem import Criterion
 from simdb.results.clusters import Clusters
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.storage.records.tombstones import Bitmap, with_deleted
 from simdb.values.arrays import object_array, sorted_unique

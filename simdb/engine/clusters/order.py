@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import text_column
 from simdb.engine.search.judge import Judge
 from simdb.engine.state.state import State
 from simdb.ground.errors import OptionError

@@ -15,8 +15,7 @@ from simdb.engine.state.state import State
 from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.ground.dtypes import F32, F64, I64, U8
 from simdb.plan.problem import Criterion
-from simdb.results.plans import Plan, Probe
-from simdb.results.reports import DifferingBit, Explanation, FeatureDifference
+from simdb.results.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
 from simdb.settings.options import EXHAUSTIVE, Options
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import Id, sorted_unique

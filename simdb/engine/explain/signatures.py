@@ -12,14 +12,12 @@ from simdb.engine.state.state import State
 from simdb.ground.dtypes import U8
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
-from simdb.results.plans import Plan
-from simdb.results.reports import Explanation
+from simdb.results.reports import Explanation, Plan
 from simdb.running import kernel
 from simdb.settings.options import Options
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.values.arrays import EMPTY, Id, Sketches
-from simdb.values.documents import NamedFeatures
-from simdb.values.signatures import differing, estimates
+from simdb.values.documents import NamedFeatures, differing, estimates
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,7 @@ __all__ = [
     "dump",
     "inspection",
     "load",
-    "one_run",
     "rebuild",
-    "timing",
 ]
 
 if TYPE_CHECKING:
@@ -27,9 +25,7 @@ if TYPE_CHECKING:
         dump,
         inspection,
         load,
-        one_run,
         rebuild,
-        timing,
     )
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -5,6 +5,10 @@ become several runs, and large runs are written ahead of the commit that makes t
 memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
 copied without them, and the copy replaces it; this is possible only while no other process has the
 database open.
+
+`write_one_run` makes every table from the columns alone.  So tables can be made after the old ones
+were damaged, or for options that ask for other tables than are stored.  In memory are the keys of
+all documents: 8 bytes each for the block permutations and for each cross-polytope table.
 """
 
 import os
@@ -15,20 +19,20 @@ from dataclasses import replace
 import numpy as np
 
 from simdb.engine.maintenance.calibration import covered_of, covering
-from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.store import Store
 from simdb.engine.write import passages
 from simdb.engine.write.commit import drop_unfinished
 from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.writer import Ahead, Writer, drop_run, write_clusters
-from simdb.ground.dtypes import U32
+from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import BusyError, FullError
 from simdb.index.defaults import settled
 from simdb.plan import compaction as policy
 from simdb.results.reports import Compaction
+from simdb.running import kernel
 from simdb.settings.options import Options
-from simdb.storage import layout
+from simdb.storage import codec, contents, layout
 from simdb.storage.contents import Contents, make_room_for, table_names
 from simdb.storage.environment.gate import WriteRight
 from simdb.storage.environment.subdatabases import statistics_of
@@ -37,13 +41,15 @@ from simdb.storage.files.plain import COPY_FILE, DATA_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.passage_rewriting import renumbering
 from simdb.storage.passages import stored_passages
+from simdb.storage.records.delta import Keying
 from simdb.storage.records.features import Numbered, whole_blocks
 from simdb.storage.records.features import renumbered as renumbered_features
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered, with_passages
 from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
 from simdb.storage.records.tombstones import live_count, live_ordinals
+from simdb.storage.runs.merge import joined, taken
 from simdb.storage.runs.rewriting import pieces_of, seal, write_run
-from simdb.storage.runs.run import Run, as_segment
+from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import (
     check_written,
@@ -51,12 +57,25 @@ from simdb.storage.runs.sums import (
     differences,
     table_differences,
 )
-from simdb.storage.runs.table import Put
-from simdb.storage.salvage import ReadablePart
+from simdb.storage.runs.table import (
+    Put,
+    directory_bits,
+    entries_of,
+    make_table,
+    put_table,
+    run_info,
+)
+from simdb.storage.salvage import ReadablePart, ids_of
+from simdb.storage.transfer import parts_of
 from simdb.storage.translation import MapFull
+from simdb.values.arrays import EMPTY, WEIGHTED
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096
+HASHED_DOCUMENTS = 1 << 16
+
+# The sub-database of a table, the keys of its entries, and their ordinals.
+Keyed = tuple[bytes, U64, U32]
 
 
 def compact(store: Store, threads: int = 1) -> Compaction:
@@ -108,6 +127,45 @@ def shrink(store: Store, right: WriteRight) -> str:
             with suppress(OSError):  # a copy that stays is removed the next time
                 _remove(copy)
     return ""
+
+
+def write_one_run(
+    parts: Sequence[ReadablePart],
+    kept: U32,
+    number: int,
+    put: Put,
+    *,
+    keying: Keying,
+    header_offset: int,
+) -> tuple[RunInfo, U8]:
+    """Write run `number` of the documents `kept`; return its row and the states of its documents.
+
+    `parts` hold at least the documents `kept`, which are ordinals in ascending order.
+    """
+    weighted_count = _weighted_count(parts, kept)
+    columns = _TableSources(keying)
+    for at, segment in enumerate(_segments(parts, kept)):
+        put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
+        columns.add(segment)
+    states = np.concatenate(columns.states)
+    entries = {}
+    for name, keys, ordinals in columns.keyed(states):
+        entries[name] = entries_of(keys, ordinals)
+        table = make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
+        put_table(name, number, table, put)
+    return run_info(number, 0, len(kept), entries, weighted_count), states
+
+
+def store_polytopes(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
+    """Store the number of cross-polytope tables of `options`, if the stored one is another.
+
+    Returns the manifest, which tells every process that has the database open to read the options
+    again.
+    """
+    environment = writer.store.environment
+    if not contents.replace_polytopes(environment, writer.transaction, options.polytopes):
+        return manifest
+    return replace(manifest, options_version=manifest.options_version + 1)
 
 
 def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: U32) -> None:
@@ -349,3 +407,66 @@ def _groups(entries: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, by
 def _remove(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
+
+
+class _TableSources:
+    """What the tables of documents are made from, segment by segment."""
+
+    def __init__(self, keying: Keying) -> None:
+        self._keying = keying
+        self.states: list[U8] = []
+        self._searchable: list[U64] = []
+        self._weighted: list[U64] = []
+        self._hashes: list[U64] = []
+
+    def add(self, segment: Segment) -> None:
+        """Add the next documents."""
+        states, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
+        fingerprints = segment.columns[layout.FINGERPRINT]
+        chosen = states != EMPTY
+        self._searchable.append(self._keying.searchable(fingerprints[chosen], vectors[chosen]))
+        self._weighted.append(self._keying.polytopes.keys(vectors[states == WEIGHTED]))
+        self._hashes += _hashes(segment)
+        self.states.append(states)
+
+    def keyed(self, states: U8) -> Iterator[Keyed]:
+        """Yield the keys of each table, not yet sorted; `states` of all documents."""
+        searchable = np.concatenate(self._searchable)
+        ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
+        for table in range(self._keying.table_count):
+            keys = codec.allocate(np.uint64, len(ordinals))
+            self._keying.write_keys(searchable, keys, table)
+            yield layout.table_name(table), keys, codec.allocated(ordinals)
+        ordinals = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
+        for table in range(self._keying.polytopes.table_count):
+            keys = np.concatenate([each[table] for each in self._weighted])
+            yield layout.polytope_name(table), codec.allocated(keys), codec.allocated(ordinals)
+        every = np.arange(len(states), dtype=np.uint32)
+        yield layout.IDS, codec.allocated(np.concatenate(self._hashes)), codec.allocated(every)
+
+
+def _segments(parts: Sequence[ReadablePart], kept: U32) -> Iterator[Segment]:
+    """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
+    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
+        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
+        found = []
+        for part in parts:
+            low, high = np.searchsorted(chosen, [part.start, part.stop])
+            if low < high:
+                found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
+        yield joined(found, first)
+
+
+def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:
+    count = 0
+    for part in parts:
+        low, high = np.searchsorted(kept, [part.start, part.stop])
+        states = part.segment.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
+        count += int(np.count_nonzero(states == WEIGHTED))
+    return count
+
+
+def _hashes(segment: Segment) -> Iterator[U64]:
+    """Yield hashes of the ids, some thousands at a time, as each id becomes an object."""
+    for part in parts_of(segment, HASHED_DOCUMENTS):
+        yield kernel.encode_ids(ids_of(part))[2]

@@ -23,8 +23,9 @@ from simdb.engine.maintenance.compaction import (
     put_times,
     renumber_metadata,
     shrink,
+    store_polytopes,
+    write_one_run,
 )
-from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State

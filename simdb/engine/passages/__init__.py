@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["candidates", "pairs", "queries"]
+__all__ = ["pairs", "queries"]
 
 if TYPE_CHECKING:
-    from simdb.engine.passages import candidates, pairs, queries
+    from simdb.engine.passages import pairs, queries
 else:
     __getattr__ = cold.modules(__name__, __all__)

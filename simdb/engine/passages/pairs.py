@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdb.engine.passages.candidates import ContainedQuestion, measured, texts_of
+from simdb.engine.passages.queries import ContainedQuestion, measured, texts_of
 from simdb.engine.search.couples import as_pairs, compared
 from simdb.engine.search.filters import only_where
 from simdb.engine.state.state import State
@@ -23,7 +23,7 @@ from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.dtypes import F64, I64, U32, U64, Bools
 from simdb.ground.errors import InputError
 from simdb.results.matches import PairArrays
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.sketch.containment import asked_of
 from simdb.sketch.winnowing import Winnower

@@ -1,37 +1,99 @@
-"""Queries by containment: one document or many, against what is stored."""
+"""Queries by containment: what `contained=` asks, and the documents that share grains with it.
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+Without texts the containment is estimated: it is the share of the query's grains that are grains of
+the document.  With texts it is measured, of each document that can have enough by its grains.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.columns.text_column import text_column
-from simdb.engine.passages.candidates import (
-    ContainedDocuments,
-    ContainedQuestion,
-    estimated,
-    measured,
-    read_texts,
-)
+from simdb.columns.arrow import text_column
+from simdb.engine.search.filters import check_filters
+from simdb.engine.search.judge import by_ids
 from simdb.engine.search.lookup import as_matches
 from simdb.engine.search.method import estimates
+from simdb.engine.search.question import check_limit
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.incoming import as_list
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import FINGERPRINTS
+from simdb.ground import checks
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts
-from simdb.ground.dtypes import F32, U8, U32
-from simdb.ground.errors import InputError
+from simdb.ground.checks import shown
+from simdb.ground.dtypes import F32, F64, I64, U8, U32, U64, Bools
+from simdb.ground.errors import InputError, OptionError
 from simdb.results.matches import Matches, SharedSpan
-from simdb.sketch.containment import ContainmentQuery, asked_of, spans_of
-from simdb.sketch.winnowing import Winnower
+from simdb.sketch.containment import (
+    ContainmentQuery,
+    asked_of,
+    containments,
+    most_covered,
+    spans_of,
+)
+from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
+from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.values.arrays import EMPTY, Sketches, check_many, offsets_of
 
+OTHERS = ("similarity", "distance", "recall", "search")
+# The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and
+# `accept`.
+Containment = tuple[Any, Any, tuple[Any, Any, Any, Any], int | None, Any, Any]
+# The texts of so many candidates are read at once.
+READ_TOGETHER = 256
+# An n-gram that fewer documents have is looked up anyway.
+COMMON_LEAST = 64
 Spans = tuple[SharedSpan, ...] | None
+
+
+class ContainedQuestion(NamedTuple):
+    """The arguments of a query by containment.
+
+    `least`: the least containment of a match.  `texts`: what gives the texts of documents by their
+    ids; None if the grains estimate.  `is_of_many`: there is a list of queries, whose positions
+    `accept` takes, too.
+    """
+
+    least: float
+    texts: Callable[[list[Any]], Sequence[Any]] | None
+    limit: int | None
+    where: Any
+    accept: Any
+    is_of_many: bool
+
+
+def question_of(store: Store, how: Containment, *, is_of_many: bool) -> ContainedQuestion:
+    """Return the question; OptionError if arguments contradict it, or without passages."""
+    contained, texts, others, limit, where, accept = how
+    if contained is None:
+        raise OptionError("texts= measures how much of a query documents have: give contained=")
+    checks.share("contained", contained)
+    given = [name for name, value in zip(OTHERS, others, strict=True) if value is not None]
+    if given:
+        raise OptionError(
+            f"{given[0]}= has no meaning beside contained=, which looks for shared passages; give"
+            " one of the two"
+        )
+    if texts is not None and not isinstance(texts, Mapping) and not callable(texts):
+        raise OptionError(
+            "texts must be a mapping from id to text, or a function that takes a list of ids and"
+            f" returns their texts, got {shown(texts)}"
+        )
+    if not store.options.passages:
+        raise OptionError(
+            f"{store.environment.path} has no passages; create a database with"
+            " Options(passages=True), simdb create --passages, and insert the texts there"
+        )
+    if limit is not None:
+        check_limit(limit)
+    check_filters(where, accept)
+    read = None if texts is None else by_ids("texts", texts)
+    return ContainedQuestion(float(contained), read, limit, where, accept, is_of_many)
 
 
 def find(
@@ -67,6 +129,170 @@ def find(
         kept = _kept(state, found, question, at)
         every.append((kept, _spans(kept, asked, text, winnower)))
     return _matches(state, sketches, every)
+
+
+def check_verify(verify: Any) -> None:
+    """Raise OptionError for `verify`: if there are texts, they measure the containment."""
+    if verify is not None:
+        raise OptionError(
+            "verify= has no meaning beside contained=: texts= measures it, without texts= it is"
+            " estimated; leave out verify="
+        )
+
+
+class ContainedDocuments(NamedTuple):
+    """Documents with their containments, best first, and the texts that were read of them."""
+
+    ordinals: U32
+    containments: F64
+    texts: dict[int, Any]
+
+    def best(self) -> "ContainedDocuments":
+        """Return the same documents, best first; of equal ones, the one inserted first."""
+        order = np.lexsort((self.ordinals, -self.containments))
+        return ContainedDocuments(self.ordinals[order], self.containments[order], self.texts)
+
+    def chosen(self, which: Any) -> "ContainedDocuments":
+        """Return the documents at some positions, or for which `which` is true."""
+        return ContainedDocuments(self.ordinals[which], self.containments[which], self.texts)
+
+
+def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
+    """Return the documents that have a share of at least `least` of some grains, and one at least.
+
+    `grains` ascend strictly.
+    """
+    _, ordinals = state.passages().find(grains, state.source)
+    distinct, counts = np.unique(_living(state, ordinals), return_counts=True)
+    found = ContainedDocuments(distinct, counts / max(len(grains), 1), {})
+    return found.chosen(found.containments >= least).best()
+
+
+def measured(
+    state: State,
+    asked: ContainmentQuery,
+    question: ContainedQuestion,
+    winnower: Winnower,
+    left_out: int | None,
+    dead: Bitmap | None = None,
+) -> ContainedDocuments:
+    """Return the documents that contain enough of a query, measured by their texts.
+
+    Of a document whose text is not known, the estimate decides.  No text is read of a document that
+    cannot have enough.  `left_out`: the ordinal of the query itself.  `dead`: tombstones to use in
+    place of those of the state.
+    """
+    assert question.texts is not None
+    distinct, most = _possible(state, asked, question.least)
+    is_meant = ~is_deleted(state.dead if dead is None else dead, distinct)
+    if left_out is not None:
+        is_meant &= distinct != left_out
+    distinct, most = distinct[is_meant], most[is_meant]
+    order = np.argsort(-most, kind="stable")
+    enough = question.limit if question.where is None and question.accept is None else None
+    values = np.zeros(len(distinct))
+    texts: dict[int, Any] = {}
+    for start in range(0, len(order), READ_TOGETHER):
+        part = order[start : start + READ_TOGETHER]
+        if enough and enough <= len(values) and _rank(values, enough) > most[part[0]]:
+            break
+        part = np.sort(part)
+        read = texts_of(state, distinct[part], question.texts)
+        known = [at for at, text in zip(part.tolist(), read, strict=True) if text is not None]
+        kept = [text for text in read if text is not None]
+        if len(kept) < len(read):
+            values[part] = _estimates_of(state, asked, distinct[part])
+        values[known] = containments(asked, *winnower.words(kept, errors="replace"))
+        texts.update(zip(distinct[known].tolist(), kept, strict=True))
+    found = ContainedDocuments(distinct, values, texts)
+    return found.chosen((values >= question.least) & (values > 0)).best()
+
+
+def texts_of(
+    state: State, ordinals: U32, texts: Callable[[list[Any]], Sequence[Any]]
+) -> Sequence[Any]:
+    """Return the texts of documents, None for one that is not known."""
+    return read_texts(texts, list(state.identifiers(ordinals).decode(ordinals)))
+
+
+def read_texts(texts: Callable[[list[Any]], Sequence[Any]], ids: list[Any]) -> Sequence[Any]:
+    """Return what `texts` gives for some ids, None for one that is not known; InputError."""
+    given = texts(ids)
+    column = text_column(given)
+    read = list(given if column is None else column)
+    for id, text in zip(ids, read, strict=True):
+        if text is not None and not isinstance(text, str | bytes):
+            raise InputError(f"texts= gave no text of {id!r} but {type(text).__name__}")
+    return read
+
+
+def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32, F64]:
+    """Return the documents, deleted or not, that can contain enough, and how much at most.
+
+    N-grams of the query that most documents have are left out, as many as are not enough together.
+    """
+    passages, source = state.passages(), state.source
+    counts = passages.counts(asked.keys, source)
+    is_common = _common(asked, counts, least)
+    rare = np.flatnonzero(~is_common & (counts > 0))
+    keys, ordinals = passages.find(asked.keys[rare], source)
+    state.check_known(ordinals)
+    distinct, rows = np.unique(ordinals, return_inverse=True)
+    common = np.flatnonzero(is_common & (counts > 0))
+    # Each document may also have all that is common.
+    keys = np.concatenate([rare[keys], np.tile(common, len(distinct))])
+    rows = np.concatenate([rows, np.repeat(np.arange(len(distinct)), len(common))])
+    most = _most(asked, keys, rows, len(distinct)) / max(asked.gram_count, 1)
+    is_possible = most >= least
+    return distinct[is_possible], most[is_possible]
+
+
+def _most(asked: ContainmentQuery, keys: I64, rows: I64, count: int) -> I64:
+    """Return how many n-grams of the query each document can have, by those of its grains."""
+    order = np.argsort(asked.places, kind="stable")
+    firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
+    sizes = np.diff(firsts)[keys]
+    before = np.cumsum(sizes) - sizes
+    inside = np.arange(sizes.sum()) - np.repeat(before, sizes)
+    positions = order[np.repeat(firsts[keys], sizes) + inside]
+    owners = np.repeat(rows, sizes)
+    by_row = np.lexsort((positions, owners))
+    return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)
+
+
+def _common(asked: ContainmentQuery, counts: I64, least: float) -> Bools:
+    """Return which of the query's n-grams are left out: those that most documents have.
+
+    A document that has no others has less than `least` of the query.
+    """
+    is_common = np.zeros(len(counts), np.bool_)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= COMMON_LEAST]
+    reached = np.zeros(asked.gram_count, np.bool_)
+    for key in order.tolist():
+        for place in np.flatnonzero(asked.places == key).tolist():
+            reached[max(place - WINDOW_GRAMS + 1, 0) : place + WINDOW_GRAMS] = True
+        if np.count_nonzero(reached) >= least * asked.gram_count:
+            break
+        is_common[key] = True
+    return is_common
+
+
+def _estimates_of(state: State, asked: ContainmentQuery, ordinals: U32) -> F64:
+    """Return the estimated containments of a query in some documents, whose ordinals ascend."""
+    found = estimated(state, asked.keys[asked.is_grain], 0.0)
+    values = dict(zip(found.ordinals.tolist(), found.containments.tolist(), strict=True))
+    return np.array([values.get(ordinal, 0.0) for ordinal in ordinals.tolist()])
+
+
+def _rank(values: F64, rank: int) -> float:
+    """Return the value of this rank, the greatest first."""
+    return float(-np.partition(-values, rank - 1)[rank - 1])
+
+
+def _living(state: State, ordinals: U32) -> U32:
+    state.check_known(ordinals)
+    return ordinals[~is_deleted(state.dead, ordinals)]
 
 
 def _of_texts(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from simdb.engine.search.lookup import method_of
 from simdb.engine.state.state import State
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.storage import layout
 from simdb.storage.environment import file_map
 from simdb.storage.records.delta import Delta

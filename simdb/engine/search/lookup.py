@@ -19,7 +19,7 @@ from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches, Verification, known
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION

@@ -27,7 +27,7 @@ from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import OptionError
 from simdb.plan.cost import pays_in_windows
 from simdb.plan.problem import Criterion
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running.progress import Progress, Report, report_of
 from simdb.values.arrays import EMPTY, Sketches
 

@@ -16,7 +16,7 @@ from simdb.engine.state.state import State
 from simdb.ground.dtypes import F32, I64, U8, U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
-from simdb.results.plans import Plan, Probe
+from simdb.results.reports import Plan, Probe
 from simdb.running import kernel
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table

@@ -21,7 +21,7 @@ from simdb.ground.bits import ALL_BITS
 from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.settings.options import EXHAUSTIVE
 from simdb.settings.search import Search, SearchLike
 from simdb.values.arrays import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits

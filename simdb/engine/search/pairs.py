@@ -17,7 +17,7 @@ from simdb.ground import previews
 from simdb.ground.errors import ClosedError, InputError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Pair, PairArrays, Verification
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.values.arrays import IdT, object_array
 
 

@@ -21,7 +21,7 @@ from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import supposed
 from simdb.plan.problem import BandedPopulation, Criterion, Population, Problem
 from simdb.plan.recall import reach
-from simdb.results.plans import ModelCost, Plan
+from simdb.results.reports import ModelCost, Plan
 from simdb.running.memory import memory_bytes
 from simdb.settings.options import TABLES_MAX, Options
 from simdb.storage.runs.table import header_bits, polytope_header_bits

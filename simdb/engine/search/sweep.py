@@ -17,7 +17,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.ground.dtypes import U32
 from simdb.plan.problem import Criterion
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 
 # So many pairs are judged before the next ones are left out if they are connected by then: first

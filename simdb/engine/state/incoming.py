@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.columns.arrow import listed
-from simdb.columns.text_column import text_column
+from simdb.columns.arrow import listed, text_column
 from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
@@ -33,7 +32,7 @@ from simdb.values.arrays import (
     offsets_of,
     sorted_unique,
 )
-from simdb.values.signatures import Signatures
+from simdb.values.documents import Signatures
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory

@@ -28,7 +28,7 @@ from simdb.storage.runs.table import Table, header_bits
 from simdb.values.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
 
 if TYPE_CHECKING:
-    from simdb.values.signatures import Signature
+    from simdb.values.documents import Signature
 
 CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
 

@@ -23,7 +23,7 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, header_bits, make_table
 from simdb.values.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
-from simdb.values.signatures import Signature
+from simdb.values.documents import Signature
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64

@@ -15,9 +15,9 @@ from simdb.ground.bits import is_set
 from simdb.ground.dtypes import F32, I64, U8, U16, U32, U64, Bools
 from simdb.index.bands import Bands
 from simdb.running import kernel
-from simdb.settings.minhash import Minhash
+from simdb.settings.options import Minhash
 from simdb.values.arrays import offsets_of
-from simdb.values.signatures import COUNTED_MAX, differing, estimates
+from simdb.values.documents import COUNTED_MAX, differing, estimates
 
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20

@@ -19,7 +19,7 @@ import numpy as np
 from simdb.ground.dtypes import F32, U8, U32
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, PolytopeRun, Population
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.storage import layout
 from simdb.storage.passages import Passages
@@ -38,7 +38,7 @@ from simdb.storage.runs.table import Table
 from simdb.values.arrays import Fingerprint, Sketches
 
 if TYPE_CHECKING:
-    from simdb.values.signatures import Signature
+    from simdb.values.documents import Signature
 
 FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
 # A database of fewer documents than this is searched fast by any plan.

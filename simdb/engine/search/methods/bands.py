@@ -15,14 +15,14 @@ from simdb.ground.bits import ALL_BITS
 from simdb.ground.dtypes import U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of, streamed
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import Sketches, sorted_unique
-from simdb.values.signatures import COUNTED_MAX
+from simdb.values.documents import COUNTED_MAX
 
 
 def search(

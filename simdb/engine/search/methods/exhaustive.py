@@ -32,7 +32,7 @@ from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
 from simdb.ground.dtypes import F32, I64, U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
-from simdb.results.plans import Plan
+from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.running.threads import in_rounds
 from simdb.storage import layout

@@ -27,7 +27,7 @@ from simdb.plan.pigeonhole import NOT_READ, tables_read
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import WINDOW
 from simdb.results.matches import Match
-from simdb.results.plans import Plan, Probe
+from simdb.results.reports import Plan, Probe
 from simdb.running import kernel
 from simdb.running.threads import streamed
 from simdb.storage.runs.run import Run

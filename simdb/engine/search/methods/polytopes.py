@@ -36,7 +36,7 @@ from simdb.engine.state.state import State
 from simdb.plan.polytopes import shares
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
-from simdb.results.plans import Plan, Probe
+from simdb.results.reports import Plan, Probe
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.records.delta import Delta

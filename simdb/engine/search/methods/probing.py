@@ -27,7 +27,7 @@ from simdb.plan.problem import Criterion
 from simdb.plan.recall import count_sets
 from simdb.plan.volatility import NEVER
 from simdb.results.matches import Match
-from simdb.results.plans import Plan, Probe, Probing
+from simdb.results.reports import Plan, Probe, Probing
 from simdb.running import kernel
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
