@@ -1,236 +1,389 @@
-"""What does a job of simdb.spark cost in bytes and processor time, and does it find all pairs?
+"""What do jobs of Spark cost in bytes and processor time, ours and those of other packages?
 
-Needs PySpark and Java.  `TEXTS` is a file of `texts.py`; its first texts run once before, so that
-Java is warm.  Then each job runs `--repeats` times, and the run with the median of processor time
-counts.  The sketches are written to Parquet, and the other jobs read them there.
+    python tools/bench/spark.py TEXTS FOLDER --runs sketch distance similarity -n 200k 1M
 
-`--equal` compares the pairs of so many texts with those of one database.  Within a distance and by
-MinHash they must be equal.  By similarity they are compared with all pairs, of which the database
-finds at least the share .9999.
+`TEXTS` is a file of `texts.py`.  Needs PySpark and Java.  Run it with the Python of an environment
+that has the package of the run and its PySpark; only runs of simdb import simdb.  What was found is
+written to FOLDER as Parquet, and what it took as JSON; `spark_judge.py` compares it with the truth.
+The first texts run once before, so that Java is warm.  Then each run is repeated, and the one with
+the median of processor time is printed.
+
+    sketch, sign                        fingerprints and signatures, which other jobs read
+    collapse, distance, similarity, bands, clusters     jobs on these; collapse: of equal vectors
+    random                              by distance, of random fingerprints: one in ten is near one
+    simdb-minhash, simdb-similarity     drop_duplicates of simdb.spark; with -exact: verify="exact";
+                                        with -star: policy="star"
+    ml                                  MinHashLSH of pyspark.ml, approxSimilarityJoin
+    text-dedup                          minhash_spark.py of text-dedup 0.4.0 (PySpark 3.5)
+    distributed-curator                 partition_aware_deduplicate (PySpark 3.5, pandas below 3)
+
+Packages look for Jaccard .8; shingles are three words, and nine characters in distributed-curator,
+which has no others.  text-dedup joins components by GraphFrames, a package of Java that PyPI does
+not have; `--driver-components` joins them in this process, which is faster.  `--few-partitions`
+runs a copy of its script with as many partitions as the other runs have, not 8,192 and 4,096.
 """
 
 import argparse
+import importlib.util
+import itertools
 import json
 import os
+import runpy
 import sys
-import tempfile
+import time
+import types
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
-import simdb
-from record import Record, number, options, short
-from simdb import spark as ss
-from simdb.spark import finding, packing, sketching
-from spark_costs import SETTINGS, Cost, Meter
+from spark_costs import SETTINGS, Meter
 
-I64 = npt.NDArray[np.int64]
+try:
+    import simdb
+    import simdb.spark as ss
+    from simdb.spark import finding, packing, sketching
+except ImportError:  # an environment of another package
+    simdb = None  # type: ignore[assignment]
 
-WARM = 20_000
+JACCARD = 0.8
+# What simdb estimates of two fingerprints is a cosine: 2 j / (1 + j) of sets of one size.
+COSINE = 0.889
+SIMILAR = {"similarity": 0.9, "recall": 0.98}
+SHINGLE = 3
 FILES = 4
-JOBS = ("sketch", "sign", "collapse", "distance", "similarity", "bands", "clusters")
-MINHASH = simdb.Minhash(stored_bits=8)
-SIMHASH = simdb.Simhash()
+MULTIPLES = {"k": 1000, "M": 1_000_000}
+# The partitions that the script of text-dedup writes out.
+WRITTEN_PARTITIONS = ('"8192"', "repartition(4096)")
+ML_TABLES = 3
+ML_FEATURES = 1 << 20
 
 
-class Collection:
-    """Documents in Parquet files, and the jobs that read them."""
+class Work(NamedTuple):
+    """One run: its documents, Parquet of id and text, and where its results go.
 
-    def __init__(self, session: Any, folder: Path, count: int, partitions: int | None) -> None:
-        """Name the files of `count` documents; `partitions`: of the shuffles."""
-        self.session = session
-        self.count = count
-        self.texts = str(folder / f"texts-{count}")
-        self.fingerprints = str(folder / f"fingerprints-{count}")
-        self.signatures = str(folder / f"signatures-{count}")
-        self.partitions = partitions
+    `found` has left and right, or id and representative; `root` has what several runs read.
+    """
 
-    def write_texts(self, source: Path) -> None:
-        with source.open("rb") as file:
-            lines = (json.loads(next(file)) for _ in range(self.count))
-            records = [(int(line["id"]), line["text"]) for line in lines]
-        table = pa.table({"id": [id for id, _ in records], "text": [text for _, text in records]})
-        _write(table, self.texts)
+    session: Any
+    run: str
+    count: int
+    root: Path
+    folder: Path
+    arguments: argparse.Namespace
 
-    def write_random(self, seed: int) -> None:
-        """Write fingerprints of which one in ten is within a distance of 3 of another one."""
-        generator = np.random.default_rng(seed)
-        bits = generator.integers(0, 1 << 64, self.count, np.uint64)
-        near = generator.integers(0, self.count, self.count // 10)
+    @property
+    def texts(self) -> str:
+        return str(self.root / f"texts-{self.count}")
+
+    @property
+    def found(self) -> str:
+        return str(self.folder / "found")
+
+    @property
+    def kept(self) -> str:
+        return str(self.folder / "kept")
+
+    def documents(self) -> Any:
+        return self.session.read.parquet(self.texts)
+
+    def sketches(self, kind: str) -> Any:
+        """Read what `sketch` or `sign` has written, or make it."""
+        path = self.root / f"{kind}-{self.count}"
+        if not path.exists():
+            SKETCHES[kind](self)
+        return self.session.read.parquet(str(path))
+
+
+def sketch(work: Work) -> None:
+    made = ss.fingerprints(work.documents(), simdb.Simhash())
+    made.write.mode("overwrite").parquet(str(work.root / f"sketch-{work.count}"))
+
+
+def sign(work: Work) -> None:
+    made = ss.signatures(work.documents(), simdb.Minhash(stored_bits=8))
+    made.write.mode("overwrite").parquet(str(work.root / f"sign-{work.count}"))
+
+
+SKETCHES = {"sketch": sketch, "sign": sign}
+
+
+def collapse(work: Work) -> None:
+    sketches = work.sketches("sketch")
+    rows = sketching.with_key(sketches, "id", False, 0).select("key", "vector")
+    parts = finding.partitions_of(sketches, work.arguments.partitions)
+    made = packing.collapsed(rows, simdb.Simhash().vector_bytes, parts)
+    made.write.format("noop").mode("overwrite").save()
+
+
+def pairs(work: Work, kind: str, **asked: Any) -> None:
+    found = ss.pairs(work.sketches(kind), **asked, partitions=work.arguments.partitions)
+    found.select("left", "right").write.parquet(work.found)
+
+
+def clusters(work: Work) -> None:
+    found = ss.clusters(work.sketches("sketch"), **SIMILAR, partitions=work.arguments.partitions)
+    found.write.format("noop").mode("overwrite").save()
+
+
+def random(work: Work) -> None:
+    """Search random fingerprints, one in ten of which is within a distance of 3 of another one."""
+    folder = work.root / f"random-{work.count}"
+    if not folder.exists():
+        chance, near = np.random.default_rng(1), work.count // 10
+        bits = chance.integers(0, 1 << 64, work.count, np.uint64)
+        bits[:near] = bits[chance.integers(0, work.count, near)]
         for _ in range(3):
-            bits[near] ^= np.uint64(1) << generator.integers(0, 64, len(near), np.uint64)
-        bits[: len(near)] = bits[near]
-        values = bits.view(np.int64)
-        vectors = pa.nulls(self.count, pa.binary())
-        empty = np.zeros(self.count, np.bool_)
-        ids = np.arange(self.count)
-        table = pa.table({"id": ids, "fp": values, "vector": vectors, "is_empty": empty})
-        _write(table, self.fingerprints)
-
-    def sketch(self) -> None:
-        made = ss.fingerprints(self.session.read.parquet(self.texts), SIMHASH)
-        made.write.mode("overwrite").parquet(self.fingerprints)
-
-    def sign(self) -> None:
-        made = ss.signatures(self.session.read.parquet(self.texts), MINHASH)
-        made.write.mode("overwrite").parquet(self.signatures)
-
-    def collapse(self) -> None:
-        sketches = self._fingerprints()
-        rows = sketching.with_key(sketches, "id", False, 0).select("key", "vector")
-        parts = finding.partitions_of(sketches, self.partitions)
-        _run(packing.collapsed(rows, SIMHASH.vector_bytes, parts))
-
-    def distance(self) -> None:
-        _run(ss.pairs(self._fingerprints(), distance=3, partitions=self.partitions))
-
-    def similarity(self) -> None:
-        sketches = self._fingerprints()
-        _run(ss.pairs(sketches, similarity=0.9, recall=0.98, partitions=self.partitions))
-
-    def bands(self) -> None:
-        sketches = self.session.read.parquet(self.signatures)
-        _run(ss.pairs(sketches, similarity=0.8, partitions=self.partitions))
-
-    def clusters(self) -> None:
-        sketches = self._fingerprints()
-        _run(ss.clusters(sketches, similarity=0.9, recall=0.98, partitions=self.partitions))
-
-    def _fingerprints(self) -> Any:
-        sketches = self.session.read.parquet(self.fingerprints)
-        if sketching.METADATA in sketches.schema["vector"].metadata:
-            return sketches
-        note = json.dumps(["Simhash", {}])
-        return sketches.withMetadata("vector", {sketching.METADATA: note})
+            bits[:near] ^= np.uint64(1) << chance.integers(0, 64, near, np.uint64)
+        columns = {
+            "id": np.arange(work.count), "fp": bits.view(np.int64),
+            "vector": pa.nulls(work.count, pa.binary()), "is_empty": np.zeros(work.count, np.bool_),
+        }  # fmt: skip
+        write(pa.table(columns), folder)
+    read, note = work.session.read.parquet(str(folder)), json.dumps(["Simhash", {}])
+    sketches = read.withMetadata("vector", {sketching.METADATA: note})
+    found = ss.pairs(sketches, distance=3, partitions=work.arguments.partitions)
+    found.select("left", "right").write.parquet(work.found)
 
 
-def _write(table: Any, folder: str) -> None:
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    share = -(-len(table) // FILES)
-    for at in range(FILES):
-        target = f"{folder}/{at}.parquet"
-        pyarrow.parquet.write_table(table.slice(at * share, share), target, compression="zstd")
-
-
-def _run(frame: Any) -> None:
-    frame.write.format("noop").mode("overwrite").save()
-
-
-def _costs(meter: Meter, documents: Collection, job: str, repeats: int) -> list[Cost]:
-    """Run a job `repeats` times, at least once; no run uses what another one cached."""
-    found = []
-    for _ in range(max(repeats, 1)):
-        found.append(meter.cost(getattr(documents, job))[1])
-        documents.session.catalog.clearCache()
-    return found
-
-
-def _add(record: Record, job: str, count: int, costs: list[Cost]) -> None:
-    """Add the run with the median of processor time; the others are named."""
-    cost, others = _middle(costs)
-    what = f"{job}, {short(count)} documents"
-    note = (
-        f"{cost.shuffle_bytes / count:.1f} B/document sent, Java {cost.java_seconds:.1f} s,"
-        f" Python {cost.python_seconds:.1f} s ({cost.python_share:.0%}), {cost.stages} stages,"
-        f" {cost.seconds:.0f} s; other runs {others}"
+def simdb_dedup(work: Work) -> None:
+    is_minhash, is_exact = "minhash" in work.run, "exact" in work.run
+    kept = ss.drop_duplicates(
+        work.documents(),
+        sketch=simdb.Minhash(stored_bits=8) if is_minhash else simdb.Simhash(),
+        similarity=JACCARD if is_minhash or is_exact else COSINE,
+        verify="exact" if is_exact else "estimate",
+        policy="star" if "star" in work.run else "connected",
+        partitions=work.arguments.partitions,
     )
-    record.add(what, count / cost.core_seconds, "/core-s", note=note, facts=vars(cost))
+    kept.write.parquet(work.kept)
+    kept.removed.selectExpr("id", "kept AS representative").write.parquet(work.found)
+    kept.removed.unpersist()
 
 
-def _middle(costs: list[Cost]) -> tuple[Cost, str]:
-    ordered = sorted(costs, key=lambda cost: cost.core_seconds)
-    middle = ordered.pop(len(ordered) // 2)
-    return middle, ", ".join(f"{cost.core_seconds:.1f} core-s" for cost in ordered) or "none"
+def ml(work: Work) -> None:
+    from pyspark.ml import Pipeline  # noqa: PLC0415
+    from pyspark.ml.feature import (  # noqa: PLC0415
+        HashingTF,
+        MinHashLSH,
+        NGram,
+        RegexTokenizer,
+    )
+
+    features = Pipeline(
+        stages=[
+            RegexTokenizer(inputCol="text", outputCol="words", pattern=r"\W+"),
+            NGram(n=SHINGLE, inputCol="words", outputCol="shingles"),
+            HashingTF(
+                inputCol="shingles", outputCol="features", numFeatures=ML_FEATURES, binary=True
+            ),
+        ]
+    )
+    documents = work.documents()
+    made = features.fit(documents).transform(documents).where(f.size("shingles") > 0)
+    made = made.select("id", "features").persist()
+    model = MinHashLSH(
+        inputCol="features", outputCol="hashes", numHashTables=ML_TABLES, seed=1
+    ).fit(made)
+    joined = model.approxSimilarityJoin(made, made, 1 - JACCARD, "distance")
+    left, right = f.col("datasetA.id").alias("left"), f.col("datasetB.id").alias("right")
+    joined.select(left, right).where("left < right").write.parquet(work.found)
+    made.unpersist()
 
 
-def _add_equal(record: Record, documents: Collection, source: Path, folder: Path) -> None:
-    """Compare the pairs that jobs find with those of one database."""
-    documents.write_texts(source)
-    count = documents.count
-    given = documents.session.read.parquet(documents.texts)
-    texts = given.orderBy("id").toArrow().column("text").to_pylist()
-    sketches, signatures = ss.fingerprints(given).persist(), ss.signatures(given, MINHASH)
-    similar = {"similarity": 0.9, "recall": 0.98}
-    jobs: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
-        "distance 3": (sketches, {"distance": 3}, SIMHASH, {"distance": 3}),
-        "MinHash .8": (signatures, {"similarity": 0.8}, MINHASH, {"similarity": 0.8}),
-        "similarity .9, recall .98": (sketches, similar, SIMHASH, similar | {"recall": 0.9999}),
-    }
-    for job, (frame, asked, sketch, single) in jobs.items():
-        found = ss.pairs(frame, **asked).select("left", "right").toArrow()
-        keys = [_keys(*(found.column(name).to_numpy() for name in ("left", "right")), count)]
-        with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
-            database.insert_many(range(count), texts)
-            every = database.find_all(**single)
-            keys.append(_keys(np.asarray(every.left), np.asarray(every.right), count))
-        both = len(np.intersect1d(*keys, assume_unique=True))
-        note = f"Spark {len(keys[0])} pairs, database {len(keys[1])}, both {both}"
-        share = both / max(len(keys[1]), 1)
-        record.add(f"{job}, {count} texts", share, "of the database's", note=note)
+def text_dedup(work: Work) -> None:
+    spec = importlib.util.find_spec("text_dedup")
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit("text-dedup is missing: pip install --no-deps text-dedup==0.4.0")
+    script = Path(spec.submodule_search_locations[0]) / "minhash_spark.py"
+    if work.arguments.few_partitions:
+        script = _with_few_partitions(script, work)
+    if work.arguments.driver_components:
+        module = types.ModuleType("graphframes")
+        module.GraphFrame = DriverGraph  # type: ignore[attr-defined]
+        sys.modules["graphframes"] = module
+    given = sys.argv
+    sys.argv = [
+        str(script), "--input", work.texts, "--output", work.kept, "--column", "text",
+        "--index", "id", "--threshold", str(JACCARD), "--ngram_size", str(SHINGLE),
+        "--checkpoint_dir", str(work.folder / "checkpoints"), "--debug",
+    ]  # fmt: skip
+    runpy.run_path(str(script), run_name="__main__")
+    sys.argv = given
+    assigned = work.session.read.parquet(f"{work.kept}-assignment/assignment.parquet")
+    pairs = assigned.select("id", f.col("component").alias("representative"))
+    pairs.where("id != representative").write.parquet(work.found)
+    work.session.catalog.clearCache()
 
 
-def _keys(left: I64, right: I64, count: int) -> I64:
-    return np.unique(np.minimum(left, right).astype(np.int64) * count + np.maximum(left, right))
+class DriverGraph:
+    """In place of GraphFrame: the components of a graph, joined in the process of the driver."""
+
+    def __init__(self, vertices: Any, edges: Any) -> None:
+        """Take vertices (id) and edges (src, dst)."""
+        self._vertices, self._edges = vertices, edges
+
+    def connectedComponents(self) -> Any:  # noqa: N802
+        """Return id and component, the least id that it is connected with."""
+        roots: dict[int, int] = {row[0]: row[0] for row in self._vertices.collect()}
+
+        def root_of(name: int) -> int:
+            while roots[name] != name:
+                roots[name] = name = roots[roots[name]]
+            return name
+
+        for source, target in self._edges.collect():
+            both = sorted((root_of(source), root_of(target)))
+            roots[both[1]] = both[0]
+        rows = [(name, root_of(name)) for name in roots]
+        return self._vertices.sparkSession.createDataFrame(rows, "id long, component long")
+
+
+def _with_few_partitions(script: Path, work: Work) -> Path:
+    text = script.read_text()
+    for written in WRITTEN_PARTITIONS:
+        if written not in text:
+            sys.exit(f"{script} has no {written}: --few-partitions is for text-dedup 0.4.0")
+        number = "".join(filter(str.isdigit, written))
+        text = text.replace(written, written.replace(number, str(work.arguments.partitions)))
+    target = work.folder / "minhash_spark.py"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+    return target
+
+
+def distributed_curator(work: Work) -> None:
+    from distributed_curator import partition_aware_deduplicate  # noqa: PLC0415
+
+    documents = work.documents().select(f.col("id").cast("string").alias("doc_id"), "text")
+    marked = partition_aware_deduplicate(
+        spark=work.session,
+        input_df=documents,
+        text_column="text",
+        similarity_threshold=JACCARD,
+        num_partitions=work.arguments.partitions,
+        is_input_doc_id_unique=True,
+    )
+    marked.where("not is_duplicate").select("doc_id", "text").write.parquet(work.kept)
+    removed = marked.where("is_duplicate").select(
+        f.col("doc_id").cast("long").alias("id"),
+        f.col("representative_id").cast("long").alias("representative"),
+    )
+    removed.write.parquet(work.found)
+    work.session.catalog.clearCache()
+
+
+OURS: dict[str, Callable[[Work], None]] = {
+    **SKETCHES, "collapse": collapse, "distance": partial(pairs, kind="sketch", distance=3),
+    "similarity": partial(pairs, kind="sketch", **SIMILAR),
+    "bands": partial(pairs, kind="sign", similarity=JACCARD), "clusters": clusters,
+}  # fmt: skip
+RUNS: dict[str, Callable[[Work], None]] = {
+    **OURS, "random": random,
+    **{f"simdb-{kind}{how}{policy}": simdb_dedup
+       for kind in ("minhash", "similarity") for how in ("", "-exact") for policy in ("", "-star")},
+    "ml": ml, "text-dedup": text_dedup, "distributed-curator": distributed_curator,
+}  # fmt: skip
 
 
 def main() -> None:
-    parser = options(__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("texts", type=Path, help="a file of texts.py")
-    parser.add_argument("-n", type=number, nargs="*", default=[200_000], help="numbers of texts")
-    parser.add_argument("--random", type=number, nargs="*", default=[], help="of fingerprints")
-    parser.add_argument("--equal", type=number, nargs="*", default=[], help="numbers of texts")
-    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--partitions", type=int, help="of shuffles; default: 3 for each core")
-    parser.add_argument("--events", type=Path, help="folder that keeps the event log of Spark")
+    parser.add_argument("folder", type=Path, help="where results and files of Spark go")
+    parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(OURS), metavar="RUN")
+    parser.add_argument("-n", type=_number, nargs="+", default=[200_000], help="numbers of texts")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--warm", type=_number, default=20_000, help="texts that run before")
+    parser.add_argument("--partitions", type=int, default=6, help="of shuffles")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--memory", default="6g", help="of Java")
     parser.add_argument("--conf", nargs="*", default=[], help="settings of Spark, NAME=VALUE")
-    parser.set_defaults(core=-1, repeats=3)
+    parser.add_argument("--driver-components", action="store_true", help="of text-dedup, see above")
+    parser.add_argument("--few-partitions", action="store_true", help="of text-dedup, see above")
     arguments = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    record = Record(__doc__, arguments)
-    with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
-        folder = Path(name).resolve()
-        events = (arguments.events or folder / "events").resolve()
-        events.mkdir(parents=True, exist_ok=True)
-        session = session_of(arguments, folder, events)
-        meter = Meter(session, events)
-        for count in [WARM, *arguments.n]:
-            documents = Collection(session, folder, count, arguments.partitions)
-            documents.write_texts(arguments.texts)
-            for job in arguments.jobs:
-                costs = _costs(meter, documents, job, arguments.repeats * (count != WARM))
-                if count != WARM:
-                    _add(record, job, count, costs)
-        for count in arguments.random:
-            documents = Collection(session, folder, count, arguments.partitions)
-            documents.write_random(arguments.seed)
-            costs = _costs(meter, documents, "distance", arguments.repeats)
-            _add(record, "distance of random fingerprints", count, costs)
-        for count in arguments.equal:
-            documents = Collection(session, folder, count, arguments.partitions)
-            _add_equal(record, documents, arguments.texts, folder)
-        session.stop()
-    record.finish()
+    root = arguments.folder.resolve()
+    events = root / f"events-{time.time_ns()}"
+    events.mkdir(parents=True)
+    session = _session(arguments, root, events)
+    meter = Meter(session, events)
+    for count, run in itertools.product([arguments.warm, *arguments.n], arguments.runs):
+        _write_texts(arguments.texts, count, root / f"texts-{count}")
+        costs = []
+        for turn in range(1 if count == arguments.warm else arguments.repeats):
+            folder = root / run / f"{count}-{turn}-{time.time_ns()}"
+            work = Work(session, run, count, root, folder, arguments)
+            cost = meter.cost(partial(RUNS[run], work))
+            session.catalog.clearCache()
+            facts = {"run": run, "documents": count, "found": work.found, **asdict(cost)}
+            facts |= {"few": arguments.few_partitions, "parts": arguments.partitions}
+            costs.append((cost.core_seconds, facts))
+            if count != arguments.warm:
+                with (root / "costs.jsonl").open("a") as file:
+                    file.write(json.dumps(facts) + "\n")
+        costs.sort(key=lambda each: each[0])
+        seconds, facts = costs[len(costs) // 2]
+        others = ", ".join(f"{each:.1f}" for each, _ in costs)
+        print(
+            f"{count / seconds:,.0f} documents/core-second of {others} core-s:", json.dumps(facts)
+        )
+    session.stop()
 
 
-def session_of(arguments: argparse.Namespace, folder: Path, events: Path) -> Any:
-    places: dict[str, str] = {
+def _session(arguments: argparse.Namespace, root: Path, events: Path) -> Any:
+    places = {
         "spark.eventLog.dir": f"file://{events}",
-        "spark.local.dir": f"{folder}/local",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": f"{root}/local",
+        "spark.sql.warehouse.dir": f"{root}/warehouse",
+        "spark.driver.memory": arguments.memory,
+        "spark.sql.shuffle.partitions": str(arguments.partitions),
     }
+    if "text-dedup" in arguments.runs:
+        places["spark.default.parallelism"] = str(arguments.partitions)
+    if "distributed-curator" in arguments.runs:
+        from distributed_curator import get_jar_path  # noqa: PLC0415
+
+        places["spark.jars"] = get_jar_path()
     chosen = dict(each.split("=", 1) for each in arguments.conf)
-    builder = SparkSession.builder.master(arguments.master).appName("simdb bench")
+    builder = SparkSession.builder.master(f"local[{arguments.cores}]").appName("simdb bench")
     for key, value in {**SETTINGS, **places, **chosen}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _write_texts(source: Path, count: int, folder: Path) -> None:
+    if not folder.exists():
+        with source.open("rb") as file:
+            lines = (json.loads(line) for line in itertools.islice(file, count))
+            records = [(int(line["id"]), line["text"]) for line in lines]
+        ids, texts = zip(*records, strict=True)
+        write(pa.table({"id": list(ids), "text": list(texts)}), folder)
+
+
+def write(table: Any, folder: Path) -> None:
+    """Write a table as several files."""
+    share = -(-len(table) // FILES)
+    written = folder.with_name(f"{folder.name}-{os.getpid()}")
+    written.mkdir(parents=True)
+    for at in range(FILES):
+        part = table.slice(at * share, share)
+        pyarrow.parquet.write_table(part, written / f"{at}.parquet", compression="zstd")
+    written.rename(folder)
+
+
+def _number(text: str) -> int:
+    return int(float(text[:-1]) * MULTIPLES[text[-1]]) if text[-1:] in MULTIPLES else int(text)
 
 
 if __name__ == "__main__":

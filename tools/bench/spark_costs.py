@@ -63,58 +63,35 @@ class Meter:
 
     def __init__(self, session: Any, log: Path) -> None:
         """Find the Java process of the session and its event log."""
-        self._session = session
         self._clock = Clock(session.sparkContext._gateway.proc.pid)
         self._log = log
         self._read = 0
-        self._turn = 0
 
-    def cost(self, job: Callable[[], object], *, is_alone: bool = False) -> tuple[Any, Cost]:
-        """Run a job; return its result and what it took.
-
-        `is_alone`: every stage that is run meanwhile is of this job, whatever its description; so
-        it is for programs that describe their own jobs.
-        """
-        self._turn += 1
-        name = f"job {self._turn}"
-        self._session.sparkContext.setJobDescription(name)
+    def cost(self, job: Callable[[], object]) -> Cost:
+        """Run a job, the only one meanwhile; return what it took."""
         java, python, started = *self._clock.seconds(), time.perf_counter()
-        result = job()
+        job()
         seconds = time.perf_counter() - started
         java_after, python_after = self._clock.seconds()
         time.sleep(SETTLED_SECONDS)
-        stages = self._stages(None if is_alone else name)
-        tasks = [task for each in stages for task in each]
-        skew = max(
-            ((max(each)[0], max(each)[0] / statistics.median(times for times, _, _ in each))
-             for each in stages if len(each) > 1),
-            default=(0.0, 1.0),
-        )[1]  # fmt: skip
-        return result, Cost(
-            java_after - java, python_after - python, seconds,
-            sum(sent for _, sent, _ in tasks), len(stages), len(tasks),
-            sum(is_failed for _, _, is_failed in tasks), skew,
-        )  # fmt: skip
-
-    def _stages(self, name: str | None) -> list[list[tuple[float, int, bool]]]:
-        """Return the tasks of each stage of a job: seconds, bytes sent, and whether it failed.
-
-        Without a name: of all jobs since the last call.
-        """
-        stages: dict[int, list[tuple[float, int, bool]]] = {}
+        stages: dict[int, list[tuple[float, int, bool]]] = {}  # tasks: seconds, bytes, failed
         for event in self._events():
-            kind = event["Event"]
-            if kind == "SparkListenerStageSubmitted":
-                described = event.get("Properties", {}).get("spark.job.description")
-                if name is None or described == name:
-                    stages.setdefault(event["Stage Info"]["Stage ID"], [])
-            elif kind == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
+            if event["Event"] == "SparkListenerTaskEnd":
                 metrics = event.get("Task Metrics") or {}
                 sent = metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
                 is_failed = event["Task End Reason"]["Reason"] != "Success"
                 run = max(metrics.get("Executor Run Time", 0) / 1e3, 1e-3)
-                stages[event["Stage ID"]].append((run, 0 if is_failed else sent, is_failed))
-        return list(stages.values())
+                stages.setdefault(event["Stage ID"], []).append(
+                    (run, 0 if is_failed else sent, is_failed)
+                )
+        tasks = [task for each in stages.values() for task in each]
+        longest = max(stages.values(), key=max, default=[(1.0, 0, False)])
+        return Cost(
+            java_after - java, python_after - python, seconds,
+            sum(sent for _, sent, _ in tasks), len(stages), len(tasks),
+            sum(is_failed for _, _, is_failed in tasks),
+            max(longest)[0] / statistics.median(run for run, _, _ in longest),
+        )  # fmt: skip
 
     def _events(self) -> Iterator[dict[str, Any]]:
         files = [path for path in self._log.iterdir() if not path.name.startswith(".")]

@@ -1,10 +1,13 @@
-"""Which pairs and removed documents of `spark_peers.py` are right, by exact Jaccard?
+"""Which pairs and removed documents of `spark.py` are right, by exact Jaccard?
 
 The truth is made of two kinds of candidates: pairs whose MinHash signatures agree in `LEAST` of
 their minima or more (an exact Jaccard of .8 is .3 above, ten standard errors), and pairs of copies
 of one text, which the generator knows.  Their exact Jaccard is that of the texts' shingles of three
 words.  Of distributed-curator, whose shingles have nine characters, the figures by these are given,
 too.  What a run claims is compared whether it is a candidate or not.
+
+The runs "distance", "bands" and "similarity" are compared with one database instead: the first two
+must find the same pairs.
 """
 
 import argparse
@@ -30,6 +33,12 @@ WORDS = simdb.Minhash(stored_bits=8)
 CHARACTERS = simdb.Minhash(unit="characters", shingle=9)
 # A removed document has no duplicate if no other one is as similar as this.
 LEVELS = (0.8, 0.7, 0.5)
+# Runs that must find what one database finds, and how it is asked.
+SINGLE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "distance": (simdb.Simhash(), {"distance": 3}),
+    "bands": (simdb.Minhash(stored_bits=8), {"similarity": 0.8}),
+    "similarity": (simdb.Simhash(), {"similarity": 0.9, "recall": 0.9999}),
+}
 
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
@@ -105,12 +114,6 @@ def judged(found: Any, texts: Any, truth: Truth, sketch: simdb.Minhash) -> dict[
     else:
         figures["recall"] = float(np.mean(roots[true_left] == roots[true_right]))
         removed = np.unique(left)
-        is_removed = np.zeros(count, np.bool_)
-        is_removed[removed] = True
-        is_left = ~(is_removed[true_left] | is_removed[true_right])
-        figures["pairs_that_survive"] = int(np.count_nonzero(is_left))
-        for level in LEVELS:
-            figures[f"survivor_below_{level}"] = int(np.count_nonzero(claimed < np.float32(level)))
     figures["removed"] = len(removed)
     truly = _roots(count, true_left, true_right)
     figures["to_remove"] = int(np.count_nonzero(truly != np.arange(count)))
@@ -133,23 +136,41 @@ def _roots(count: int, left: I64, right: I64) -> I64:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("texts", type=Path, help="a file of texts.py")
-    parser.add_argument("folder", type=Path, help="the folder of spark_peers.py")
+    parser.add_argument("folder", type=Path, help="the folder of spark.py")
     parser.add_argument("-n", type=number, nargs="+", required=True, help="numbers of texts")
     arguments = parser.parse_args()
     runs = [json.loads(line) for line in (arguments.folder / "costs.jsonl").open()]
     for count in arguments.n:
         texts, origins = _read(arguments.texts, count)
-        truth = _truth(arguments.folder / f"truth-{count}.npz", texts, origins)
         for run in (run for run in runs if run["documents"] == count):
-            found = pyarrow.parquet.read_table(run["found"])
-            kinds = [WORDS] + [CHARACTERS] * ("curator" in run["run"])
-            for sketch in kinds:
-                figures = judged(found, texts, truth, sketch)
-                figures |= {key: run[key] for key in ("run", "documents", "seconds")}
-                figures["core_seconds"] = run["java_seconds"] + run["python_seconds"]
-                figures["bytes_per_document"] = run["shuffle_bytes"] / count
-                figures["unit"] = sketch.unit
-                print(json.dumps(figures, default=float), flush=True)
+            found = (
+                pyarrow.parquet.read_table(run["found"]) if Path(run["found"]).exists() else None
+            )
+            facts = {key: run[key] for key in ("run", "documents", "seconds")}
+            facts["core_seconds"] = run["java_seconds"] + run["python_seconds"]
+            facts["bytes_per_document"] = run["shuffle_bytes"] / count
+            if run["run"] in SINGLE:
+                print(json.dumps(facts | beside_one(run["run"], found, texts)), flush=True)
+            elif found is not None:
+                truth = _truth(arguments.folder / f"truth-{count}.npz", texts, origins)
+                for sketch in [WORDS] + [CHARACTERS] * ("curator" in run["run"]):
+                    figures = judged(found, texts, truth, sketch) | {"unit": sketch.unit}
+                    print(json.dumps(figures | facts, default=float), flush=True)
+
+
+def beside_one(run: str, found: Any, texts: Any) -> dict[str, int]:
+    """Return how many pairs a run, one database and both have found."""
+    sketch, asked = SINGLE[run]
+    with simdb.open(None, options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(range(len(texts)), texts.to_pylist())
+        pairs = database.find_all(**asked)
+        one = _keys(np.asarray(pairs.left), np.asarray(pairs.right))
+    other = _keys(*(found.column(name).to_numpy() for name in ("left", "right")))
+    return {"pairs": len(other), "database": len(one), "both": len(np.intersect1d(one, other))}
+
+
+def _keys(left: I64, right: I64) -> I64:
+    return np.unique(np.minimum(left, right) << 32 | np.maximum(left, right))
 
 
 def _read(path: Path, count: int) -> tuple[Any, I64]:
