@@ -7,17 +7,21 @@
     python tools/torture/interrupts.py --lines --within storage/environment engine/write
     python tools/torture/interrupts.py --verbs insert --place 41
 
-Each trial is a process of its own; interrupted.py says what must be true after it.  A sample draws
-lines first, then places: a line that was run a thousand times is drawn as often as a line that was
-run once.  The exit code is 1 if anything was wrong.  Needs CPython 3.11 or later.
+Each trial is a process of its own.  After an interrupt the database must be in the state before the
+verb or in the state after it, take another insertion, pass the deep check, close at once, leave no
+file open and open again.  What the verb makes elsewhere, such as a copy, must be whole or absent.
+
+A sample draws lines first, then places: a line that was run a thousand times is drawn as often as a
+line that was run once.  The exit code is 1 if anything was wrong.  Needs CPython 3.11 or later.
 """
 
-import argparse
-import json
+import gc
+import os
 import random
+import stat
 import sys
+import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,99 +29,149 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
 
-import interrupted  # noqa: E402
+import simdb  # noqa: E402
 import verbs  # noqa: E402
-from trials import outcome_of  # noqa: E402
+from injecting import Injector, places  # noqa: E402
+from trials import must, outcome_of, report  # noqa: E402
 
 HANGS_SECONDS = 30
-EVERY_LINE, EVERY_PLACE = -1, 0
+AT_ONCE_SECONDS = 1.0
+# CPython drops an interrupt that is delivered in a finaliser, and the verb goes on.
+# A verb that looks at the clock less often has fewer places than were counted.
+ENDS = ("interrupted", "finished", "not reached")
+KEPT = {"db", "weighted", "dumped", "made"}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--verbs", nargs="*", choices=verbs.VERBS, metavar="VERB")
+def options(parser):
     parser.add_argument("--points", type=int, default=60, help="interrupts of each verb; 0 for all")
     parser.add_argument("--lines", action="store_true", help="interrupt once at every line")
     parser.add_argument("--place", type=int, help="only this place, counted from 0")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--within", nargs="*", default=[""], help="only files whose paths begin with this"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object instead of lines"
-    )
-    given = parser.parse_args()
-    report = {}
-    for verb in given.verbs or verbs.VERBS:
-        chosen = None if given.place is None else [given.place]
-        points = EVERY_LINE if given.lines else given.points
-        drawing = Drawing(points, given.seed, tuple(given.within), chosen)
-        known, tried = trials(verb, drawing)
-        bad = [each for each in tried if each[3]]
-        report[verb] = {"places": known, "tried": len(tried), "bad": bad}
-        if not given.json:
-            tell(verb, known, tried, bad)
-    if given.json:
-        print(json.dumps(report))
-    return int(any(each["bad"] for each in report.values()))
+    parser.add_argument("--within", nargs="*", default=[""], help="paths that files begin with")
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """The choice of places: `points` places in files whose paths begin as in `within`, or `chosen`.
-
-    The sample takes as many different lines as possible; EVERY_LINE and EVERY_PLACE draw no sample.
-    """
-
-    points: int
-    seed: int
-    within: tuple[str, ...]
-    chosen: list[int] | None
-
-    def among(self, known):
-        """Return the numbers of the drawn places; `known` says where each place is."""
-        if self.chosen is not None:
-            return self.chosen
-        drawn = [number for number, where in known.items() if where.startswith(self.within)]
-        random.Random(self.seed).shuffle(drawn)
-        firsts = list({known[number]: number for number in drawn}.values())
-        if self.points == EVERY_LINE:
-            return sorted(firsts)
-        ordered = firsts + sorted(set(drawn) - set(firsts), key=drawn.index)
-        return sorted(ordered[: self.points or None])
-
-
-def trials(verb, drawing):
-    """Try a verb; return how many places it has, and the outcomes of those that were tried."""
+def interrupt(verb, given, *_):
+    """Interrupt a verb at several places, each time in a process of its own."""
     with verbs.prepared(verb) as (folder, base, states):
-        counted = outcome_of(lambda: interrupted.places(verb, base, folder), HANGS_SECONDS)
-        if counted.error:
-            raise RuntimeError(f"{verb}: {counted.error}")
-        known = counted.value
-        chosen = drawing.among(known)
-        return len(known), [trial(verb, number, base, folder, states) for number in chosen]
+        known = must(lambda: places(verb, base, folder), HANGS_SECONDS)
+        found, bad, chosen = Counter(places=len(known)), [], drawn(known, given)
+        for number in chosen:
+            seen = outcome_of(
+                lambda number=number: run(verb, number, base, folder / f"at {number}", states),
+                HANGS_SECONDS,
+            )
+            where, ended, wrong = seen.value or ("?", "lost", [seen.error])
+            found[ended] += 1
+            if wrong:
+                bad.append([f"place {number}, {where}, {ended}:", wrong])
+        return {"tried": len(chosen), "found": found, "bad": bad}
 
 
-def trial(verb, number, base, folder, states):
-    """Interrupt a verb once; return (place, where, how it ended, what was wrong)."""
-    mine = folder / f"at {number}"
-    found = outcome_of(lambda: interrupted.run(verb, number, base, mine, states), HANGS_SECONDS)
-    if found.error:
-        return number, "?", "lost", [found.error]
-    return number, *found.value
+def drawn(known, given):
+    """Return the numbers of drawn places, of as many different lines as possible.
+
+    `known` says where each place is.
+    """
+    if given.place is not None:
+        return [given.place]
+    numbers = [number for number, at in known.items() if at.startswith(tuple(given.within))]
+    random.Random(given.seed).shuffle(numbers)
+    firsts = list({known[number]: number for number in numbers}.values())
+    if given.lines:
+        return sorted(firsts)
+    ordered = firsts + sorted(set(numbers) - set(firsts), key=numbers.index)
+    return sorted(ordered[: given.points or None])
 
 
-def tell(verb, known, tried, bad):
-    """Print the outcomes of one verb."""
-    ends = Counter(ended for _, _, ended, _ in tried)
-    counts = ", ".join(f"{count} {ended}" for ended, count in ends.most_common(4))
-    print(f"{verb:10} {known:5} places, {len(tried):5} tried, {len(bad):3} bad: {counts}")
-    for number, where, ended, wrong in bad:
-        print(f"    place {number}, {where}, {ended}:")
-        for line in wrong:
-            print(f"        {line}")
-    sys.stdout.flush()
+def run(verb, number, base, folder, states):
+    """Interrupt a verb at one place; return (where, how it ended, what was wrong after that)."""
+    trial = verbs.begin(verb, base, folder)
+    injector, ended = Injector(number), "finished"
+    try:
+        if injector.run(lambda: verbs.VERBS[verb](trial)):
+            ended = "interrupted"
+    except Exception as error:
+        ended = f"{type(error).__name__}: {error}"
+    if not injector.where:
+        ended = "not reached"
+    gc.collect()
+    wrong = [] if ended in ENDS else [ended]
+    return injector.where, ended, wrong + looked_at(trial, verb, states)
+
+
+def looked_at(trial, verb, states):
+    """Return what is wrong with the database and with what was made beside it; [] for nothing."""
+    wrong = []
+    steps = [still_works, closes_at_once, opens_again, leaves_nothing]
+    for step in steps:
+        try:
+            wrong += step(trial, verb, states)
+        except Exception as error:
+            said = str(error).replace(f"{trial.folder}{os.sep}", "")
+            wrong.append(f"{step.__name__} {type(error).__name__}: {said}")
+    return wrong
+
+
+def still_works(trial, _verb, states):
+    try:
+        found = verbs.state(trial.database)
+    except simdb.ClosedError:
+        trial.database.close()  # no harm if its closing was interrupted
+        trial.database = simdb.open(trial.path, "w", **verbs.SETTINGS)
+        found = verbs.state(trial.database)
+    if found not in states:
+        yield "the state is neither the one before nor the one after"
+    trial.database.insert(verbs.PROBE, 1)
+    yield from (f"check: {finding}" for finding in trial.database.check(deep=True))
+    trial.database.delete(verbs.PROBE)
+
+
+def closes_at_once(trial, _verb, _states):
+    start = time.perf_counter()
+    trial.database.close()
+    if time.perf_counter() - start > AT_ONCE_SECONDS:
+        yield "closing took long"
+
+
+def opens_again(trial, _verb, states):
+    with simdb.open(trial.path, "w") as database:
+        database.delete_many([verbs.PROBE])
+    yield from verbs.sound(trial.path, states)
+
+
+def leaves_nothing(trial, verb, states):
+    names = open_files(trial.folder)
+    if names:
+        yield f"still open: {', '.join(names)}"
+    for name in sorted(set(os.listdir(trial.folder)) - KEPT):
+        # An interrupt between making a directory and knowing its name cannot be handled.
+        path = trial.folder / name
+        if path.is_file() or os.listdir(path):
+            yield f"left behind: {name}"
+    if trial.made.exists():
+        yield from verbs.whole(verb, trial, states[0])
+
+
+def open_files(folder):
+    """Return the names of the files below `folder` that this process has open.
+
+    An IDF table may stay open: it is mapped as long as the options exist.  So may a directory that
+    is synced: no object can own its descriptor from the first moment.
+    """
+    names = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        place = f"/proc/self/fd/{descriptor}"
+        try:
+            if not stat.S_ISDIR(os.stat(place).st_mode):
+                names.append(os.readlink(place))
+        except OSError:
+            continue  # the listing itself
+    start = f"{folder}{os.sep}"
+    return sorted(
+        name.removeprefix(start)
+        for name in names
+        if name.startswith(start) and not name.endswith("idf.table")
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(__doc__, verbs.VERBS, options, interrupt))

@@ -1,6 +1,8 @@
 """Trials: runs a trial in a forked child and reports its result, its signal or where it hangs."""
 
+import argparse
 import faulthandler
+import json
 import os
 import pickle
 import select
@@ -22,6 +24,40 @@ class Outcome:
 
     value: Any
     error: str
+
+
+def report(question, verbs, options, run):
+    """Parse what is given, try verbs one after the other, and report; return the exit code.
+
+    `options` adds options of a tool.  `run(verb, given, number, of)` tries a verb, the `number`-th
+    of so many, and returns its report: `tried`, counts of what was `found`, and as `bad` a title
+    and lines for each trial after which something was wrong.
+    """
+    parser = argparse.ArgumentParser(description=question.partition("\n")[0])
+    parser.add_argument("--verbs", nargs="*", choices=verbs, metavar="VERB")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, not lines")
+    options(parser)
+    given, told = parser.parse_args(), {}
+    chosen = given.verbs or list(verbs)
+    for number, verb in enumerate(chosen):
+        each = told[verb] = run(verb, given, number, len(chosen))
+        if not given.json:
+            counts = ", ".join(f"{count} {what}" for what, count in sorted(each["found"].items()))
+            print(f"{verb:10} {each['tried']:4} tried: {counts}; {len(each['bad'])} bad")
+            for title, wrong in each["bad"]:
+                print(f"    {title}", *wrong, sep="\n        ", flush=True)
+    if given.json:
+        print(json.dumps(told))
+    return int(any(each["bad"] for each in told.values()))
+
+
+def must(trial, seconds):
+    """Return the value of a trial in a child, which may not fail."""
+    outcome = outcome_of(trial, seconds)
+    if outcome.error:
+        raise RuntimeError(outcome.error)
+    return outcome.value
 
 
 @contextmanager
