@@ -64,9 +64,9 @@ fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
-torture: $(VENV)/.developed  ## compare all verbs with loops and brute force: SEEDS, DOCUMENTS
-	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --steps 200 --jobs 2
-	$(BIN)/python tools/torture/large.py --documents $(DOCUMENTS) --seed $(shell date +%j%H%M)
+torture: $(VENV)/.developed  ## compare all verbs with brute force: SEEDS, DOCUMENTS
+	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --jobs 2
+	$(BIN)/python tools/torture/differential.py --documents $(DOCUMENTS) --seed $(shell date +%j%H%M)
 
 campaigns: $(VENV)/.developed  ## run the short forms of all of tools/torture at drawn seeds: SECONDS
 	$(BIN)/python tools/torture/campaigns.py --seconds $(SECONDS)

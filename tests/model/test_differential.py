@@ -1,4 +1,4 @@
-"""All verbs in random order, against a dict and double loops: see tools/torture/differential.py."""
+"""All verbs in random order, against brute force: see tools/torture/differential.py."""
 
 import subprocess
 import sys

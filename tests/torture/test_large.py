@@ -1,4 +1,4 @@
-"""Databases that are too large for double loops, against brute force with arrays: large.py."""
+"""Databases that are too large for double loops, against a sample of brute force."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ ROOT = FOLDER.parents[1]
 
 def run(*arguments, **settings):
     """Run the campaign in a process of its own; return its exit code and its output."""
-    command = [sys.executable, FOLDER / "large.py", *arguments]
+    command = [sys.executable, FOLDER / "differential.py", *arguments]
     ended = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, check=False, **settings
     )
@@ -23,7 +23,7 @@ def test_every_verb_answers_as_brute_force_does():
     code, told = run("--documents", 400, "--seeds", 1)
 
     assert code == 0, told
-    assert "1 databases: 0 failed" in told
+    assert ": 0 failed" in told
 
 
 # Only a database with a table of more than 2,000 entries is damaged by this rebuild.
@@ -49,7 +49,7 @@ def test_a_rebuild_that_is_wrong_from_some_size_on_is_found_with_the_command_tha
     large, told = run("--documents", 3000, "--seed", 3, env=environment)
 
     assert (small, large) == (0, 1)
-    assert "--documents 3000 --seed 3 --rounds 1" in told
+    assert "--documents 3000 --seed 3" in told
     assert "last steps:" in told
 
 

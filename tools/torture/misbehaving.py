@@ -6,22 +6,15 @@ must raise a BusyError before anything is staged.
 """
 
 import simdb
+from asking import refused
 from drawn import some_text
 
 IDS = [f"mischief{at}" for at in range(6)]
+VERBS = "insert_many", "insert_batch", "add_many_if_new"
 
 
 class MischiefError(Exception):
     """An error that a caller's own code raises."""
-
-
-def refused(call, *kinds):
-    """Call, and check that one of these errors is raised."""
-    try:
-        answer = call()
-    except kinds:
-        return
-    raise AssertionError(f"answered {answer!r:.60} instead of raising {kinds}")
 
 
 def raising(values, at):
@@ -36,10 +29,11 @@ def fresh_batch(chance):
     return IDS.copy(), [some_text(chance) for _ in IDS]
 
 
-def raise_inside(target, expected, chance):
+def raise_inside(target, model, draw):
+    chance = draw.chance
     ids, texts = fresh_batch(chance)
     at = chance.randrange(len(ids))
-    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    verb = chance.choice(VERBS)
     which = chance.choice(["ids", "documents", "metadata"])
     columns = {"ids": ids, "documents": texts, "metadata": [None] * len(ids)}
     columns[which] = raising(columns[which], at)
@@ -47,13 +41,14 @@ def raise_inside(target, expected, chance):
     return f"{verb} of {which} that raise at {at}"
 
 
-def raise_in_progress(target, expected, chance):
+def raise_in_progress(target, model, draw):
+    chance = draw.chance
     ids, texts = fresh_batch(chance)
 
     def progress(done):
         raise MischiefError
 
-    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    verb = chance.choice(VERBS)
     try:
         getattr(target, verb)(ids, texts, progress=progress)
     except MischiefError:
@@ -62,7 +57,9 @@ def raise_in_progress(target, expected, chance):
     return f"{verb} with a progress that is not called"
 
 
-def raise_in_verify(target, expected, chance):
+def raise_in_verify(target, model, draw):
+    chance = draw.chance
+
     def verify(*given):
         raise MischiefError
 
@@ -76,10 +73,11 @@ def raise_in_verify(target, expected, chance):
     return "verify that raises"
 
 
-def give_unequal_numbers(target, expected, chance):
+def give_unequal_numbers(target, model, draw):
+    chance = draw.chance
     ids, texts = fresh_batch(chance)
     less, more = texts[: chance.randrange(len(ids))], [*texts, "more"]
-    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    verb = chance.choice(VERBS)
     for documents in (less, more):
         given = iter(documents) if chance.random() < 0.5 else documents
         refused(lambda given=given: getattr(target, verb)(ids, given), simdb.InputError)
@@ -87,11 +85,12 @@ def give_unequal_numbers(target, expected, chance):
     return f"{verb} of unequal numbers"
 
 
-def give_wrong_types(target, expected, chance):
+def give_wrong_types(target, model, draw):
+    chance = draw.chance
     ids, texts = fresh_batch(chance)
     at = chance.randrange(len(ids))
     wrong = chance.choice([1.5, object(), {"a": 1}, None, 2**64, -1])
-    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    verb = chance.choice(VERBS)
     documents = [*texts[:at], wrong, *texts[at + 1 :]]
     refused(lambda: getattr(target, verb)(ids, documents), simdb.InputError)
     names = [*ids[:at], chance.choice([1.5, True, None, "", b"", ids[at - 1]]), *ids[at + 1 :]]
@@ -107,15 +106,16 @@ MISCHIEF = (
 )  # fmt: skip
 
 
-def use_inside(database, transaction, expected, chance):
+def use_inside(database, transaction, model, draw):
     """Use the transaction inside an iterator that one of its verbs reads."""
+    chance = draw.chance
     ids, texts = fresh_batch(chance)
     forbidden = {
         "insert": lambda: transaction.insert("inside", some_text(chance)),
         "insert_many": lambda: transaction.insert_many(["inside"], [some_text(chance)]),
         "insert_batch": lambda: transaction.insert_batch(["inside"], [some_text(chance)]),
         "add_if_new": lambda: transaction.add_if_new("inside", some_text(chance)),
-        "delete_many": lambda: transaction.delete_many(list(expected.documents)[:2]),
+        "delete_many": lambda: transaction.delete_many(model.live_ids()[:2]),
         "commit": transaction.commit,
         "abort": transaction.abort,
         "close": database.close,
@@ -127,7 +127,7 @@ def use_inside(database, transaction, expected, chance):
     def inside(values):
         for value in values:
             if not outcome:
-                assert len(transaction) == len(expected.documents)
+                assert len(transaction) == len(model)
                 try:
                     forbidden[name]()
                 except simdb.BusyError:
@@ -151,13 +151,14 @@ def use_inside(database, transaction, expected, chance):
     return told
 
 
-def read_inside(target, expected, chance):
+def read_inside(target, model, draw):
     """Call reading verbs inside an iterator that a verb reads."""
+    chance = draw.chance
     ids, texts = fresh_batch(chance)
 
     def documents():
         for text in texts:
-            assert len(target) == len(expected.documents)
+            assert len(target) == len(model)
             target.query(text, recall=1.0)
             yield text
 

@@ -1,10 +1,11 @@
-"""Session: one database from creation to end, driven by one seed, and its expected state."""
+"""Session: one database from creation to end, driven by one seed, and its model."""
 
 import os
 import random
 import shutil
 import tempfile
-from collections import deque
+import time
+from collections import Counter, deque
 
 from pricing import tables_first
 from soundness import assert_sound
@@ -13,15 +14,16 @@ import asking
 import changing
 import misbehaving
 import simdb
-from drawn import some_options, some_text
-from expected import Expected, Tally
+from drawn import Few, Many
+from model import Model
 from simdb.engine.maintenance import calibration
+from simdb.engine.state import staged
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage.environment import gate
 from sizes import SHARES, shrunk
 
 LAST_STEPS = 12
-SNAPSHOTS_MAX = 3
+SHRUNK_MOST = 2000  # documents up to which constants may be tiny, see sizes.py
 
 
 class AbortError(Exception):
@@ -29,63 +31,106 @@ class AbortError(Exception):
 
 
 class Session:
-    """A database with what it must hold, and its snapshots with what they must hold."""
+    """A database with its model, and its snapshots with theirs.
 
-    def __init__(self, seed, *, callbacks, tally=None, tiny=None):
-        """`tiny`: the share of the constants in `sizes` that are tiny; None draws it."""
-        self.seed, self.callbacks, self.tiny = seed, callbacks, tiny
-        self.chance = random.Random(seed)
-        self.steps = 0
-        self.last = deque(maxlen=LAST_STEPS)
-        self.doing = []  # what the running transaction has done
-        self.options = some_options(self.chance)
-        self.tally = tally or Tally()
+    It begins empty, or with `count` documents.  `tiny`: the share of the constants in `sizes` that
+    are tiny; None draws it.
+    """
+
+    def __init__(self, seed, count, tally, *, callbacks=True, tiny=None):
+        """Draw the options."""
+        self.seed, self.tally, self.callbacks = seed, tally, callbacks
+        self.chance = random.Random(f"{seed} {count}")
+        self.draw = Many(self.chance, seed, count) if count else Few(self.chance)
+        self.options = self.draw.options()
+        self.pricing = tables_first(not count and self.chance.random() < 0.5)
+        # Sizes have draws of their own, so that the steps of a seed stay the same.
+        self.sizes = random.Random(f"sizes {seed}")
+        drawn = self.sizes.choice(SHARES) if count <= SHRUNK_MOST else 0.0
+        self.tiny, self.shrunk = drawn if tiny is None else tiny, []
         self.directory = tempfile.mkdtemp(prefix="simdb-torture-")
         self.path = os.path.join(self.directory, "db")
-        self.copies = 0
-        self.snapshots = []
-        self.pricing = tables_first(self.chance.random() < 0.5)
-        self.shrunk = []  # names of the constants that are tiny
+        self.snapshots, self.steps, self.seconds = [], 0, Counter()
+        self.last, self.doing = deque(maxlen=LAST_STEPS), ""
 
-    def run(self, steps):
-        """Run `steps` steps, and check everything at the end."""
+    def run(self, steps, until):
+        """Run `steps` steps, or each verb once, as long as there is time; check all at the end."""
         calibration.measured_delays = lambda: USUAL_DELAYS
+        staged.now_seconds = lambda: self.draw.now
         gate.WAIT_SECONDS = 0.02
-        with self.pricing, self.shrink() as self.shrunk:
-            self.create()
-            for _ in range(steps):
-                self.last.append(self.step())
+        with self.pricing, shrunk(self.sizes, self.tiny) as self.shrunk:
+            self.step(self.create)
+            deck = []
+            for _ in range(steps or len(self.verbs())):
+                if time.monotonic() > until:
+                    break
+                if not deck:
+                    deck = self.verbs()
+                    self.chance.shuffle(deck)
+                self.step(deck.pop())
                 self.steps += 1
             self.close()
             assert_sound(self.path)
         shutil.rmtree(self.directory)
 
-    def shrink(self):
-        """Make constants tiny by draws of their own, so that the steps of a seed stay the same."""
-        chance = random.Random(f"sizes {self.seed}")
-        return shrunk(chance, chance.choice(SHARES) if self.tiny is None else self.tiny)
+    def verbs(self):
+        """Return all verbs, the frequent ones several times."""
+        maintenance = [
+            self.compact, self.rebuild, self.reopen, self.reopen, self.copy, self.dump,
+            self.statistics, self.calibrate, self.look_again, self.rewrite, self.outlast,
+        ]  # fmt: skip
+        return [
+            *changing.WRITING, *asking.READING, *maintenance, *[self.hold] * 2,
+            *[self.misbehave] * 4, *[self.transact] * self.draw.transactions,
+        ]  # fmt: skip
+
+    def step(self, verb):
+        """Run one verb, or a transaction of several verbs, and note what was done."""
+        begun, name = time.monotonic(), verb.__name__
+        self.doing = f"{self.steps}: {name} begins"
+        try:
+            told = self.call(verb)
+        except simdb.BusyError as error:
+            if not self.snapshots or "must grow" not in str(error):
+                raise
+            told = "refused, because the map cannot grow under a snapshot"
+            self.close_snapshots()
+            self.database.delete_many(misbehaving.IDS)
+        if self.draw.count:
+            assert len(self.database) == len(self.model), f"{len(self.database)}, {len(self.model)}"
+        else:
+            asking.check_ids(self.database, self.model)
+        self.last.append(f"{self.steps}: {name} {told}")
+        self.seconds[name] += time.monotonic() - begun
+
+    def call(self, verb):
+        if getattr(verb, "__self__", None) is self:
+            return verb()
+        if verb in changing.WRITING:
+            return verb(self.database, self.model, self.draw)
+        target, model = self.chance.choice([(self.database, self.model), *self.snapshots])
+        told = verb(target, model, self.draw)
+        return told if target is self.database else f"of a snapshot: {told}"
 
     def create(self):
+        """Create the database: half of its documents are inserted at once, then ever fewer."""
         self.open("x", options=self.options)
         if self.options.sketch.uses_idf:
-            texts = [some_text(self.chance) for _ in range(30)]
+            texts = self.draw.texts((self.draw.count and 500) or 30)
             if self.chance.random() < 0.5:
                 self.database.fit_idf(texts)
             else:
                 self.database.set_idf(simdb.fit_idf(texts, self.options.sketch))
         self.options = self.database.options
-        self.expected = Expected(self.options, self.tally)
+        self.model = Model(self.options, self.tally)
+        left = self.draw.count
+        while left > self.draw.count // 10:
+            changing.insert_many(self.database, self.model, self.draw, max(left // 2, 1))
+            left -= max(left // 2, 1)
+        return f"{len(self.model)} documents"
 
     def open(self, mode, **settings):
-        chance = self.chance
-        self.database = simdb.open(
-            self.path,
-            mode,
-            durability=chance.choice(["full", "process", "none", "none"]),
-            map_size=chance.choice([None, 2**20]),
-            timeout=chance.choice([None, 5]),
-            **settings,
-        )
+        self.database = simdb.open(self.path, mode, **self.draw.opening(), **settings)
 
     def close_snapshots(self):
         while self.snapshots:
@@ -96,41 +141,16 @@ class Session:
         self.database.close()
         self.database.close()
 
-    def step(self):
-        """Run one verb, or a transaction of several verbs; return what was done, in words."""
-        kinds = [self.change, self.read, self.transact, self.look_after, self.misbehave, self.hold]
-        kind = self.chance.choices(kinds, weights=[30, 30, 15, 12, 8, 5])[0]
-        try:
-            told = kind()
-        except simdb.BusyError as error:
-            if not self.snapshots or "must grow" not in str(error):
-                raise
-            told = "refused, because the map cannot grow under a snapshot"
-            self.close_snapshots()
-            self.database.delete_many(misbehaving.IDS)
-        asking.check_all(self.database, self.expected)
-        return f"{self.steps}: {told}"
-
-    def change(self):
-        return self.chance.choice(changing.WRITING)(self.database, self.expected, self.chance)
-
-    def read(self):
-        readers = [(self.database, self.expected), *self.snapshots]
-        target, expected = self.chance.choice(readers)
-        told = self.chance.choice(asking.READING)(target, expected, self.chance)
-        asking.check_all(target, expected)
-        return told if target is self.database else f"of a snapshot: {told}"
-
     def transact(self):
         """Run a transaction that commits, aborts or raises."""
-        staged, told = self.expected.copy(), []
-        self.doing = told
+        staged, told = self.model.copy(), []
         end = self.chance.choice(["commit", "leave", "abort", "raise"])
         try:
             with self.database.write() as transaction:
                 for _ in range(self.chance.randint(0, 6)):
                     told.append(self.act(transaction, staged))
-                asking.check_all(transaction, staged)
+                    self.doing = f"{self.steps}: transaction {told}"
+                asking.check_ids(transaction, staged)
                 if end == "commit":
                     transaction.commit()
                 elif end == "abort":
@@ -140,112 +160,130 @@ class Session:
         except AbortError:
             pass
         if end in ("commit", "leave"):
-            self.expected = staged
-        return f"transaction {told}, {end}"
+            self.model = staged
+        return f"{told}, {end}"
 
     def act(self, transaction, staged):
         verbs = changing.WRITING if self.chance.random() < 0.6 else asking.READING
         if self.chance.random() < 0.1:
             verbs = misbehaving.MISCHIEF
         elif self.callbacks and self.chance.random() < 0.1:
-            told = misbehaving.use_inside(self.database, transaction, staged, self.chance)
-            asking.check_all(transaction, staged)
+            told = misbehaving.use_inside(self.database, transaction, staged, self.draw)
+            asking.check_ids(transaction, staged)
             return told
-        return self.chance.choice(verbs)(transaction, staged, self.chance)
+        verb = self.chance.choice(verbs)
+        return f"{verb.__name__} {verb(transaction, staged, self.draw)}"
 
     def misbehave(self):
         if self.chance.random() < 0.2:
             with self.database.write() as transaction:
-                return misbehaving.read_inside(transaction, self.expected, self.chance)
-        return self.chance.choice(misbehaving.MISCHIEF)(self.database, self.expected, self.chance)
+                return misbehaving.read_inside(transaction, self.model, self.draw)
+        return self.chance.choice(misbehaving.MISCHIEF)(self.database, self.model, self.draw)
 
     def hold(self):
         """Take a snapshot, or close one."""
-        if self.snapshots and (len(self.snapshots) == SNAPSHOTS_MAX or self.chance.random() < 0.5):
-            self.snapshots.pop(self.chance.randrange(len(self.snapshots)))[0].close()
-            return "close a snapshot"
-        self.snapshots.append((self.database.read(), self.expected.copy()))
-        return "take a snapshot"
+        if len(self.snapshots) == self.draw.snapshots or self.chance.random() < 0.3:
+            if self.snapshots:
+                self.snapshots.pop(self.chance.randrange(len(self.snapshots)))[0].close()
+            return "closes"
+        self.snapshots.append((self.database.read(), self.model.copy()))
+        return "takes"
 
-    def look_after(self):
-        """Run a verb of maintenance."""
-        verbs = [
-            self.compact, self.rebuild, self.reopen, self.reopen, self.copy, self.dump,
-            self.statistics, self.calibrate, self.look_again,
-        ]  # fmt: skip
-        return self.chance.choice(verbs)()
+    def outlast(self):
+        """Hold a snapshot while the database is changed and compacted, and read from it."""
+        self.close_snapshots()
+        before = self.model.copy()
+        with self.database.read() as snapshot:
+            try:
+                changing.insert_many(self.database, self.model, self.draw)
+                changing.delete_many(self.database, self.model, self.draw)
+                self.database.compact()
+            except simdb.BusyError as error:
+                if "must grow" not in str(error):
+                    raise
+            for verb in (asking.query, asking.read):
+                verb(snapshot, before, self.draw)
+        return "a snapshot"
 
     def compact(self):
         self.database.compact()
         stats = self.database.stats()
         assert (stats.deleted_count, stats.delta_count) == (0, 0)
-        assert len(stats.runs) <= 1
-        return "compact"
+        assert self.draw.count or len(stats.runs) <= 1
+        return self.look(self.database)
 
     def rebuild(self):
-        has_weights = not self.options.is_minhash and self.options.sketch.vector_bytes
+        has_weights = not self.model.is_minhash and self.options.sketch.vector_bytes
         number = self.chance.choice([None, 0, 1, 3, 16]) if has_weights else None
-        report = self.database.rebuild(polytopes=number)
-        assert not report.dropped
-        self.options = self.database.options
+        assert not self.database.rebuild(polytopes=number).dropped
+        self.options = self.model.options = self.database.options
         assert number in (None, self.options.polytopes)
-        return f"rebuild for {number}"
+        return f"for {number} polytopes, {self.look(self.database)}"
+
+    def rewrite(self):
+        """Rebuild, insert on top and compact: each works on what the one before has written."""
+        self.database.rebuild()
+        changing.insert_many(self.database, self.model, self.draw)
+        self.database.compact()
+        return self.look(self.database)
 
     def reopen(self):
         self.close()
         self.open(self.chance.choice(["w", "c"]))
         assert self.database.options == self.options
-        return "reopen"
+        return self.look(self.database)
 
     def copy(self):
-        self.copies += 1
-        path = os.path.join(self.directory, f"copy{self.copies}")
+        path = os.path.join(self.directory, "copy")
         self.database.copy(path)
-        self.compare_with(path)
-        return "copy"
+        return self.compare_with(path)
 
     def dump(self):
-        self.copies += 1
-        path = os.path.join(self.directory, f"copy{self.copies}")
-        assert self.database.dump(path + ".dump") == len(self.expected.documents)
+        path = os.path.join(self.directory, "copy")
+        assert self.database.dump(path + ".dump") == len(self.model)
         simdb.load(path + ".dump", path)
-        self.compare_with(path)
-        return "dump and load"
+        os.remove(path + ".dump")
+        return self.compare_with(path)
 
     def compare_with(self, path):
         """Check that another database holds the same documents and answers alike."""
         with simdb.open(path, "r") as other:
-            asking.check_all(other, self.expected)
-            for verb in (asking.query, asking.find_clusters, asking.get):
-                verb(other, self.expected, self.chance)
-            assert list(other.check(deep=True)) == []
+            told = self.look(other)
         shutil.rmtree(path)
+        return told
+
+    def look(self, database):
+        """Check everything that is stored, and the answers of some queries."""
+        findings = list(database.check(deep=True))
+        assert findings == [], findings[:5]
+        verbs = [asking.read, asking.query, asking.cluster]
+        for verb in verbs if self.draw.count else [*verbs, asking.find_clusters]:
+            verb(database, self.model, self.draw)
+        return f"{len(self.model)} documents"
 
     def statistics(self):
-        stats, held = self.database.stats(), self.expected.documents.values()
-        assert stats.document_count == len(held)
-        assert stats.empty_count == sum(entry.bits is None for entry in held)
+        stats = self.database.stats()
+        assert stats.document_count == len(self.model)
+        assert stats.empty_count == (self.model.kinds[self.model.is_live] == 0).sum()
         assert list(self.database.check(deep=self.chance.random() < 0.5)) == []
         list(self.database.advice())
         return "stats, check, advice"
 
     def calibrate(self):
-        texts = [some_text(self.chance) for _ in range(self.chance.choice([1, 5, 20]))]
-        sample = self.chance.choice([None, 3, texts])
+        texts = self.draw.texts(self.chance.choice([1, 5, 20]))
+        sample = self.chance.choice([None, 50 if self.draw.count else 3, texts])
         try:
             self.database.calibrate(sample, seed=self.chance.randrange(5))
         except simdb.OptionError:
             is_given = isinstance(sample, list)
-            assert self.options.is_minhash or not (self.options.sketch.vector_bytes or is_given)
-        return f"calibrate({type(sample).__name__})"
+            assert self.model.is_minhash or not (self.options.sketch.vector_bytes or is_given)
+        return type(sample).__name__
 
     def look_again(self):
         """Read the same database by another handle, which must refuse to write."""
         with simdb.open(self.path, "r") as other:
-            asking.check_all(other, self.expected)
-            told = self.chance.choice(asking.READING)(other, self.expected, self.chance)
-            try:
-                other.insert("a", "b")
-            except simdb.ReadOnlyError:
-                return f"by another handle: {told}"
-        raise AssertionError("a handle for reading has written")
+            asking.check_ids(other, self.model)
+            verb = self.chance.choice(asking.READING)
+            told = verb(other, self.model, self.draw)
+            asking.refused(lambda: other.insert("a", "b"), simdb.ReadOnlyError)
+        return f"by another handle: {verb.__name__} {told}"
