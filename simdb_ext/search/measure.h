@@ -11,10 +11,8 @@ static void add_hit(struct search_hits *hits, const uint64_t *place, size_t buck
     hits->list[hits->count++] = (struct search_hit){place, (uint32_t)bucket, distance};
 }
 
-#if VECTORS == VECTORS_AVX2
-#include "measure_avx2.h"
-#elif VECTORS == VECTORS_AVX512
-#include "measure_avx512.h"
+#if VECTORS_X86
+#include "measure_x86.h"
 #elif VECTORS == VECTORS_NEON
 #include "measure_neon.h"
 #else

@@ -32,7 +32,7 @@ Each header describes what one group of operations promises, or has operations t
 once for each instruction set (`operations.c`).  `name_VARIANT.h` has code for one of these alone.
 """
 # The endings of headers that hold one variant of an operation.
-VARIANT = re.compile(r"_(scalar|neon|bmi2|avx\w+)$")
+VARIANT = re.compile(r"_(scalar|neon|x86|avx\w+)$")
 
 
 def main() -> None:

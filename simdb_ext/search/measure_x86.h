@@ -1,0 +1,398 @@
+/* `measure` with AVX2 and AVX-512, 32 keys at a time.
+
+   How many keys a range has, and so where a loop over them would end, cannot be predicted.  So
+   several short ranges are compared, without a branch, before it is asked whether a key of them is
+   near; keys beyond a range, which have not been fetched, are neither read nor counted. */
+#ifndef SIMDB_SEARCH_MEASURE_X86_H
+#define SIMDB_SEARCH_MEASURE_X86_H
+
+#include "measure.h"
+
+enum {
+    BLOCK = 32,   /* keys that are compared before it is asked whether one is near */
+    TOGETHER = 16 /* short ranges that are compared together */
+};
+
+/* Return the beginning of the cache line of a key. */
+static inline const uint64_t *line_of(const uint64_t *place)
+{
+    return (const uint64_t *)((uintptr_t)place & ~(uintptr_t)63);
+}
+
+#if VECTORS == VECTORS_AVX2
+
+/* Bits are counted with a table of half bytes.  Of keys that must be near, only the lower halves
+   are compared at first: few other keys are near in them, and a register holds eight.  Of ranges
+   that are compared together, as many keys are compared as the longest has. */
+enum { HALVED_MAX = 7 }; /* up to this distance, few halves of random keys are as near */
+
+/* Masks of the keys of a block have 4 bits for each lane of a register, one for each group of eight
+   keys.  This is the key of each lane within its group. */
+static const uint8_t lane_keys[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+
+/* Return the bits of the first `count` keys in such a mask. */
+static inline uint32_t inside(size_t count)
+{
+    static const uint32_t first[8] = {
+        0, 0x1, 0x11, 0x10011, 0x110011, 0x110111, 0x111111, 0x1111111,
+    };
+    unsigned groups = (unsigned)count / 8;
+
+    return 0x11111111 * ((1u << groups) - 1) | first[count % 8] << (groups & 3);
+}
+
+/* Return the bits of such a mask in the order of the keys. */
+static inline uint32_t ordered(uint32_t near)
+{
+    uint32_t found = 0;
+
+    for (; near != 0; near &= near - 1) {
+        unsigned bit = (unsigned)__builtin_ctz(near);
+        found |= (uint32_t)1 << (8 * (bit & 3) + lane_keys[bit / 4]);
+    }
+    return found;
+}
+
+static inline __m256i limit_of(unsigned distance) { return _mm256_set1_epi8((char)distance); }
+
+/* Return how many bits are set in each byte. */
+static inline __m256i count_bits(__m256i words)
+{
+    const __m256i counts = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i half = _mm256_set1_epi8(15);
+    __m256i low = _mm256_shuffle_epi8(counts, _mm256_and_si256(words, half));
+    __m256i high = _mm256_shuffle_epi8(counts,
+                                       _mm256_and_si256(_mm256_srli_epi16(words, 4), half));
+
+    return _mm256_add_epi8(low, high);
+}
+
+/* Return the lower halves of eight words. */
+static inline __m256i halves(__m256i one, __m256i other)
+{
+    return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(one),
+                                                 _mm256_castsi256_ps(other), 0x88));
+}
+
+/* Return the distances of eight keys from `key`, each in 32 bits; or only of their lower halves. */
+static inline __m256i distances_of(__m256i one, __m256i other, __m256i key, int is_halved)
+{
+    const __m256i zero = _mm256_setzero_si256();
+
+    if (is_halved) {
+        __m256i bytes = count_bits(halves(_mm256_xor_si256(one, key),
+                                              _mm256_xor_si256(other, key)));
+        return _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)),
+                                 _mm256_set1_epi16(1));
+    }
+    one = _mm256_sad_epu8(count_bits(_mm256_xor_si256(one, key)), zero);
+    other = _mm256_sad_epu8(count_bits(_mm256_xor_si256(other, key)), zero);
+    return halves(one, other);
+}
+
+/* Return a mask of the keys of a bucket that may be near; it has at most 8 * `groups` keys, up to a
+   block. */
+static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups,
+                                   __m256i limit, int is_halved)
+{
+    const uint64_t *start = bucket->start;
+    const size_t count = (size_t)(bucket->stop - start);
+    const __m256i key = _mm256_set1_epi64x((long long)bucket->key);
+    const __m256i left = _mm256_set1_epi64x((long long)count);
+    __m256i distances = _mm256_setzero_si256(), keys[2];
+
+    for (unsigned g = 0; g < groups; g++) {
+        for (unsigned i = 0; i < 2; i++) {
+            unsigned first = 8 * g + 4 * i;
+            const __m256i numbers = _mm256_setr_epi64x(first, first + 1, first + 2, first + 3);
+            /* Memory beyond the range has not been fetched. */
+            const uint64_t *place = first < count ? start + first : start;
+            keys[i] = _mm256_maskload_epi64((const long long *)place,
+                                            _mm256_cmpgt_epi64(left, numbers));
+        }
+        __m256i found = distances_of(keys[0], keys[1], key, is_halved);
+        distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
+    }
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit)) & inside(count);
+}
+
+/* Do the same for a whole block. */
+static inline uint32_t near_of_block(const uint64_t *start, uint64_t wanted, __m256i limit,
+                                     int is_halved)
+{
+    const __m256i key = _mm256_set1_epi64x((long long)wanted);
+    __m256i distances = _mm256_setzero_si256();
+
+    for (unsigned g = 0; g < BLOCK / 8; g++) {
+        __m256i one = _mm256_loadu_si256((const __m256i *)(start + 8 * g));
+        __m256i other = _mm256_loadu_si256((const __m256i *)(start + 8 * g + 4));
+        __m256i found = distances_of(one, other, key, is_halved);
+        distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
+    }
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit));
+}
+
+#else
+
+enum { HALVED_MAX = -1 };
+
+static inline uint32_t inside(size_t count) { return _bzhi_u32(~0u, (unsigned)count); }
+
+static inline uint32_t ordered(uint32_t near) { return near; }
+
+static inline __m512i limit_of(unsigned distance) { return _mm512_set1_epi64((long long)distance); }
+
+static inline __m512i distances(__m512i keys, __m512i key)
+{
+    return _mm512_popcnt_epi64(_mm512_xor_si512(keys, key));
+}
+
+/* Return a mask of the near keys of a bucket, whose cache lines, at most `lines`, are loaded one by
+   one. */
+static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigned lines,
+                                     __m512i limit)
+{
+    const __m512i key = _mm512_set1_epi64((long long)bucket->key);
+    const uint64_t *start = line_of(bucket->start);
+    unsigned before = (unsigned)(bucket->start - start);
+    uint64_t near = 0, within = _bzhi_u64(~(uint64_t)0, (unsigned)(bucket->stop - start));
+
+    within = within >> before << before;
+    for (unsigned line = 0; line < lines; line++) {
+        __mmask8 lanes = (__mmask8)(within >> 8 * line);
+        const uint64_t *place = lanes != 0 ? start + 8 * line : start;
+        __m512i found = distances(_mm512_maskz_load_epi64(lanes, place), key);
+        near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, found, limit) << 8 * line;
+    }
+    return (uint32_t)(near >> before);
+}
+
+/* Most short buckets have two lines, so that this branch is predicted. */
+static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups,
+                                   __m512i limit, int is_halved)
+{
+    (void)groups, (void)is_halved;
+    return bucket->stop - line_of(bucket->start) <= 16 ? near_of_lines(bucket, 2, limit)
+                                                       : near_of_lines(bucket, 5, limit);
+}
+
+static inline uint32_t near_of_block(const uint64_t *start, uint64_t wanted, __m512i limit,
+                                     int is_halved)
+{
+    const __m512i key = _mm512_set1_epi64((long long)wanted);
+    __m512i found[4];
+    uint32_t near = 0;
+
+    (void)is_halved;
+    for (int i = 0; i < 4; i++)
+        found[i] = distances(_mm512_loadu_si512(start + 8 * i), key);
+    __m512i least = _mm512_min_epu64(_mm512_min_epu64(found[0], found[1]),
+                                     _mm512_min_epu64(found[2], found[3]));
+    if (_mm512_cmple_epu64_mask(least, limit) == 0)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        near |= (uint32_t)_mm512_cmple_epu64_mask(found[i], limit) << 8 * i;
+    return near;
+}
+
+#endif
+
+/* Append, in order, the keys of a mask that are near.  Return 1, or 0 if they did not all have
+   room; then the start of the bucket has moved to the first without room. */
+static int add_near(struct search_hits *hits, struct search_bucket *bucket, size_t number,
+                    const uint64_t *start, uint32_t near, unsigned distance)
+{
+    for (near = ordered(near); near != 0; near &= near - 1) {
+        const uint64_t *found = start + __builtin_ctz(near);
+        unsigned measured = (unsigned)__builtin_popcountll(*found ^ bucket->key);
+        if (measured > distance)
+            continue;
+        if (hits->count == hits->capacity) {
+            bucket->start = found;
+            return 0;
+        }
+        add_hit(hits, found, number, measured);
+    }
+    return 1;
+}
+
+/* Measure a bucket with more keys than a block.  All blocks but the first and the last begin with a
+   cache line; some keys of the second and the last were compared before. */
+static inline int measure_long(struct search_bucket *bucket, size_t number, unsigned distance,
+                               int is_halved, struct search_hits *hits)
+{
+    const vector limit = limit_of(distance);
+    const uint64_t *place = bucket->start, *stop = bucket->stop, *next;
+
+    for (size_t again = 0;; again = (size_t)(place + BLOCK - next), place = next) {
+        uint32_t near = near_of_block(place, bucket->key, limit, is_halved);
+        if (near != 0 &&
+            !add_near(hits, bucket, number, place, near & ~inside(again), distance))
+            return 0;
+        if (place + BLOCK == stop)
+            return 1;
+        next = line_of(place + BLOCK);
+        next = stop - next < BLOCK ? stop - BLOCK : next;
+    }
+}
+
+/* Measure buckets that have at most 8 * `groups` keys each; return how many are finished. */
+static inline size_t measure_short(struct search_bucket *buckets, size_t first, size_t count,
+                                   unsigned groups, unsigned distance, int is_halved,
+                                   struct search_hits *hits)
+{
+    uint32_t near[TOGETHER], any = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        near[i] = near_of_few(&buckets[first + i], groups, limit_of(distance), is_halved);
+        any |= (uint32_t)(near[i] != 0) << i;
+    }
+    for (; any != 0; any &= any - 1) {
+        size_t i = (unsigned)__builtin_ctz(any), number = first + i;
+        struct search_bucket *bucket = &buckets[number];
+        if (!add_near(hits, bucket, number, bucket->start, near[i], distance))
+            return i;
+    }
+    return count;
+}
+
+/* Return how many of the first buckets are no longer than a block, and the most keys of one. */
+static inline size_t count_short(const struct search_bucket *buckets, size_t count,
+                                 size_t *longest)
+{
+    size_t some = 0;
+
+    *longest = 0;
+    for (; some < count && some < TOGETHER; some++) {
+        size_t keys = (size_t)(buckets[some].stop - buckets[some].start);
+        if (keys > BLOCK)
+            break;
+        *longest = keys > *longest ? keys : *longest;
+    }
+    return some;
+}
+
+static inline size_t measure_all(struct search_bucket *buckets, size_t count, unsigned distance,
+                                 int is_halved, struct search_hits *hits)
+{
+    size_t longest, some, finished;
+
+    for (size_t i = 0; i < count; i += some) {
+        some = count_short(buckets + i, count - i, &longest);
+        if (some == 0) {
+            if (!measure_long(&buckets[i], i, distance, is_halved, hits))
+                return i;
+            some = 1;
+            continue;
+        }
+        if (longest <= 8)
+            finished = measure_short(buckets, i, some, 1, distance, is_halved, hits);
+        else if (longest <= 16)
+            finished = measure_short(buckets, i, some, 2, distance, is_halved, hits);
+        else if (longest <= 24)
+            finished = measure_short(buckets, i, some, 3, distance, is_halved, hits);
+        else
+            finished = measure_short(buckets, i, some, 4, distance, is_halved, hits);
+        if (finished < some)
+            return i + finished;
+    }
+    return count;
+}
+
+static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
+                      struct search_hits *hits)
+{
+    if ((int)distance <= HALVED_MAX)
+        return measure_all(buckets, count, distance, 1, hits);
+    return measure_all(buckets, count, distance, 0, hits);
+}
+
+#if VECTORS == VECTORS_AVX512
+
+/* Return a mask of four keys: whether each may have a key within `limit` in the lines from `place`
+   to `last`.  Lanes outside the range count as keys of zeros. */
+static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
+                                 __mmask8 head, __mmask8 tail,
+                                 const __m512i keys[4], __m512i limit)
+{
+    __m512i first = _mm512_maskz_load_epi64(head, place), end = _mm512_maskz_load_epi64(tail, last);
+    __m512i least[4];
+    unsigned near = 0;
+
+    for (int i = 0; i < 4; i++)
+        least[i] = _mm512_min_epu64(_mm512_popcnt_epi64(_mm512_xor_si512(first, keys[i])),
+                                    _mm512_popcnt_epi64(_mm512_xor_si512(end, keys[i])));
+    for (place += 8; place < last; place += 8) {
+        __m512i line = _mm512_load_si512(place);
+        for (int i = 0; i < 4; i++)
+            least[i] = _mm512_min_epu64(least[i],
+                                        _mm512_popcnt_epi64(_mm512_xor_si512(line, keys[i])));
+    }
+    for (int i = 0; i < 4; i++)
+        near |= (unsigned)(_mm512_cmple_epu64_mask(least[i], limit) != 0) << i;
+    return near;
+}
+
+/* Append the keys of a bucket that are within `limit`.  Return 1, or 0 if they did not all have
+   room; then the start of the bucket has moved to the first without room.  Eight lines are compared
+   before the near keys among them, which cannot be predicted, are appended. */
+static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
+                        size_t number, __m512i limit)
+{
+    const __m512i key = _mm512_set1_epi64((long long)bucket->key);
+    const uint64_t *place = line_of(bucket->start);
+
+    for (; place < bucket->stop; place += 64) {
+        size_t left = (size_t)(bucket->stop - place);
+        uint64_t near = 0, inside = left < 64 ? ((uint64_t)1 << left) - 1 : ~(uint64_t)0;
+        if (place < bucket->start)
+            inside &= ~(uint64_t)0 << (bucket->start - place);
+        for (size_t line = 0; line < 8 && 8 * line < left; line++) {
+            __mmask8 lanes = (__mmask8)(inside >> 8 * line);
+            __m512i keys = _mm512_maskz_load_epi64(lanes, place + 8 * line);
+            __m512i bits = _mm512_popcnt_epi64(_mm512_xor_si512(keys, key));
+            near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, bits, limit) << 8 * line;
+        }
+        for (; near != 0; near &= near - 1) {
+            const uint64_t *found = place + __builtin_ctzll(near);
+            if (hits->count == hits->capacity) {
+                bucket->start = found;
+                return 0;
+            }
+            add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->key));
+        }
+    }
+    return 1;
+}
+
+/* Four buckets at a time: each line is loaded once for all four, and the end of the range, which
+   cannot be predicted, is met once. */
+static size_t measure_crowd(struct search_bucket *buckets, size_t count,
+                            unsigned distance, struct search_hits *hits)
+{
+    const __m512i limit = _mm512_set1_epi64((long long)distance);
+    const uint64_t *start = buckets[count - 1].start, *stop = buckets->stop;
+    const uint64_t *place = line_of(start);
+    const uint64_t *last = line_of(stop - 1);
+    __mmask8 tail = (__mmask8)(255u >> (last + 8 - stop));
+    __mmask8 head = (__mmask8)(255u << (start - place) & (place == last ? tail : 255u));
+
+    for (size_t i = 0; i < count; i += 4) {
+        size_t some = count - i < 4 ? count - i : 4;
+        __m512i keys[4];
+        for (size_t j = 0; j < 4; j++)
+            keys[j] = _mm512_set1_epi64((long long)buckets[j < some ? i + j : i].key);
+        unsigned near = near_four(place, last, head, tail, keys, limit) & ((1u << some) - 1);
+        for (; near != 0; near &= near - 1) {
+            size_t number = i + (unsigned)__builtin_ctz(near);
+            if (!add_all_near(hits, &buckets[number], number, limit))
+                return number;
+        }
+    }
+    return count;
+}
+
+#endif
+
+#endif
