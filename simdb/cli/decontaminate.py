@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.output.progress import Progress, stage_lines
@@ -124,7 +124,6 @@ class DecontaminateJob:
         return [file for name in names for file in side_files(name)]
 
 
-@grouped
 def decontaminate(
     sources: arguments.Sources,
     *,

@@ -17,10 +17,9 @@ from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
 from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.duplicates.work import DedupWork, DuplicateOptions, Outcome, ResultOptions
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import grouped
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
-from simdb.cli.options.sketch_options import Given, allowed, sketched
+from simdb.cli.options.sketch_options import Given, SketchOptions, allowed
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
 from simdb.deduplication.reference import DatabaseReference
@@ -77,11 +76,9 @@ class DedupJob:
     groups_form: Format | None
 
 
-@sketched
-@grouped
 def dedup(
     sources: arguments.Sources,
-    sketch: Given,
+    chosen: SketchOptions,
     *,
     db: arguments.EarlierRuns = None,
     run: arguments.Run = None,
@@ -109,6 +106,7 @@ def dedup(
     Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates; 2
     if all were skipped: then nothing is written.
     """
+    sketch = chosen.given()
     sources, against = expanded(sources), expanded(duplicates.against or [])
     check_sources([*sources, *against, *(duplicates.texts or [])], inputs.text_field)
     duplicates.check(has_database=db is not None)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions
-from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
+from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given, make_sketch
 from simdb.cli.output.render import (
     is_table,
     plain,
@@ -36,14 +36,12 @@ MARKS = {
 }  # fmt: skip
 
 
-@sketched
-@grouped
 def explain(
     names: Annotated[
         list[str],
         Argument(metavar="[DB] A B", help="Two files, or -; after a database, two stored ids."),
     ],
-    sketch: Given,
+    chosen: SketchOptions,
     *,
     document: Annotated[
         str | None, Option(metavar="FILE", help="With a database: a file, or -, instead of B.")
@@ -69,6 +67,7 @@ def explain(
 
     Exit code 0 whether they match or not.
     """
+    sketch = chosen.given()
     decoded_as = known_encoding(encoding)
     arguments.check_errors(errors)
     db, named = _settled(names, document)
@@ -87,7 +86,7 @@ def explain(
         if document is not None:
             text = read_file(document, decoded_as, errors)
             print_note(markup_hint(text, document, database.options.sketch))
-        found = database.explain(*ids, document=text, errors=errors, **wanted.matching.arguments)
+        found = database.explain(*ids, document=text, errors=errors, **wanted.criterion)
     called = named[0], [*named, document or ""][1]
     print_explanation(found, called, features, has_bits=bits, as_json=json)
 

@@ -1,16 +1,16 @@
 """Command insert: stores documents in a database."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import MatchOptions, ReadingOptions, SearchOptions, with_nulls
+from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_rows, quantity
 from simdb.engine.write.conflicts import ERROR, rule_of
@@ -24,15 +24,6 @@ from simdb.values.arrays import Id
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """The look-up of --match: `first` or `all` matches, and the match options."""
-
-    match: MatchName
-    options: MatchOptions
-
-
-@grouped
 def insert(
     db: arguments.Database,
     sources: Annotated[
@@ -62,7 +53,8 @@ def insert(
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
-    matching = _checked_matching(match, wanted.matching, rule_of(on_conflict))
+    criterion = wanted.criterion
+    _check_matching(match, criterion, rule_of(on_conflict))
     reading = replace(with_nulls(inputs.reading(), on_null), has_fields=metadata)
     check_sources(sources or [], inputs.text_field)
     found: Found = read_sources(sources or [], reading, excluded=[db])
@@ -71,24 +63,26 @@ def insert(
     with Progress("inserting") as progress:
         intake = Intake(found, progress, reading.on_null)
         with open_or_create(
-            db, make_options=simdb.Options, try_out=partial(_try_out, matching), intake=intake,
-            allow=allow or [], must_exist=existing,
+            db, make_options=simdb.Options, try_out=partial(_try_out, match, criterion),
+            intake=intake, allow=allow or [], must_exist=existing,
         ) as database:  # fmt: skip
-            if matching is None:
+            if match is None:
                 print_one(_insert_all(database, intake, on_conflict), as_json=json)
             else:
-                rows = _insert_matched(database, intake, matching, metadata=metadata)
+                rows = _insert_matched(database, intake, match, criterion, metadata=metadata)
                 print_rows(rows, MATCHED_COLUMNS, as_json=json)
-                progress.note(_inserted_note(intake))
+                progress.note(
+                    f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
+                )
         intake.note_dropped()
     if intake.skipped:
         raise Exit(FINDINGS)
 
 
-def _try_out(matching: Matching | None, database: simdb.Database) -> None:
+def _try_out(match: MatchName | None, criterion: dict[str, Any], database: simdb.Database) -> None:
     """Match no documents, so that wrong options are found before anything is read."""
-    if matching is not None:
-        database.query_many([], **matching.options.arguments)
+    if match is not None:
+        database.query_many([], **criterion)
 
 
 def _insert_all(database: simdb.Database, intake: Intake, on_conflict: ConflictName) -> Row:
@@ -131,7 +125,8 @@ def _metadata(batch: Batch) -> list[Any] | None:
 def _insert_matched(
     database: simdb.Database,
     intake: Intake,
-    matching: Matching,
+    match: MatchName,
+    criterion: dict[str, Any],
     *,
     metadata: bool,
 ) -> Iterator[Row]:
@@ -139,11 +134,10 @@ def _insert_matched(
 
     The texts wait in a spool, since the look-up and the insertion each read all of them.
     """
-    options = matching.options
     ids: dict[Id, None] = {}
     fields: list[Any] = []
     with Spool() as texts, begin_write(database, intake.progress) as transaction:
-        notes_short = is_default(database.options, options.similarity, options.distance)
+        notes_short = is_default(database.options, criterion["similarity"], criterion["distance"])
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             for at, id in enumerate(batch.ids):
                 if id in ids or id in transaction:
@@ -157,39 +151,27 @@ def _insert_matched(
 
         listed = list(ids)
         found = transaction.insert_batch(
-            listed, iter(texts), fields if metadata else None, match=matching.match,
-            progress=show, **options.arguments,
+            listed, iter(texts), fields if metadata else None, match=match,
+            progress=show, **criterion,
         )  # fmt: skip
     intake.progress.finish()
     return (
-        {"id": id, **match_row(match, "match")}
+        {"id": id, **match_row(each, "match")}
         for id, row in zip(listed, found, strict=True)
-        for match in row
+        for each in row
     )
 
 
-def _inserted_note(intake: Intake) -> str:
-    """Return the summary of the insertion as one line."""
-    return f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
-
-
-def _checked_matching(
-    match: MatchName | None, options: MatchOptions, on_conflict: str
-) -> Matching | None:
-    """Return the look-up that the options describe; None without --match.
-
-    Raises OptionError for options that need --match, or do not go with it.
-    """
+def _check_matching(match: MatchName | None, criterion: dict[str, Any], on_conflict: str) -> None:
+    """Raise OptionError for options that need --match, or do not go with it."""
     if match is None:
-        for name, value in options.arguments.items():
+        for name, value in criterion.items():
             if value is not None:
                 raise simdb.OptionError(f"--{name} needs --match first or all")
-        return None
-    if match not in ("first", "all"):
+    elif match not in ("first", "all"):
         raise simdb.OptionError(f"--match must be first or all, got {match!r}")
-    if on_conflict != ERROR:
+    elif on_conflict != ERROR:
         raise simdb.OptionError("insert takes either --match or --on-conflict, not both")
-    return Matching(match, options)
 
 
 def _taken(batch: Batch, at: int) -> simdb.ExistsError:

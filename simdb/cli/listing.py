@@ -19,7 +19,7 @@ import numpy.typing as npt
 import simdb
 from simdb.cli.duplicates.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.declare import Option
 from simdb.cli.options.opening import one_database, open_either
 from simdb.cli.options.option_groups import (
     ListingOptions,
@@ -94,7 +94,7 @@ class StoredOptions(SearchOptions):
     def arguments(self) -> dict[str, Any]:
         """The arguments of a verb that say the same, but for the texts."""
         where = None if self.where is None else given_condition(self.where)
-        return {**self.matching.arguments, "where": where}
+        return {**self.criterion, "where": where}
 
     def deciding(self, texts: TextsById | None) -> dict[str, Any]:
         """Return the arguments of a verb that let the texts decide, unless they are only shown."""
@@ -104,7 +104,6 @@ class StoredOptions(SearchOptions):
         return {"verify": EXACT if self.verify is None else self.verify, "texts": texts.texts}
 
 
-@grouped
 def clusters(
     db: arguments.Database,
     *,
@@ -140,7 +139,6 @@ def clusters(
     listing.end(has_found=has_found)
 
 
-@grouped
 def pairs(
     db: arguments.Database,
     *,

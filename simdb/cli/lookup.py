@@ -17,7 +17,7 @@ import numpy.typing as npt
 import simdb
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
@@ -85,7 +85,7 @@ class LookupOptions(SearchOptions):
         if self.nearest is not None:
             return snapshot.nearest_many(texts, self.nearest, recall=self.recall, where=where)
         return snapshot.query_many(
-            texts, where=where, limit=None if self.every else 1, **self.matching.arguments
+            texts, where=where, limit=None if self.every else 1, **self.criterion
         )  # fmt: skip
 
 
@@ -149,7 +149,6 @@ class LookupOutputs:
         return None if self.output is None else output_format(self.output, "--output")
 
 
-@grouped
 def lookup(
     db: arguments.Database,
     sources: arguments.Sources,
@@ -315,9 +314,8 @@ def _look_up(
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
     count = 0
-    matching = wanted.matching
     notes_short = wanted.nearest is None and is_default(
-        database.options, matching.similarity, matching.distance
+        database.options, wanted.similarity, wanted.distance
     )
     with one_state(database) as snapshot:
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import MatchOptions, SearchOptions, given_size
-from simdb.cli.options.sketch_options import MINHASH, Given, check_given, make_sketch, sketched
+from simdb.cli.options.option_groups import SearchOptions, given_size
+from simdb.cli.options.sketch_options import MINHASH, Given, SketchOptions, check_given, make_sketch
 from simdb.cli.output.render import (
     MICROSECONDS,
     is_table,
@@ -55,15 +55,13 @@ MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
 OPTIONS = simdb.Options()
 
 
-@sketched
-@grouped
 def plan(
     db: Annotated[
         str | None,
         Argument(metavar="DB", help="The directory of a database; else give --documents."),
     ] = None,
     *,
-    sketch: Given,
+    chosen: SketchOptions,
     documents: Documents = None,
     blocks: arguments.Blocks = None,
     leading: arguments.Leading = None,
@@ -81,6 +79,7 @@ def plan(
     With DB, plan for its documents.  Without DB, plan for any number of documents, and compare with
     the cost model of Sood & Loguinov 2011.
     """
+    sketch = chosen.given()
     shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
     shape |= {"header_offset": header_offset}
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
@@ -90,7 +89,7 @@ def plan(
                 "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB,"
                 " and --memory by the machine; leave them out"
             )
-        found = _plan_in(db, sketch, documents, wanted.matching, pairs=pairs)
+        found = _plan_in(db, sketch, documents, wanted.criterion, pairs=pairs)
         _print_plan(found, as_json=json)
         return
     if pairs:
@@ -98,17 +97,16 @@ def plan(
     if documents is None:
         raise simdb.OptionError("plan needs either DB or --documents N")
     options = simdb.Options(sketch=make_sketch(sketch), **given)
-    question = Question(**wanted.matching.arguments)
+    question = Question(**wanted.criterion)
     found = plan_without_database(
         options, documents, question, has_weights=weights is not False, memory=_bytes_of(memory)
     )
     _print_plan(found, as_json=json)
 
 
-@sketched
 def create(
     db: Database,
-    sketch: Given,
+    chosen: SketchOptions,
     volatility: Annotated[
         bool | None,
         Option(
@@ -148,6 +146,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
+    sketch = chosen.given()
     stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
     shape = {
         "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
@@ -175,14 +174,14 @@ def _plan_in(
     db: str,
     sketch: Given,
     documents: float | None,
-    matching: MatchOptions,
+    criterion: dict[str, Any],
     *,
     pairs: bool,
 ) -> simdb.Plan:
     """Plan with the options and the calibration of the database `db`."""
     with open_either(db) as database:
         check_given(sketch, database.options.sketch, db)
-        return database.plan(documents, pairs=pairs, **matching.arguments)
+        return database.plan(documents, pairs=pairs, **criterion)
 
 
 def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:

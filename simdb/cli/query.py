@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import simdb
 from simdb.cli import duplicates
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import one_database, open_either
 from simdb.cli.options.option_groups import (
     ReadingOptions,
@@ -68,7 +68,7 @@ class QueryOptions(SearchOptions):
             return database.nearest(
                 document, self.nearest, id=id, recall=self.recall, errors=errors, where=where
             )
-        criterion = self.matching.arguments
+        criterion = self.criterion
         if self.contained is None:
             return database.query(
                 document, id=id, limit=self.limit, errors=errors, where=where, **criterion
@@ -79,7 +79,6 @@ class QueryOptions(SearchOptions):
         )  # fmt: skip
 
 
-@grouped
 def query(
     db: arguments.Database,
     text: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions
 from simdb.cli.output.progress import Progress
@@ -45,7 +45,6 @@ Texts = Annotated[
 ]
 
 
-@grouped
 def report(
     db: arguments.Database,
     *,
@@ -75,7 +74,7 @@ def report(
     with Progress("reporting") as progress, simdb.open(db, "r") as database:
         intake = Intake(read_sources(texts or [], reading, excluded=[db, output]), progress)
         facts = gather(
-            database, Question(**wanted.matching.arguments), limits=limits,
+            database, Question(**wanted.criterion), limits=limits,
             texts=partial(chosen_texts, intake) if texts else None, show=progress.show,
         )  # fmt: skip
         progress.begin("drawing figures")

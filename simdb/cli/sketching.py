@@ -12,18 +12,17 @@ import numpy as np
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option, grouped
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.opening import open_idle
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.options.sketch_options import (
-    Given,
+    SketchOptions,
     allowed,
     check_given,
     fingerprinting,
     make_sketch,
     opened_sketcher,
-    sketched,
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
@@ -41,11 +40,9 @@ NANOSECONDS = 1e9
 FINGERPRINT_COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")
 
 
-@sketched
-@grouped
 def idf(
     sources: arguments.Sources,
-    sketch: Given,
+    chosen: SketchOptions,
     *,
     output: Annotated[
         str | None, Option(short="-o", metavar="FILE", help="Write the IDF table to this file.")
@@ -65,6 +62,7 @@ def idf(
 
     Exit code 1 if files or records were skipped.
     """
+    sketch = chosen.given()
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
     check_sources(sources, inputs.text_field)
@@ -134,10 +132,8 @@ def calibrate(
         raise Exit(FINDINGS)
 
 
-@sketched
-@grouped
 def fingerprint(
-    sketch: Given,
+    chosen: SketchOptions,
     *,
     sources: Annotated[
         list[str] | None,
@@ -157,6 +153,7 @@ def fingerprint(
 
     Exit code 1 if files or records were skipped.
     """
+    sketch = chosen.given()
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
     check_sources(sources or [], None if lines else inputs.text_field)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, CommandGroup, Option, grouped
-from simdb.cli.options.sketch_options import Given, make_sketch, sketched
+from simdb.cli.options.declare import Argument, CommandGroup, Option
+from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.engine.clusters.find import STAR
@@ -102,8 +102,6 @@ class RowOptions:
     max_share: arguments.MaxShare = None
 
 
-@sketched
-@grouped
 def dedup(
     source: Annotated[
         str, Argument(metavar="IN", help="Parquet or JSON lines, as the end of the name says.")
@@ -116,7 +114,7 @@ def dedup(
     ] = None,
     rows: RowOptions,
     cluster: ClusterOptions,
-    sketch: Given,
+    chosen: SketchOptions,
 ) -> None:
     """Write the rows of a table without near-duplicates, and what was removed and why, by Spark.
 
@@ -126,6 +124,7 @@ def dedup(
 
     OUT and OUT2 must not exist.  They are folders, with a file for each partition.
     """
+    sketch = chosen.given()
     settings, made = cluster.settings, make_sketch(sketch)
     parse(rows.keep, "--keep")
     with Progress("searching") as progress:

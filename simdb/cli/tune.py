@@ -10,7 +10,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option, grouped
+from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
@@ -88,7 +88,6 @@ def _json_rows(path: str, text: str) -> Iterator[tuple[int, list[Any]]]:
         yield number, value
 
 
-@grouped
 def tune(
     sources: arguments.Sources,
     *,

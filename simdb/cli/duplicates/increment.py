@@ -129,8 +129,8 @@ class _Increment:
         older: TextsById | None,
     ) -> None:
         self._work, self._transaction, self._options = work, transaction, database.options
-        question, matching = work.question(database.options.sketch), work.given.matching
-        search = None if matching.search is None else str(matching.search)
+        question = work.question(database.options.sketch)
+        search = None if question.search is None else str(question.search)
         self.repeat = CountedRepeat(work.run, [*question.rule[:3], search, question.verify], before)
         self.ids = UniqueIds(work.progress, database.sketcher, before, self.repeat)
         self.left: dict[int, Row] = {}  # what an earlier occasion left out, by place

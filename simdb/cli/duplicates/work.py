@@ -10,7 +10,7 @@ from simdb.cli.duplicates.texts import Beginnings, check_keep
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake
-from simdb.cli.options.option_groups import SearchOptions, given_size
+from simdb.cli.options.option_groups import SearchOptions, given_search, given_size
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity, verification_note
 from simdb.deduplication.question import DedupQuestion
@@ -240,11 +240,10 @@ class DedupWork(NamedTuple):
 
     def question(self, sketch: simdb.TextSketch) -> DedupQuestion:
         """Return when documents of the input are alike, and how they are compared."""
-        matching = self.given.matching
+        given = self.given
         return DedupQuestion(
-            matching.similarity, matching.distance, matching.recall,
-            self.decided_by(sketch), self.given.policy, None, "strict",
-            thread_count(), None, matching.search, self.given.memory_bytes,
+            given.similarity, given.distance, given.recall, self.decided_by(sketch), given.policy,
+            None, "strict", thread_count(), None, given_search(given.search), given.memory_bytes,
         )  # fmt: skip
 
     def lines(self, batch: Batch) -> I64 | None:

@@ -10,14 +10,15 @@ A command is a function.  The annotation of each parameter is its type with an `
 
 `command_of(show)` is the command of click.  The types are str, int, float, bool, a tuple of them
 and a list of one of them, each also with None.  A list takes many values, a bool is a flag.
+A parameter whose type is a dataclass is a group of options: one for each field of it.
 """
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, is_dataclass
-from functools import partial, wraps
+from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 import click
 
@@ -165,20 +166,39 @@ def command_of(function: Callable[..., None] | CommandGroup) -> click.Command:
     """
     if isinstance(function, CommandGroup):
         return function
-    parameters = [_Parameter.of(each) for each in inspect.signature(function).parameters.values()]
+    groups, parameters = _declared(function)
     lists = [each.name for each in parameters if each.is_list]
     return Command(
         function.__name__.replace("_", "-"),
-        callback=partial(_call, function, lists),
+        callback=partial(_call, function, groups, lists),
         params=[each.made() for each in parameters],
         help=inspect.getdoc(function),
         context_settings={"help_option_names": HELP_OPTIONS},
     )
 
 
-def _call(function: Callable[..., None], lists: Sequence[str], **values: Any) -> None:
+def _declared(function: Callable[..., None]) -> tuple[dict[str, type], "list[_Parameter]"]:
+    """Return the groups of options of a function by their names, and all options and arguments."""
+    groups: dict[str, type] = {}
+    found = []
+    for each in inspect.signature(function, eval_str=True).parameters.values():
+        kind = each.annotation
+        if isinstance(kind, type) and is_dataclass(kind):
+            groups[each.name] = kind
+            found += [_Parameter.of(own.name, own.type, own.default) for own in fields(kind)]
+        else:
+            found.append(_Parameter.of(each.name, kind, each.default))
+    return groups, found
+
+
+def _call(
+    function: Callable[..., None], groups: dict[str, type], lists: Sequence[str], /, **values: Any
+) -> None:
     """Call a command; a list without values is None."""
-    function(**values | {name: list(values[name]) or None for name in lists})
+    values |= {name: list(values[name]) or None for name in lists}
+    for name, kind in groups.items():
+        values[name] = kind(**{each.name: values.pop(each.name) for each in fields(kind)})
+    function(**values)
 
 
 class _Parameter(NamedTuple):
@@ -191,15 +211,15 @@ class _Parameter(NamedTuple):
     default: Any
 
     @classmethod
-    def of(cls, given: inspect.Parameter) -> "_Parameter":
+    def of(cls, name: str, annotation: Any, default: Any) -> "_Parameter":
         """Read the annotation of a parameter."""
-        kind, declared = get_args(given.annotation)
+        kind, declared = get_args(annotation)
         if get_origin(kind) is UnionType:
             (kind,) = (each for each in get_args(kind) if each is not NoneType)
         is_list = get_origin(kind) is list
         if is_list:
             (kind,) = get_args(kind)
-        return cls(given.name, kind, is_list, declared, given.default)
+        return cls(name, kind, is_list, declared, default)
 
     def made(self) -> click.Parameter:
         """Return the parameter of click."""
@@ -243,40 +263,3 @@ class _Parameter(NamedTuple):
         if declared.min is not None or declared.max is not None:
             return click.IntRange(declared.min, declared.max)
         return get_args(self.kind) or self.kind
-
-
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with an option for each field of its parameters that are dataclasses.
-
-    The options of a command are read from its signature, so the signature is written here.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, type] = {}
-    parameters: list[inspect.Parameter] = []
-    for own in inspect.signature(command).parameters.values():
-        kind = hints[own.name]
-        if not (isinstance(kind, type) and is_dataclass(kind)):
-            parameters.append(
-                own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name])
-            )
-            continue
-        groups[own.name] = kind
-        inner = get_type_hints(kind, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default,
-                annotation=inner[each.name],
-            )
-            for each in fields(kind)
-        ]  # fmt: skip
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        for name, kind in groups.items():
-            names = [each.name for each in fields(kind)]
-            values[name] = kind(**{each: values.pop(each) for each in names})
-        command(**values)
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    return run

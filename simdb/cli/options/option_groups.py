@@ -27,26 +27,6 @@ NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
-@dataclass(frozen=True, slots=True)
-class MatchOptions:
-    """The values of --similarity, --distance, --recall and --search; None for each not given."""
-
-    similarity: float | None
-    distance: int | None
-    recall: float | None
-    search: SearchLike | None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of a verb that say the same."""
-        return {
-            "similarity": self.similarity,
-            "distance": self.distance,
-            "recall": self.recall,
-            "search": self.search,
-        }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """The options of a command about a search: how near documents must be, and how to search."""
@@ -57,9 +37,14 @@ class SearchOptions:
     search: arguments.Search = None
 
     @property
-    def matching(self) -> MatchOptions:
-        """The values of the options; OptionError for a word of --search that says nothing."""
-        return MatchOptions(self.similarity, self.distance, self.recall, given_search(self.search))
+    def criterion(self) -> dict[str, Any]:
+        """Return them as arguments of the verbs that search."""
+        return {
+            "similarity": self.similarity,
+            "distance": self.distance,
+            "recall": self.recall,
+            "search": given_search(self.search),
+        }
 
 
 def given_search(text: str | None) -> SearchLike | None:

@@ -1,15 +1,13 @@
 """Sketch options: how text becomes fingerprints or signatures, the same for every command.
 
-A command under `sketched` has all options of `SketchOptions` and receives them in its parameter
-`sketch`, as a dictionary by name without the options that were not given.
+A command with a parameter of the type `SketchOptions` has all of them; `SketchOptions.given` is a
+dictionary by name, without the options that were not given.
 """
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options.declare import Option
@@ -21,7 +19,6 @@ from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
 from simdb.sources.content import known_encoding, read_file
 
 Given = dict[str, Any]
-Command = Callable[..., None]
 
 PANEL = "Sketch"
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
@@ -153,32 +150,6 @@ class SketchOptions:
             "html_weights": None if self.html_weights is None else tuple(sorted(self.html_weights)),
         }  # fmt: skip
         return start | {name: value for name, value in named.items() if value is not None}
-
-
-def sketched(command: Command) -> Command:
-    """Return the command with all sketch options in place of its parameter `sketch`.
-
-    The options of a command are read from its signature, which knows no groups of parameters, so
-    the signature is written here.  Otherwise six commands would repeat twenty parameters.
-    """
-    hints = get_type_hints(SketchOptions, include_extras=True)
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-        for name, hint in hints.items()
-    ]
-    parameters: list[inspect.Parameter] = []
-    for own in inspect.signature(command).parameters.values():
-        is_sketch = own.name == "sketch"
-        parameters += options if is_sketch else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        chosen = SketchOptions(**{name: values.pop(name) for name in hints})
-        command(**values, sketch=chosen.given())
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    return run
 
 
 def make_sketch(given: Given) -> Simhash | Minhash:
