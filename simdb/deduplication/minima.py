@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from simdb.settings.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
 from simdb.settings.stored_options import Resources
 from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
 from simdb.sketch.pipeline import NO_RESOURCES
+from simdb.values.arrays import is_first, places_in
 
 # No number of bands makes all pairs candidates.
 RECALL_MOST = 0.999999
@@ -44,6 +46,7 @@ UNRELATED_BELOW = 0.5
 COMPARED_MINIMA = 64
 KEY_BITS = 32
 
+Bools = npt.NDArray[np.bool_]
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -99,7 +102,7 @@ class Signed(NamedTuple):
 
     keys: U32  # uint32[b, n]: a key for each band
     minima: U8  # uint8[n, COMPARED_MINIMA]
-    is_empty: npt.NDArray[np.bool_]  # without features
+    is_empty: Bools  # without features
 
 
 class Minima:
@@ -121,7 +124,7 @@ class Minima:
         self.banding = banding
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
         self._keys, self._minima = Blocks(memory), Blocks(memory)
-        self._empty: list[npt.NDArray[np.bool_]] = []
+        self._empty: list[Bools] = []
         self._count = 0
 
     def __enter__(self) -> "Minima":
@@ -157,7 +160,7 @@ class Minima:
         return self._count
 
     @property
-    def is_empty(self) -> npt.NDArray[np.bool_]:
+    def is_empty(self) -> Bools:
         """Which documents have no features: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._empty])
 
@@ -293,3 +296,58 @@ class Blocks:
             self._file.write(block.data)
         self._file.flush()
         self._held, self._size = [], 0
+
+
+class SortedKeys:
+    """A growing set of keys of 64 bits, in eight bytes each.
+
+    They are in a few ascending arrays.  Each is more than twice as large as
+    the next one, so that a key is moved few times, and looked up in few places.
+    """
+
+    def __init__(self) -> None:
+        """Begin without keys."""
+        self._parts: list[U64] = []
+
+    def __len__(self) -> int:
+        """Count the keys."""
+        return sum(map(len, self._parts))
+
+    def add(self, keys: U64) -> Bools:
+        """Take keys; return which of them are there for the first time: bool[n]."""
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        is_new = is_first(ordered)
+        is_new &= ~self.holds(ordered)
+        found = np.zeros(len(keys), np.bool_)
+        found[order[is_new]] = True
+        self.append(ordered[is_new])
+        return found
+
+    def append(self, keys: U64) -> None:
+        """Take keys that ascend, of which none is here yet."""
+        if len(keys):
+            self._parts.append(keys)
+        while any(len(larger) <= 2 * len(other) for larger, other in pairwise(self._parts[-2:])):
+            self._merge()
+
+    def holds(self, keys: U64) -> Bools:
+        """Return which of some keys are here: bool[n]."""
+        found = np.zeros(len(keys), np.bool_)
+        for part in self._parts:
+            found |= places_in(part, keys) >= 0
+        return found
+
+    def all(self) -> U64:
+        """Return all keys, ascending."""
+        while len(self._parts) > 1:
+            self._merge()
+        return self._parts[0] if self._parts else np.empty(0, np.uint64)
+
+    def _merge(self) -> None:
+        """Make one of the last two arrays."""
+        smaller, larger = self._parts.pop(), self._parts.pop()
+        merged = np.concatenate([larger, smaller])
+        del larger, smaller
+        merged.sort(kind="stable")  # which merges what is sorted
+        self._parts.append(merged)

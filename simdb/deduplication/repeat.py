@@ -26,7 +26,7 @@ import numpy.typing as npt
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
-from simdb.values.arrays import Id, is_first, object_array, sorted_unique
+from simdb.values.arrays import Id, is_first, object_array, places_in, sorted_unique
 
 NOTE = "dedup/"
 HASH_BYTES = 8
@@ -110,7 +110,7 @@ class Repeat:
 
     def kept(self, hashes: U64) -> I64:
         """Return the place of each id among those that the run stored, -1 for another: int64[n]."""
-        return _places(self._kept, hashes)
+        return places_in(self._kept, hashes)
 
     def left(self, hashes: U64, contents: Callable[[], Iterable[bytes]]) -> tuple[I64, Left]:
         """Return the positions of documents that the run left out, int64[k], and their matches.
@@ -120,7 +120,7 @@ class Repeat:
         """
         if not len(self._left_hashes):
             return np.empty(0, np.int64), NOTHING
-        places = _places(self._left_hashes, _text_hashes(hashes, contents()))
+        places = places_in(self._left_hashes, _text_hashes(hashes, contents()))
         positions = np.flatnonzero(places >= 0)
         found = self._left.taken(places[positions])
         is_stored, _ = self._before.bits_many(found.matches.tolist())
@@ -203,14 +203,6 @@ def _joined(parts: Sequence[Left]) -> Left:
         np.concatenate([part.distances for part in parts]),
         np.concatenate([part.similarities for part in parts]),
     )
-
-
-def _places(known: U64, hashes: U64) -> I64:
-    """Return the place of each hash among the `known` ones, which ascend; -1 for another."""
-    if not len(known):
-        return np.full(len(hashes), -1, np.int64)
-    at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-    return np.where(known[at] == hashes, at, -1).astype(np.int64, copy=False)
 
 
 def _text_hashes(hashes: U64, contents: Iterable[bytes]) -> U64:

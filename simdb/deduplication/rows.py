@@ -235,8 +235,8 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class PandasFrame:
-    """A DataFrame of pandas."""
+class Frame:
+    """Rows in columns, each of which is found by `_column`."""
 
     data: Any
 
@@ -246,11 +246,20 @@ class PandasFrame:
 
     def texts(self, name: str) -> TextColumn | Sequence[Any]:
         """Return the texts in the column `name`."""
-        return text_values(self._series(name))
+        return text_values(self._column(name))
 
     def column(self, name: str) -> list[Any]:
         """Return the column `name`."""
-        return list(self._series(name).tolist())
+        return list(listed(self._column(name)))
+
+    def _column(self, name: str) -> Any:
+        """Return the column `name`; OptionError if there is none."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class PandasFrame(Frame):
+    """A DataFrame of pandas."""
 
     def records(self) -> Iterator[Any]:
         """Yield each row as a dict."""
@@ -266,7 +275,7 @@ class PandasFrame:
         column[:] = values
         return self.data.assign(**{name: column})
 
-    def _series(self, name: str) -> Any:
+    def _column(self, name: str) -> Any:
         if name not in self.data.columns:
             _refuse(name, self.data.columns)
         series = self.data[name]
@@ -276,23 +285,10 @@ class PandasFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class PolarsFrame:
+class PolarsFrame(Frame):
     """A DataFrame of polars; `is_lazy`: it was read from a LazyFrame, and gives such frames."""
 
-    data: Any
     is_lazy: bool = False
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self.data)
-
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
-        """Return the texts in the column `name`."""
-        return text_values(self._series(name))
-
-    def column(self, name: str) -> list[Any]:
-        """Return the column `name`."""
-        return list(self._series(name).to_list())
 
     def records(self) -> Iterator[Any]:
         """Yield each row as a dict."""
@@ -310,29 +306,15 @@ class PolarsFrame:
     def _given(self, frame: Any) -> Any:
         return frame.lazy() if self.is_lazy else frame
 
-    def _series(self, name: str) -> Any:
+    def _column(self, name: str) -> Any:
         if name not in self.data.columns:
             _refuse(name, self.data.columns)
         return self.data[name]
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowTable:
+class ArrowTable(Frame):
     """A Table or a RecordBatch of pyarrow."""
-
-    data: Any
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return int(self.data.num_rows)
-
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
-        """Return the texts in the column `name`."""
-        return text_values(self._column(name))
-
-    def column(self, name: str) -> list[Any]:
-        """Return the column `name`."""
-        return list(self._column(name).to_pylist())
 
     def records(self) -> Iterator[Any]:
         """Yield each row as a dict."""
@@ -363,22 +345,8 @@ class ArrowTable:
 
 
 @dataclass(frozen=True, slots=True)
-class HubDataset:
+class HubDataset(Frame):
     """A Dataset of the package datasets; its texts stay where they are, on the disk too."""
-
-    data: Any
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self.data)
-
-    def texts(self, name: str) -> TextColumn | Sequence[Any]:
-        """Return the texts in the column `name`."""
-        return text_values(self._column(name))
-
-    def column(self, name: str) -> list[Any]:
-        """Return the column `name`."""
-        return list(self._column(name).to_pylist())
 
     def records(self) -> Iterator[Any]:
         """Yield each row as a dict, in the format that the dataset has."""

@@ -1,15 +1,15 @@
 """Sieve: which parts of documents occurred before, in an earlier document or in the same one.
 
-`SeenKeys` keeps the keys of distinct parts, and `UnitKeys` those that a database has in notes.
+`SortedKeys` keeps the keys of distinct parts, and `UnitKeys` those that a database has in notes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.deduplication.minima import SortedKeys
 from simdb.deduplication.question import DedupQuestion, joined
 from simdb.deduplication.repeat import name_of
 from simdb.deduplication.texts import RowTexts
@@ -22,7 +22,7 @@ from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.encoding import decoded
 from simdb.sketch.winnowing import WordOrder
-from simdb.values.arrays import is_first
+from simdb.values.arrays import places_in
 
 NOTE = "parts/"
 # 8 MiB in a note.
@@ -42,63 +42,6 @@ UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
 # Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
 MIN_WORDS = 5
 MIN_WORDS_MOST = 1 << 20
-
-
-class SeenKeys:
-    """The distinct keys so far.
-
-    They are in a few ascending arrays without a common key.  Each is more than twice as large as
-    the next one, so that a key is moved few times, and looked up in few places.
-    """
-
-    def __init__(self) -> None:
-        """Begin without keys."""
-        self._parts: list[U64] = []
-
-    def __len__(self) -> int:
-        """Count the keys."""
-        return sum(map(len, self._parts))
-
-    def add(self, keys: U64) -> Bools:
-        """Take keys; return which of them are there for the first time: bool[n]."""
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        is_new = is_first(ordered)
-        for part in self._parts:
-            is_new &= ~is_among(part, ordered)
-        found = np.zeros(len(keys), np.bool_)
-        found[order[is_new]] = True
-        self._append(ordered[is_new])
-        return found
-
-    def all(self) -> U64:
-        """Return all keys, ascending."""
-        while len(self._parts) > 1:
-            self._merge()
-        return self._parts[0] if self._parts else np.empty(0, np.uint64)
-
-    def _append(self, keys: U64) -> None:
-        if len(keys):
-            self._parts.append(keys)
-        while any(len(larger) <= 2 * len(other) for larger, other in pairwise(self._parts[-2:])):
-            self._merge()
-
-    def _merge(self) -> None:
-        """Make one of the last two arrays."""
-        smaller, larger = self._parts.pop(), self._parts.pop()
-        merged = np.concatenate([larger, smaller])
-        del larger, smaller
-        merged.sort(kind="stable")  # which merges what is sorted
-        self._parts.append(merged)
-
-
-def is_among(known: U64, keys: U64) -> Bools:
-    """Tell which of some keys are among the `known` ones, which ascend: bool[n]."""
-    if not len(known):
-        return np.zeros(len(keys), np.bool_)
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    found: Bools = known[at] == keys
-    return found
 
 
 class Noted(Protocol):
@@ -131,7 +74,7 @@ class UnitKeys:
             piece = np.frombuffer(self._transaction.note(f"{self._name}/{number}"), "<u8")
             start, stop = np.searchsorted(keys, piece[0]), np.searchsorted(keys, piece[-1], "right")
             is_here = is_own if name == run and run != NAMELESS else is_old
-            is_here[start:stop] |= is_among(piece, keys[start:stop])
+            is_here[start:stop] |= places_in(piece, keys[start:stop]) >= 0
         self._add(keys[~is_old & ~is_own], run)
         return is_old
 
@@ -207,7 +150,7 @@ class Sieve:
         self._sketch, self._alike = sketch, alike
         if alike is not None:
             alike.check(sketch)
-        self._seen = SeenKeys()
+        self._seen = SortedKeys()
         self._counts: list[I64] = []  # of parts
         self._spoken: list[I64] = []  # of parts with words
         self._states: list[npt.NDArray[np.uint8]] = []
@@ -233,7 +176,7 @@ class Sieve:
         keys = self._seen.all()
         old = keys[stored.settle(keys, name_of(keys) if run is None else run)]
         for states, own in zip(self._states, self._firsts, strict=True):
-            states[np.flatnonzero(states == FIRST)[is_among(old, own)]] = DROPPED
+            states[np.flatnonzero(states == FIRST)[places_in(old, own) >= 0]] = DROPPED
         self._firsts.clear()
 
     def settle_alike(self) -> None:

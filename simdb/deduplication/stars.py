@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.minima import BandBuckets
+from simdb.deduplication.minima import BandBuckets, SortedKeys
 from simdb.engine.search import buckets as connecting
 from simdb.running import kernel
 from simdb.values.arrays import is_first
@@ -93,41 +93,21 @@ def find_connected(buckets: BandBuckets, count: int, least: float, compare: Comp
     numbers = np.repeat(np.arange(len(buckets.offsets) - 1), np.diff(buckets.offsets))
     waiting = connecting.Buckets(buckets.members, numbers.astype(np.uint32))
     # Pairs that do not match, and may be in a later bucket, too; and those that do.
-    refused, matching, found = _SortedParts(), [np.empty(0, np.uint64)], [np.empty(0, np.float32)]
+    refused, matching, found = SortedKeys(), [np.empty(0, np.uint64)], [np.empty(0, np.float32)]
     for one, other in connecting.unconnected_pairs(waiting, forest):
-        pairs = refused.without(_pairs(np.minimum(one, other), np.maximum(one, other)))
+        pairs = _pairs(np.minimum(one, other), np.maximum(one, other))
+        pairs = pairs[~refused.holds(pairs)]
         left, right = _halves(pairs)
         similarities = compare(left, right)
         is_match = similarities >= np.float32(least)
         forest.join(left[is_match], right[is_match])
-        refused.add(pairs[~is_match & (similarities > 0)])
+        refused.append(pairs[~is_match & (similarities > 0)])
         matching.append(pairs[is_match])
         found.append(similarities[is_match])
     owners = forest.labels()
     removed = np.flatnonzero(owners != np.arange(count, dtype=np.uint32)).astype(np.uint32)
     known = np.concatenate(matching), np.concatenate(found)
     return Stars(removed, owners[removed], _known(owners[removed], removed, *known))
-
-
-class _SortedParts:
-    """Distinct numbers in sorted arrays, each less than half as long as the one before it."""
-
-    def __init__(self) -> None:
-        self._parts: list[U64] = []
-
-    def add(self, numbers: U64) -> None:
-        """Take sorted numbers, of which none is here yet."""
-        while self._parts and len(self._parts[-1]) < 2 * len(numbers):
-            numbers = np.sort(np.concatenate([self._parts.pop(), numbers]))
-        if len(numbers):
-            self._parts.append(numbers)
-
-    def without(self, numbers: U64) -> U64:
-        """Return which of some sorted numbers are not here."""
-        for part in self._parts:
-            at = np.minimum(np.searchsorted(part, numbers), len(part) - 1)
-            numbers = numbers[part[at] != numbers]
-        return numbers
 
 
 class _Rounds:

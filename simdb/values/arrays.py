@@ -412,6 +412,14 @@ def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return first
 
 
+def places_in(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return where each of some values is among the `known` ones, which ascend; -1 for nowhere."""
+    if not len(known):
+        return np.full(len(values), -1, np.int64)
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[at] == values, at, -1).astype(np.int64, copy=False)
+
+
 def joined_grains(parts: Sequence[Grains]) -> Grains:
     """Return the grains of consecutive documents as one object."""
     if len(parts) == 1:

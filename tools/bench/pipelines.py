@@ -198,9 +198,9 @@ def set_of_parts(path: str, unit: str, output: str) -> None:
 def keys(what: str, count: str) -> None:
     import numpy as np  # noqa: PLC0415
 
-    from simdb.deduplication.sieve import SeenKeys  # noqa: PLC0415
+    from simdb.deduplication.minima import SortedKeys  # noqa: PLC0415
 
-    chance, seen, known = np.random.default_rng(1), SeenKeys(), set[int]()
+    chance, seen, known = np.random.default_rng(1), SortedKeys(), set[int]()
     for _ in range(0, int(count), BATCH_KEYS):
         some = chance.integers(int(count), size=BATCH_KEYS, dtype=np.uint64)
         some *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: distinct keys stay distinct

@@ -25,7 +25,7 @@ from simdb.settings import keeping
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Found
 from simdb.sources.reading import check_sources, read_sources
-from simdb.values.arrays import Id
+from simdb.values.arrays import Id, places_in
 
 # So many rows get their texts at a time.
 PORTION_ROWS = 512
@@ -56,14 +56,9 @@ class TextsById:
 
     def texts(self, ids: Sequence[Id]) -> Sequence[Any]:
         """Return the text of each id, None for an unknown one."""
-        hashes = self._sorted()
-        if not len(hashes) or not len(ids):
-            return [None] * len(ids)
-        wanted = _hashes_of(ids)
-        at = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
-        is_known = hashes[at] == wanted
-        known = iter(self._spool.texts(self._places[at[is_known]]))
-        return [next(known) if each else None for each in is_known.tolist()]
+        at = places_in(self._sorted(), _hashes_of(ids))
+        known = iter(self._spool.texts(self._places[at[at >= 0]]))
+        return [None if place < 0 else next(known) for place in at.tolist()]
 
     def _sorted(self) -> U64:
         """Return the hashes of all ids, ascending, after finding the place of each."""
@@ -104,8 +99,7 @@ def texts_by_id(*, is_needed: bool = True) -> Iterator[TextsById | None]:
 
 def _hashes_of(ids: Sequence[Any]) -> U64:
     """Return the hashes by which a database finds ids."""
-    _, _, hashes = kernel.encode_ids(list(ids))
-    return np.asarray(hashes, np.uint64)
+    return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
 
 
 class Beginnings:

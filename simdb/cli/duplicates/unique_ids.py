@@ -17,10 +17,10 @@ import simdb
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row
 from simdb.deduplication import repeat
+from simdb.deduplication.minima import SortedKeys
 from simdb.engine.state.incoming import sketch_all
 from simdb.outputs.rows import Row
 from simdb.results.matches import Match
-from simdb.running import kernel
 from simdb.running.threads import thread_count
 from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch
@@ -62,19 +62,19 @@ class UniqueIds:
         self._sketcher = sketcher
         self._before = before
         self._earlier = earlier if earlier.is_known else None
-        self._taken = Hashes()
+        self._taken = SortedKeys()
         self.renamed = 0
         self.seen = 0
 
     def settle(self, batch: Batch) -> Settled:
         """Give each document of a batch an id of its own, unless it is stored or known."""
-        hashes = _hashes_of(batch.ids)
+        hashes = repeat.hashes_of(batch.ids)
         if self._earlier is None and not self._is_taken(batch.ids, hashes):
             settled = Settled(batch, list(range(len(batch))), [], {})
         else:
             settled = self._settled(batch)
-            hashes = _hashes_of(settled.batch.ids)
-        self._taken.add(hashes)
+            hashes = repeat.hashes_of(settled.batch.ids)
+        self._taken.append(np.sort(hashes))
         return settled
 
     def _is_taken(self, ids: Sequence[InputId], hashes: U64) -> bool:
@@ -112,7 +112,7 @@ class UniqueIds:
                     self.seen += 1
                     break
                 is_free = found is None and id not in taken and id not in given
-                if is_free and not self._taken.holds(_hashes_of([id]))[0]:
+                if is_free and not self._taken.holds(repeat.hashes_of([id]))[0]:
                     taken[id] = at
                     self._note_name(batch, at, id)
                     break
@@ -195,41 +195,8 @@ def rows_of(left: repeat.Left) -> Iterator[Row]:
         yield {"id": id, **match_row(Match(match, distance, known), "match")}
 
 
-class Hashes:
-    """A growing set of 64-bit hashes, in eight bytes each.
-
-    It is some sorted arrays, of which each is more than twice as large as the next: so a hash is
-    copied as often as the set has doubled since.
-    """
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._sorted: list[U64] = []
-
-    def add(self, hashes: U64) -> None:
-        """Take some hashes."""
-        self._sorted.append(np.sort(hashes))
-        while len(self._sorted) > 1 and len(self._sorted[-2]) <= 2 * len(self._sorted[-1]):
-            last = self._sorted.pop()
-            # Merging sorted runs is what a stable sort does.
-            self._sorted[-1] = np.sort(np.concatenate([self._sorted[-1], last]), kind="stable")
-
-    def holds(self, hashes: U64) -> npt.NDArray[np.bool_]:
-        """Return which of some hashes are in the set: bool[n]."""
-        found = np.zeros(len(hashes), np.bool_)
-        for known in self._sorted:
-            if len(known):
-                at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-                found |= known[at] == hashes
-        return found
-
-
 def _candidates(batch: Batch, at: int) -> Iterator[InputId]:
     """Yield the id of a document and then, without end, others for when it is taken."""
     own = batch.ids[at]
     yield own
     yield from other_ids(own, batch.sources[at], int(batch.positions[at]))
-
-
-def _hashes_of(ids: Sequence[InputId]) -> U64:
-    return kernel.encode_ids(list(ids))[2]
