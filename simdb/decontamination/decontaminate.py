@@ -226,8 +226,7 @@ def _of_files(
     report: Report | None,
 ) -> Decontaminated:
     check_sources(sources, reading.text_field)
-    held = ExitStack()
-    try:
+    with ExitStack() as held:
         origins = held.enter_context(Origins())
         files = Files(sources, replace(reading, origins=origins))
         run = held.enter_context(DecontaminationRun(search, origins, files.survivors(None).numbers))
@@ -238,10 +237,8 @@ def _of_files(
         kept = run.kept(leaks, action, list(sources), reading.text_field)
         if on_null == DROP_NULLS:
             kept &= ~files.nulls
-        return result(KeptDocuments(files, run, kept, held), kept, run.named(leaks), search)
-    except BaseException:
-        held.close()
-        raise
+        survivors = KeptDocuments(files, run, kept, held.pop_all())
+        return result(survivors, kept, run.named(leaks), search)
 
 
 def result(

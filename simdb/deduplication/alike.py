@@ -6,6 +6,7 @@ they are.  A database finds what minima do not: the cosine of weights, or distan
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from math import sqrt
 from typing import Any
 
@@ -239,13 +240,13 @@ class ByDatabase:
         """Begin without documents; OptionError for a question that the database cannot answer."""
         self._question = question
         fitting = settled(options, similarity=question.similarity, recall=question.recall)
-        self._database: database.Database[int] = database.open(None, options=fitting)
-        try:
+        with ExitStack() as held:
+            self._database: database.Database[int] = held.enter_context(
+                database.open(None, options=fitting)
+            )
             # Of nothing, so that what cannot be asked is refused before anything is read.
             self._find("first", TextsByOrdinal(lambda places: []))
-        except BaseException:
-            self._database.close()
-            raise
+            held.pop_all()
 
     def __enter__(self) -> "ByDatabase":
         """Return the object itself."""

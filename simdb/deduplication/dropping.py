@@ -139,8 +139,7 @@ def drop_from_files(
     sources = expanded(paths)
     check_sources(sources, text)
     sieve = dropping.sieve(Simhash() if sketch is None else sketch, is_stored=stored is not None)
-    held = ExitStack()
-    try:
+    with ExitStack() as held:
         origins = held.enter_context(Origins())
         reading = reading_of(
             id, text, dropping.question.errors, dropping.on_null, origins=origins,
@@ -153,10 +152,7 @@ def drop_from_files(
         dropped = _settled(sieve, dropping, stored)
         run.change(dropped, sources, text)
         kept = _without(dropped.kept, files.nulls, dropping)
-    except BaseException:
-        held.close()
-        raise
-    survivors = KeptDocuments(files, run, kept, held)
+        survivors = KeptDocuments(files, run, kept, held.pop_all())
     return _result(survivors, kept, files.nulls, sieve, dropped, dropping)
 
 

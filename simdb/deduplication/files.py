@@ -85,8 +85,7 @@ def deduplicate_files(
         check_sources(sources, text)
     except InputError as error:
         raise InputError(f"{error}; a text goes into a list: [text]") from error
-    held = ExitStack()
-    try:
+    with ExitStack() as held:
         origins = held.enter_context(Origins())
         reading = reading_of(
             id, text, question.errors, on_null, has_fields=bool(rule.field), origins=origins,
@@ -95,24 +94,16 @@ def deduplicate_files(
         files = Files(sources, reading)
         run = held.enter_context(
             DedupRun(
-                options,
-                question.silent,
-                rule,
-                origins,
-                has_texts=True,
-                numbers=files.survivors(None).numbers,
-                reference=reference,
+                options, question.silent, rule, origins, has_texts=True,
+                numbers=files.survivors(None).numbers, reference=reference,
             )
-        )
+        )  # fmt: skip
         for done in run.read(files.batches(), sources):
             question.report(done)
         run.settle(lambda line: None)
         decided = run.decide()
         question.check_share(len(decided.removed), files.count)
-    except BaseException:
-        held.close()
-        raise
-    every = KeptDocuments(files, run, np.ones(files.count, np.bool_), held)
+        every = KeptDocuments(files, run, np.ones(files.count, np.bool_), held.pop_all())
     evidence = partial(
         Evidence, texts=run.texts,
         least=least_of(question, decided.verification, options.similarity),

@@ -76,18 +76,15 @@ class Newcomers:
         """
         self._documents, self._question, self._holding = documents, question, holding
         self._sifted = Sifted(documents)
-        self._held = ExitStack()
-        self._held.push(documents)
-        if isinstance(holding, Gathered):
-            self._held.callback(holding.close)
-        try:
+        with ExitStack() as held:
+            held.push(documents)
+            if isinstance(holding, Gathered):
+                held.callback(holding.close)
             self._sketcher = holding.held.sketcher
             self._sketcher.prepare()
             with holding.held.read() as snapshot:
                 self._find(snapshot, [], self._sketcher.sketch([]))
-        except BaseException:
-            self._held.close()
-            raise
+            self._held = held.pop_all()
 
     def __enter__(self) -> "Newcomers":
         """Return the object itself."""

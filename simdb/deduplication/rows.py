@@ -20,7 +20,7 @@ from simdb.deduplication.vectors import vectors_of
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.keeping import is_missing
-from simdb.values.arrays import class_of, is_table
+from simdb.values.arrays import class_of, is_table, object_array
 
 Bools = npt.NDArray[np.bool_]
 
@@ -271,9 +271,7 @@ class PandasFrame(Frame):
 
     def with_field(self, name: str, values: Sequence[Any]) -> Any:
         """Return a frame with a new column."""
-        column = np.empty(len(values), object)
-        column[:] = values
-        return self.data.assign(**{name: column})
+        return self.data.assign(**{name: object_array(values)})
 
     def _column(self, name: str) -> Any:
         if name not in self.data.columns:

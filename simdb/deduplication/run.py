@@ -53,15 +53,12 @@ class DedupRun:
         self._numbers, self.reference = numbers, reference
         self.names = self._again.names
         self.order: I64 | None = None
-        self._held = ExitStack()
-        self._held.push(self._again)
-        try:
+        with ExitStack() as held:
+            held.push(self._again)
             self._documents = within(options, question, reference)
             self._has_texts = has_texts or self._documents.needs_texts
-            self._held.push(self._documents)
-        except BaseException:
-            self._held.close()
-            raise
+            held.push(self._documents)
+            self._held = held.pop_all()
 
     def __enter__(self) -> "DedupRun":
         """Return the object itself."""

@@ -137,16 +137,12 @@ class _Increment:
         self._places: list[I64] = []
         self._kept: list[I64] = []  # places of documents that stay
         self._count = 0
-        self._held = ExitStack()
         rule = keeping.parse(work.given.keep, "--keep")
-        self._again = self._held.enter_context(SecondLook(rule, work.origins, work.folder))
-        try:
+        with ExitStack() as held:
+            self._again = held.enter_context(SecondLook(rule, work.origins, work.folder))
             known = _unknown if older is None else older.texts
-            self.arrivals = Arrivals(database, transaction, question, known)
-            self._held.push(self.arrivals)
-        except BaseException:
-            self._held.close()
-            raise
+            self.arrivals = held.enter_context(Arrivals(database, transaction, question, known))
+            self._held = held.pop_all()
 
     def __enter__(self) -> "_Increment":
         return self
