@@ -59,7 +59,7 @@ FOLDERS = {
     "sketch": [
         "document_kind", "projection", "encoding", "unicode_table", "normalisation", "cutting",
         "weighing", "markup", "packages", "pipeline", "minhash_sketcher", "winnowing",
-        "containment", "quantisation", "sketcher", "fitting", "exact_similarity", "exact_pairs",
+        "containment", "quantisation", "sketcher", "fitting", "exact_similarity",
     ],
     "index": [
         "permutation", "vosh", "bands", "defaults",
@@ -81,13 +81,13 @@ FOLDERS = {
         "transfer", "membership", "contents", "salvage", "check",
     ],
     "distributed": [
-        "exchange", "by_vertices", "forest", "plan",
+        "exchange", "forest", "plan",
     ],
     "spark": [
         "frames", "packing", "sketching", "finding", "pairing", "clustering", "dropping", "storing",
     ],
     "tuning": [
-        "lengths", "sample",
+        "sample",
         "judged", "pairs", "choice", "tune",
     ],
     "engine": [
@@ -132,17 +132,17 @@ FOLDERS = {
         "rows", "pieces", "remote", "formats", "target", "table_file", "survivors",
     ],
     "sources": [
-        "encoding_guess", "content", "origins", "records", "batch", "json_columns",
-        "json_lines", "record_files", "table_blocks", "table_records", "reading",
+        "encoding_guess", "content", "origins", "records", "batch",
+        "json_lines", "record_files", "table_records", "reading",
         "read_again",
     ],
     "deduplication": [
-        "minima", "stars", "question", "measures", "texts", "vectors", "rows", "reference",
-        "evidence", "result", "alike", "by_cosine", "newcomers", "within", "run", "files",
-        "references", "repeat", "arrivals", "claims", "sieve", "dropping", "deduplicate",
+        "minima", "stars", "question", "measures", "texts", "rows", "reference",
+        "result", "alike", "by_cosine", "newcomers", "within", "run", "files",
+        "references", "repeat", "claims", "sieve", "dropping", "deduplicate",
     ],
     "decontamination": [
-        "items", "judge", "result", "search", "decontaminate",
+        "items", "result", "search", "decontaminate",
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.items import ItemPart
-from simdb.decontamination.judge import LeakRule
+from simdb.decontamination.items import ItemPart, LeakRule
 from simdb.decontamination.result import Decontaminated, Leak, marks, without
 from simdb.decontamination.search import (
     ACTIONS,

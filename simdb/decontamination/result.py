@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from simdb import report
 from simdb.columns.arrow import id_array, load_arrow
-from simdb.decontamination.items import Items
-from simdb.decontamination.judge import FoundItem
+from simdb.decontamination.items import FoundItem, Items
 from simdb.deduplication.result import Survivors
 from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.decontamination.items import ItemPart, Items, Scan
-from simdb.decontamination.judge import LeakJudge, LeakRule
+from simdb.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.decontamination.result import Leak, leaks_of, marks, without
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput

@@ -12,16 +12,14 @@ import numpy.typing as npt
 from simdb import database
 from simdb.deduplication import claims, files, within
 from simdb.deduplication.dropping import Dropping, drop_from_files, drop_from_rows
-from simdb.deduplication.evidence import Evidence, least_of, refusal_of
-from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.question import DedupQuestion, Evidence, least_of, refusal_of
 from simdb.deduplication.reference import Named, Reference, either
 from simdb.deduplication.references import check_sketch, options_of, reference_of
 from simdb.deduplication.repeat import checked_name
 from simdb.deduplication.result import Deduplicated, Given, InMemory, RowMatches
 from simdb.deduplication.rows import DataRows, own_ids, rows_of
 from simdb.deduplication.sieve import DOCUMENT, checked_unit
-from simdb.deduplication.texts import RowTexts
-from simdb.deduplication.vectors import FIELD, Vectors
+from simdb.deduplication.texts import FIELD, RowTexts, Vectors
 from simdb.engine.clusters.find import STAR
 from simdb.engine.search.judge import EXACT
 from simdb.engine.state.incoming import as_list

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.deduplication.evidence import Evidence
 from simdb.deduplication.files import Files, KeptDocuments, check_id, reading_of
-from simdb.deduplication.question import DedupQuestion
+from simdb.deduplication.question import DedupQuestion, Evidence
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
 from simdb.deduplication.rows import DataRows, rows_of
 from simdb.deduplication.sieve import Dropped, Noted, Sieve, UnitKeys

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import load_arrow
-from simdb.deduplication.evidence import Evidence, least_of, refusal_of
-from simdb.deduplication.question import Decided, DedupQuestion
+from simdb.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
 from simdb.deduplication.reference import Reference
 from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import DedupRun

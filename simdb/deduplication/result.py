@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from simdb import report
 from simdb.columns.arrow import checked_arrow, read_batches
-from simdb.deduplication.evidence import Bools, Evidence
-from simdb.deduplication.question import I64, Decided
+from simdb.deduplication.question import I64, Bools, Decided, Evidence
 from simdb.ground import previews
 from simdb.ground.checks import share
 from simdb.ground.choices import DROP

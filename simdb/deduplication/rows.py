@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import STREAM, TextColumn, load_arrow
-from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values
-from simdb.deduplication.vectors import vectors_of
+from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values, vectors_of
 from simdb.ground.checks import shown
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.keeping import is_missing

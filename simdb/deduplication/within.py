@@ -16,8 +16,7 @@ from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
 from simdb.deduplication.question import I64, DedupQuestion, Documents, by_table
 from simdb.deduplication.reference import DatabaseReference, Reference
 from simdb.deduplication.result import RowMatches, found_of
-from simdb.deduplication.texts import RowTexts
-from simdb.deduplication.vectors import Vectors
+from simdb.deduplication.texts import RowTexts, Vectors
 from simdb.ground.errors import InputError
 from simdb.settings.options import Options, Simhash
 

@@ -15,8 +15,14 @@ import numpy.typing as npt
 
 from simdb.columns.arrow import text_column
 from simdb.columns.vector_form import pack_minima
-from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
-from simdb.distributed.exchange import ByBands, ByBlocks, Exchange, PartPairs
+from simdb.distributed.exchange import (
+    VERTEX_BITS,
+    ByBands,
+    ByBlocks,
+    ByVertices,
+    Exchange,
+    PartPairs,
+)
 from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
 from simdb.ground.bits import FINGERPRINT_BITS, fmix64

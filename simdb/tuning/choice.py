@@ -22,7 +22,6 @@ from simdb.tuning.judged import (
     simplest,
     unrelated,
 )
-from simdb.tuning.lengths import changed_words
 from simdb.tuning.pairs import (
     CHARACTERS,
     JudgedPairs,
@@ -31,7 +30,7 @@ from simdb.tuning.pairs import (
     visible,
     weighted_sketches,
 )
-from simdb.tuning.sample import SPACELESS, TextSample
+from simdb.tuning.sample import SPACELESS_RANGES, TextSample, changed_words
 
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
@@ -39,7 +38,7 @@ EDITED_TEXTS = 500
 MISREAD = Simhash(unit=CHARACTERS, shingle=5)
 # With more judged pairs, choosing the sketch by them hardly flatters it.
 FEW_PAIRS = 400
-PIECE = re.compile(rf"[{SPACELESS}]|[^\s{SPACELESS}]+")
+PIECE = re.compile(rf"[{SPACELESS_RANGES}]|[^\s{SPACELESS_RANGES}]+")
 POOL_TEXT_CHARACTERS = 2000
 # A larger shingle is taken if it separates copies from unrelated texts nearly as well.
 NEARLY = 0.95

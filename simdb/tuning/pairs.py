@@ -14,8 +14,7 @@ from simdb.settings.options import Simhash
 from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.tuning.judged import Flags
-from simdb.tuning.lengths import SHORT_WORDS
-from simdb.tuning.sample import TAG, TextSample, as_text
+from simdb.tuning.sample import SHORT_WORDS, TAG, TextSample, as_text
 from simdb.values.arrays import check_many, describe
 
 Shapes = tuple[tuple[UnitName, int], ...]

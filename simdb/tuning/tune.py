@@ -14,9 +14,8 @@ from simdb.settings.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.tuning.choice import FEW_PAIRS, Choice, choose
 from simdb.tuning.judged import CHANCE_MATCHES, Share, precision_of, recall_of
-from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.pairs import COMMON, JudgedPairs, checked_pairs, is_marked, is_short
-from simdb.tuning.sample import WritingSystem, as_text, as_texts, drawn
+from simdb.tuning.sample import SHORT_WORDS, WritingSystem, as_text, as_texts, drawn
 from simdb.values.arrays import ORDINALS_MAX
 
 IDF_FILE = "texts.idf"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.deduplication import arrivals
-from simdb.deduplication.arrivals import Arrivals
+from simdb.deduplication import claims
+from simdb.deduplication.claims import Arrivals
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.state import staged
 from simdb.running import memory
@@ -67,7 +67,7 @@ def database(request):
 def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
     database, monkeypatch, verify, size
 ):
-    monkeypatch.setattr(arrivals, "STORED_DOCUMENTS", 2)
+    monkeypatch.setattr(claims, "STORED_DOCUMENTS", 2)
     monkeypatch.setattr(memory, "COLUMN_BYTES", 0 if size == 1 else 1 << 20)
 
     refused, stored = decided(database, question_of(verify), size=size)

@@ -8,7 +8,7 @@ from over import over
 
 import simdb
 from simdb.columns.vector_form import corrected, signs_of
-from simdb.distributed import Cell, by_vertices, chunks_of, plan_pairs
+from simdb.distributed import Cell, chunks_of, exchange, plan_pairs
 from simdb.ground.bits import bit_counts
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
@@ -132,20 +132,20 @@ def test_parts_find_most_similar_pairs_and_no_other(dimensions, chunk):
 
 
 def test_many_vectors_are_looked_up_in_tables(monkeypatch):
-    monkeypatch.setattr(by_vertices, "COMPARED_MAX", 10)
-    monkeypatch.setattr(by_vertices, "MARKED_ROWS", 16)
+    monkeypatch.setattr(exchange, "COMPARED_MAX", 10)
+    monkeypatch.setattr(exchange, "MARKED_ROWS", 16)
 
     test_parts_find_most_similar_pairs_and_no_other(128, None)
 
 
 @pytest.mark.parametrize("compared", [1199, 1200])
 def test_any_number_of_threads_finds_the_same_similar_pairs(monkeypatch, compared):
-    monkeypatch.setattr(by_vertices, "COMPARED_MAX", compared)
+    monkeypatch.setattr(exchange, "COMPARED_MAX", compared)
     bits, vectors = kernel.quantise(near_weights(4, 1200))
     found = []
 
     for threads in (1, 3):
-        couples = by_vertices.similar_pairs(
+        couples = exchange.similar_pairs(
             vectors, bits, similarity=0.85, floor=0.85, recall=0.99, threads=threads
         )
         pairs = [zip(each.left.tolist(), each.right.tolist(), strict=True) for each in couples]

@@ -6,9 +6,8 @@ from over import over
 
 import simdb
 from simdb.settings.stored_options import Resources
-from simdb.sketch import exact_pairs
-from simdb.sketch.exact_pairs import ExactPairs, numbered
-from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.sketch import exact_similarity
+from simdb.sketch.exact_similarity import ExactPairs, ExactSimilarity, numbered
 
 EXACT = ExactSimilarity(simdb.Simhash(), Resources(), ())
 
@@ -48,11 +47,11 @@ def test_texts_that_are_in_many_pairs_are_read_a_few_times(is_read_anywhere):
 
 @pytest.mark.parametrize(("part_bytes", "most"), [(1, 2), (1 << 10, 128), (1 << 23, 128)])
 def test_dense_and_scattered_pairs_are_each_compared_once(monkeypatch, part_bytes, most):
-    monkeypatch.setattr(exact_pairs, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(exact_pairs, "PART_PAIRS_FIRST", 1)
-    monkeypatch.setattr(exact_pairs, "SIDE_DOCUMENTS", 16)
-    monkeypatch.setattr(exact_pairs, "DENSE", 4)
-    monkeypatch.setattr(exact_pairs, "PART_PAIRS_MOST", 64)
+    monkeypatch.setattr(exact_similarity, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(exact_similarity, "PART_PAIRS_FIRST", 1)
+    monkeypatch.setattr(exact_similarity, "SIDE_DOCUMENTS", 16)
+    monkeypatch.setattr(exact_similarity, "DENSE", 4)
+    monkeypatch.setattr(exact_similarity, "PART_PAIRS_MOST", 64)
     texts = [f"a b c d e {'f ' * (at % 7)} {at % 3}" for at in range(200)]
     drawn = np.random.default_rng(5)
     # A dense square among pairs of all kinds, in no order.

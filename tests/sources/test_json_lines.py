@@ -13,7 +13,7 @@ from over import over
 from simdb.running import memory
 from simdb.sources import json_lines
 from simdb.sources.batch import Batch
-from simdb.sources.json_columns import ColumnParser, has_number
+from simdb.sources.json_lines import ColumnParser, has_number
 from simdb.sources.records import InputProblem, SourceOptions
 
 SOME = SourceOptions(has_lines=True, has_fields=False)

@@ -14,8 +14,7 @@ from simdb.sources import table_records
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.records import SourceOptions
-from simdb.sources.table_blocks import TableBlocks, quoted, rows_of
-from simdb.sources.table_records import TableParser
+from simdb.sources.table_records import TableBlocks, TableParser, quoted, rows_of
 
 SOME = SourceOptions(has_lines=False, has_fields=False)
 ROWS = b'a,"x\n""y""\r\n"\r\n,two\n\nb"c,5" wide\n"d"e"f,"g"\n"h","open'
@@ -134,14 +133,15 @@ def test_rows_end_where_those_of_the_standard_library_end(content, delimiter):
 
 
 def test_a_row_without_an_end_leaves_the_rest_to_the_standard_library(path, monkeypatch):
-    monkeypatch.setattr("simdb.sources.table_blocks.DOCUMENT_BYTES_MAX", 64)
+    monkeypatch.setattr("simdb.sources.table_records.DOCUMENT_BYTES_MAX", 64)
     monkeypatch.setattr(memory, "BLOCK_BYTES", 16)
     path.write_bytes(b'id,text\n1,a\n2,"b\n' + b"c,d\n" * 60 + b'3,"\n4,e\n')
 
     found = read(path)
 
     assert found == read_row_by_row(path)
-    assert [record.id for record in found] == ["1", "2", "4"]
+    first, problem, last = found
+    assert (first.id, problem.reason, last.id) == ("1", "the row is longer than 0 MiB; split it", "4")
 
 
 def test_texts_of_a_table_are_read_again_where_they_are(path):

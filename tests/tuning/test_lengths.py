@@ -12,7 +12,7 @@ from over import over
 
 import simdb
 from simdb.running import kernel
-from simdb.tuning.lengths import (
+from simdb.tuning.sample import (
     SHORT_WORDS,
     changed_words,
     count_words,

@@ -16,8 +16,7 @@ from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import SIMILARITY_DIGITS
-from simdb.deduplication.evidence import texts_at
-from simdb.deduplication.question import I64, Decided
+from simdb.deduplication.question import I64, Decided, texts_at
 from simdb.deduplication.reference import DatabaseReference, FileReference, Reference
 from simdb.deduplication.references import check_apart
 from simdb.deduplication.run import DedupRun

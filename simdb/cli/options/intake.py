@@ -20,8 +20,7 @@ from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
 from simdb.sources.encoding_guess import guessed_note
 from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem
-from simdb.tuning.lengths import SHORT_WORDS, count_words
-from simdb.tuning.sample import TAG
+from simdb.tuning.sample import SHORT_WORDS, TAG, count_words
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25

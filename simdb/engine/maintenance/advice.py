@@ -25,7 +25,7 @@ from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.plain import OWN_FILES, file_mode, is_shared
 from simdb.storage.records.manifest import Manifest
-from simdb.tuning.lengths import SHORT_WORDS, is_telling, median_features
+from simdb.tuning.sample import SHORT_WORDS, is_telling, median_features
 from simdb.values.arrays import WEIGHTED
 
 # A reader this many commits old is no query; the pages freed since cannot be used again.

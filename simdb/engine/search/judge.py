@@ -21,8 +21,7 @@ from simdb.ground.errors import InputError, OptionError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
 from simdb.settings.options import Options
-from simdb.sketch.exact_pairs import ExactPairs
-from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.sketch.exact_similarity import ExactPairs, ExactSimilarity
 from simdb.values.arrays import Id, IdT
 
 ESTIMATE: Final = "estimate"
