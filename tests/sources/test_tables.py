@@ -141,7 +141,8 @@ def test_a_row_without_an_end_leaves_the_rest_to_the_standard_library(path, monk
 
     assert found == read_row_by_row(path)
     first, problem, last = found
-    assert (first.id, problem.reason, last.id) == ("1", "the row is longer than 0 MiB; split it", "4")
+    assert (first.id, last.id) == ("1", "4")
+    assert problem.reason == "the row is longer than 0 MiB; split it"
 
 
 def test_texts_of_a_table_are_read_again_where_they_are(path):
