@@ -26,7 +26,6 @@ index, the GPU, `hashfunc` of `MinHashLSH`, and all classes that use no index on
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -309,12 +308,7 @@ class MinHashLSH:
         """Return this index."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the index."""
         self.close()
 

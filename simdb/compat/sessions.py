@@ -4,8 +4,7 @@ A session collects keys and commits them `buffer_size` at a time, and at the end
 after an exception, like datasketch.
 """
 
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from simdb.ground.errors import ExistsError, InputError, OptionError
 from simdb.values.arrays import Id
 
 Row = npt.NDArray[np.uint32]
+Kind = TypeVar("Kind", bound="Session")
 
 
 class Index(Protocol):
@@ -32,13 +32,34 @@ class Index(Protocol):
         """Delete rows."""
 
 
-class InsertionSession:
+class Session:
+    """A buffer for an index, which is committed at the end of `with`."""
+
+    def __init__(self, index: Index, buffer_size: int) -> None:
+        """Take the index; `buffer_size`: how much is committed at a time."""
+        if buffer_size < 1:
+            raise OptionError(f"buffer_size must be 1 or more, got {buffer_size}")
+        self._index, self._size = index, buffer_size
+
+    def close(self) -> None:
+        """Commit the buffer and empty it; the session stays usable."""
+        raise NotImplementedError
+
+    def __enter__(self: Kind) -> Kind:
+        """Return this session."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Commit the buffer."""
+        self.close()
+
+
+class InsertionSession(Session):
     """A buffer of insertions, made by `MinHashLSH.insertion_session` and used with `with`."""
 
     def __init__(self, index: Index, buffer_size: int) -> None:
         """Make an empty session; users call `MinHashLSH.insertion_session`."""
-        self._index = index
-        self._size = _checked(buffer_size)
+        super().__init__(index, buffer_size)
         self._new: dict[Id, Row] = {}
         self._replacing: dict[Id, Row] = {}
 
@@ -68,27 +89,13 @@ class InsertionSession:
         except ExistsError as error:
             raise InputError(str(error)) from None
 
-    def __enter__(self) -> "InsertionSession":
-        """Return this session."""
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Commit the buffer."""
-        self.close()
-
-
-class DeletionSession:
+class DeletionSession(Session):
     """A buffer of removals, made by `MinHashLSH.deletion_session` and used with `with`."""
 
     def __init__(self, index: Index, buffer_size: int) -> None:
         """Make an empty session; users call `MinHashLSH.deletion_session`."""
-        self._index = index
-        self._size = _checked(buffer_size)
+        super().__init__(index, buffer_size)
         self._ids: dict[Id, None] = {}
 
     def remove(self, key: Any) -> None:
@@ -106,19 +113,6 @@ class DeletionSession:
         if ids:
             self._index.delete(list(ids))
 
-    def __enter__(self) -> "DeletionSession":
-        """Return this session."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Commit the buffer."""
-        self.close()
-
 
 def taken(key: Any) -> str:
     """Return the message for a key that exists."""
@@ -128,9 +122,3 @@ def taken(key: Any) -> str:
 def unknown(key: Any) -> str:
     """Return the message for a key that does not exist."""
     return f"the key {key!r} is not in the index"
-
-
-def _checked(buffer_size: int) -> int:
-    if buffer_size < 1:
-        raise OptionError(f"buffer_size must be 1 or more, got {buffer_size}")
-    return buffer_size

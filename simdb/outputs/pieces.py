@@ -14,7 +14,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -185,12 +184,7 @@ class Temporary:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close and remove the file."""
         self._file.close()
 
@@ -252,7 +246,7 @@ class TextSpool(Temporary):
         self._ends = tempfile.TemporaryFile("w+b")  # noqa: SIM115
         self._size = 0
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close and remove the files."""
         self._ends.close()
         self._file.close()

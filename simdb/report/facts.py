@@ -1,10 +1,12 @@
 """Facts: everything that a page about a database says, as plain values and in words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from simdb.results.reports import Advice, HeaderFill, RunStatistics
 from simdb.settings.options import Minhash, Options, Simhash
+from simdb.settings.search import SearchLike
 from simdb.settings.text_sketch import TextSketch
 from simdb.values.arrays import Id
 
@@ -34,11 +36,20 @@ OTHER = "Everything else"
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """When documents match: at least `similarity`, at most `distance`; None for no such bound."""
+    """When documents match: at least `similarity`, at most `distance`; None for no such bound.
+
+    `search`: how they are searched for, None for the usual way.
+    """
 
     similarity: float | None
     distance: int | None
     recall: float
+    search: SearchLike | None = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same as arguments of the verbs that search."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ from simdb.results.clusters import Clusters
 from simdb.results.matches import PairArrays
 from simdb.results.reports import Statistics
 from simdb.settings.options import BY_DISTANCE
-from simdb.settings.search import SearchLike
 from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 from simdb.values.arrays import Id
 
@@ -69,7 +68,7 @@ def gather(
     statistics = database.stats()
     with database.read() as snapshot:
         threshold = _threshold(database, snapshot, question)
-        drawn, groups = _searched(snapshot, statistics, threshold, limits, question.search, show)
+        drawn, groups = _searched(snapshot, statistics, threshold, limits, show)
     wanted = shown_ids(groups)
     missing = 0
     if texts is not None:
@@ -107,7 +106,8 @@ def _threshold(
             distance = options.distance
         else:
             similarity = options.similarity
-    return Threshold(similarity, distance, options.recall if recall is None else recall)
+    recall = options.recall if recall is None else recall
+    return Threshold(similarity, distance, recall, question.search)
 
 
 def _searched(
@@ -115,19 +115,16 @@ def _searched(
     statistics: Statistics,
     threshold: Threshold,
     limits: Limits,
-    search: SearchLike | None,
     show: Callable[[str], None],
 ) -> tuple[Drawn, Groups]:
     population = statistics.document_count - statistics.empty_count
     if threshold.similarity is not None:
         population -= statistics.bare_count
-    drawn, matched = draw_pairs(
-        snapshot, threshold, limits, population=population, search=search, show=show
-    )
+    drawn, matched = draw_pairs(snapshot, threshold, limits, population=population, show=show)
     show("finding groups")
     if population <= limits.grouped_documents:
-        return drawn, all_groups(snapshot, threshold, limits, search)
-    return drawn, drawn_groups(snapshot, threshold, limits, search, matched, population)
+        return drawn, all_groups(snapshot, threshold, limits)
+    return drawn, drawn_groups(snapshot, threshold, limits, matched, population)
 
 
 def _headline(database: Database, statistics: Statistics) -> Headline:
@@ -172,14 +169,9 @@ def _storage(statistics: Statistics, *, is_minhash: bool) -> Storage:
     )
 
 
-def all_groups(
-    snapshot: Snapshot, threshold: Threshold, limits: Limits, search: SearchLike | None
-) -> Groups:
+def all_groups(snapshot: Snapshot, threshold: Threshold, limits: Limits) -> Groups:
     """Return the groups of all documents: connected by chains of matches."""
-    clusters = snapshot.find_clusters(
-        similarity=threshold.similarity, distance=threshold.distance, recall=threshold.recall,
-        search=search,
-    )  # fmt: skip
+    clusters = snapshot.find_clusters(**threshold.asked)
     sizes = clusters.sizes
     ones = np.ones(len(sizes))
     return Groups(
@@ -195,7 +187,6 @@ def drawn_groups(
     snapshot: Snapshot,
     threshold: Threshold,
     limits: Limits,
-    search: SearchLike | None,
     matched: Matched,
     population: int,
 ) -> Groups:
@@ -209,7 +200,7 @@ def drawn_groups(
         group_count=round(float(in_groups.sum())),
         grouped_count=round(float(in_documents.sum())),
         sizes=_size_bins(sizes, in_groups, in_documents),
-        largest=_largest_drawn(snapshot, threshold, limits, search, matched),
+        largest=_largest_drawn(snapshot, threshold, limits, matched),
     )
 
 
@@ -257,11 +248,7 @@ def _largest_clusters(snapshot: Snapshot, clusters: Clusters, count: int) -> tup
 
 
 def _largest_drawn(
-    snapshot: Snapshot,
-    threshold: Threshold,
-    limits: Limits,
-    search: SearchLike | None,
-    matched: Matched,
+    snapshot: Snapshot, threshold: Threshold, limits: Limits, matched: Matched
 ) -> tuple[Group, ...]:
     """Return the drawn documents with the most matches, without two of one group."""
     order = np.argsort(-matched.counts, kind="stable")[: CANDIDATES * limits.groups]
@@ -273,10 +260,7 @@ def _largest_drawn(
             break
         if id in passed or _matches_one(snapshot, threshold, id, found):
             continue
-        matches = snapshot.query(
-            id=id, similarity=threshold.similarity, distance=threshold.distance,
-            recall=threshold.recall, search=search, limit=COMPARED_MEMBERS,
-        )  # fmt: skip
+        matches = snapshot.query(id=id, limit=COMPARED_MEMBERS, **threshold.asked)
         others = [match.id for match in matches]
         passed.update(others)
         if others:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from simdb.engine.snapshot import Snapshot
 from simdb.report.facts import Bin, Drawn, Limits, Threshold
-from simdb.settings.search import SearchLike
 from simdb.values.arrays import Id
 
 # How far below the threshold pairs are shown, and the width of a bin of similarities.
@@ -54,13 +53,12 @@ def draw_pairs(
     limits: Limits,
     *,
     population: int,
-    search: SearchLike | None,
     show: Show,
 ) -> tuple[Drawn, Matched]:
     """Look up the matches of documents drawn at random, out of a `population` of documents."""
     is_measured = threshold.similarity is not None
     # A way to search that was asked for, or a bound of both kinds, is taken as it is.
-    is_floored = is_measured and threshold.distance is None and search is None
+    is_floored = is_measured and threshold.distance is None and threshold.search is None
     floor = _floor(threshold.similarity or 0.0) if is_floored else threshold.similarity or 0.0
     ids = snapshot.draw_ids(limits.sample, seed=limits.seed, weighted=is_measured)
     edges = _edges(floor) if is_measured else np.arange((threshold.distance or 0) + 2, dtype=float)
@@ -69,10 +67,7 @@ def draw_pairs(
     done, size, reason = 0, 1, ""
     while done < len(ids) and not reason:
         some, slice_begun = ids[done : done + size], time.monotonic()
-        found = snapshot.query_many(
-            ids=some, similarity=floor or None, distance=threshold.distance,
-            recall=threshold.recall, search=search,
-        )  # fmt: skip
+        found = snapshot.query_many(ids=some, **threshold.asked | {"similarity": floor or None})
         most = _count(tally, found.offsets, found.similarities, found.distances, threshold)
         done += len(some)
         show(f"{done:,} of {len(ids):,} drawn documents looked up")

@@ -5,7 +5,7 @@ after the other collects them with `batched`; a reader that parses many at once 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -95,18 +95,10 @@ class Batch:
 
     def _columns(self, change: Callable[[Any], Any]) -> "Batch":
         """Return a batch with `change` applied to every column."""
-        return Batch(
-            ids=change(self.ids),
-            texts=change(self.texts),
-            sources=change(self.sources),
-            positions=change(self.positions),
-            sizes=change(self.sizes),
-            lines=None if self.lines is None else change(self.lines),
-            fields=None if self.fields is None else change(self.fields),
-            origins=None if self.origins is None else change(self.origins),
-            nulls=None if self.nulls is None else change(self.nulls),
-            lack=self.lack,
-        )
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        del columns["lack"]
+        known = {name: column for name, column in columns.items() if column is not None}
+        return replace(self, **{name: change(column) for name, column in known.items()})
 
 
 Found = Iterator[Batch | InputProblem]
