@@ -57,7 +57,7 @@ FOLDERS = {
         "matches", "clusters", "reports",
     ],
     "sketch": [
-        "document_kind", "projection", "encoding", "unicode_table", "normalisation", "cutting",
+        "document_kind", "projection", "unicode_table", "normalisation", "cutting",
         "weighing", "markup", "packages", "pipeline", "minhash_sketcher", "winnowing",
         "containment", "quantisation", "sketcher", "fitting", "exact_similarity",
     ],
@@ -146,7 +146,7 @@ FOLDERS = {
     ],
     "integrations": ["crawl", "scrapy"],
     "compat": [
-        "simhash", "programs", "minwise", "row_form", "row_keys", "rows", "sessions", "datasketch",
+        "simhash", "programs", "minwise", "row_form", "rows", "sessions", "datasketch",
         "unpickler", "importing",
     ],
     "report": [

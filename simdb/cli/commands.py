@@ -10,7 +10,7 @@ SHARED = {
     "get": "documents", "cluster": "documents", "delete": "documents",
     "stats": "inspection", "check": "inspection", "doctor": "inspection",
     "create": "plan", "copy": "upkeep", "dump": "upkeep", "load": "upkeep",
-    "compact": "upkeep", "rebuild": "upkeep",
+    "compact": "upkeep", "rebuild": "upkeep", "import-datasketch": "upkeep",
 }  # fmt: skip
 
 # In the order in which --help lists them.

@@ -32,8 +32,16 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.minwise import MinHash, sha1_hash32, sha1_hash64
-from simdb.compat.row_form import RowForm, chosen_bands, form_of, kind_of, new_options
-from simdb.compat.row_keys import Keys, NumberedKeys, WrittenKeys
+from simdb.compat.row_form import (
+    Keys,
+    NumberedKeys,
+    RowForm,
+    WrittenKeys,
+    chosen_bands,
+    form_of,
+    kind_of,
+    new_options,
+)
 from simdb.compat.rows import DatabaseRows, TemporaryRows, check_storage, opened_at
 from simdb.compat.sessions import DeletionSession, InsertionSession, taken, unknown
 from simdb.database import Database

@@ -16,7 +16,7 @@ from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import written
-from simdb.sketch.encoding import decoded
+from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 
 

@@ -20,7 +20,7 @@ from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.encoding import decoded
+from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
 from simdb.values.arrays import places_in
 

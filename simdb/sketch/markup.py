@@ -1,4 +1,4 @@
-"""Markup: extracts the visible text of HTML pages.
+"""Markup: extracts the visible text of HTML pages, by the encodings that they declare.
 
 Only this module imports `selectolax`, an optional package.  Its Lexbor parser builds the same tree
 as browsers do, for any page.  The tree is walked without recursion.  The begin and the end of a
@@ -11,6 +11,7 @@ page with thousands of elements without an end, or a long stretch without the en
 tag by tag, and only as exactly as the decision needs.
 """
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,7 @@ import numpy as np
 
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.text_sketch import TextSketch
-from simdb.sketch.encoding import decoded, page_encoding
+from simdb.sketch.normalisation import decoded
 
 REMEDY = "pip install selectolax"
 
@@ -43,6 +44,37 @@ TEXT, BLOCK, LINE, LINK, HIDDEN = range(5)
 GAP = "\n"
 # It marks where a line break may split a word, and does not belong to the word.
 SOFT_HYPHEN = "\u00ad"
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# The HTML Standard looks for a declaration in no more bytes than these.
+DECLARED_BYTES = 1024
+DECLARATION = re.compile(
+    rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""",
+    re.IGNORECASE,
+)
+# As in the standard: browsers decode with a larger character set that contains the declared one.
+# A declaration that was found by reading ASCII cannot be right if it says UTF-16.
+READ_AS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "utf-16": "utf-8",
+    "utf-16-le": "utf-8",
+    "utf-16-be": "utf-8",
+}
+ALIASES = {"windows-31j": "cp932", "windows-874": "cp874"}
+# Python has other codecs too (rot13, zlib), which a page must not be able to choose.
+KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_jp$|koi8-|mac-")
 DEPTH_MAX = 4000
 ATTRIBUTES_MAX = 2000
 # How often formatting elements may be opened again in one page: some tenths of a second.
@@ -137,6 +169,30 @@ def check_nesting(page: bytes, position: int) -> None:
                 f"document {position} cannot be read as HTML in reasonable time: {problem}; is it"
                 " a page?  Leave it out, or pass its text to a sketch without markup='html'"
             )
+
+
+def page_encoding(page: bytes) -> tuple[str, int]:
+    """Return the encoding of a page and the length of its byte order mark (0 without one).
+
+    The mark decides; without one, the declaration in a meta element or an XML header; without
+    that, UTF-8.
+    """
+    for mark, encoding in MARKS:
+        if page.startswith(mark):
+            return encoding, len(mark)
+    found = DECLARATION.search(page, 0, DECLARED_BYTES)
+    return _declared(found.group(1).decode("ascii", "replace")) if found else "utf-8", 0
+
+
+def _declared(label: str) -> str:
+    """Return the codec for a declared encoding; UTF-8 if the label is unknown or not allowed."""
+    label = label.lower().removeprefix("x-")
+    try:
+        name = codecs.lookup(ALIASES.get(label, label)).name
+    except LookupError:
+        return "utf-8"
+    name = READ_AS.get(name, name)
+    return name if KNOWN.match(name) else "utf-8"
 
 
 def _or_itself(markup: Markup, page: str | bytes) -> str | bytes:

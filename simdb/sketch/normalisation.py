@@ -1,4 +1,4 @@
-"""Normalisation: what becomes of a text in Python: normal form, lower case, a user's tokeniser.
+"""Normalisation: decodes a text, and makes its normal form, lower case and tokens of one's own.
 
 The oldest supported Python does not know characters of later Unicode versions and leaves them
 unchanged.  So they are left unchanged on every Python, and the text between them is normalised
@@ -18,7 +18,6 @@ from typing import Any, Literal
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.text_sketch import DROP, NFC, NONE, TextSketch
-from simdb.sketch.encoding import decoded
 from simdb.sketch.unicode_table import LOWER_RANGES
 
 PLANE = 1 << 16  # code points beyond have more than 16 bits
@@ -101,6 +100,23 @@ class Tokeniser:
                 " a list of str"
             )
         return [lower_cased(token) for token in tokens] if self._lowercase else tokens
+
+
+def decoded(document: str | bytes, encoding: str, *, position: int, replace: bool) -> str:
+    """Return the text of document number `position`.
+
+    With `replace`, invalid bytes become U+FFFD; without, they raise InputError.
+    """
+    if isinstance(document, str):
+        return document
+    try:
+        return document.decode(encoding, "replace" if replace else "strict")
+    except UnicodeDecodeError as error:
+        shown = encoding.upper() if encoding.startswith("utf") else encoding  # but cp1252
+        raise InputError(
+            f"document {position} is not valid {shown}: {error}; decode it yourself,"
+            " or use errors='replace'"
+        ) from error
 
 
 def normalised(text: str, normalisation: str) -> str:

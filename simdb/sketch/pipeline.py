@@ -22,13 +22,13 @@ from simdb.running import kernel
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import code_points, contents_of, cut
-from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
 from simdb.sketch.normalisation import (
     Normalisation,
     Tokeniser,
     cleaned,
     cleaning_of,
+    decoded,
     lower_cased,
     spelled,
 )

@@ -19,8 +19,7 @@ from simdb.running import kernel
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
-from simdb.sketch.encoding import decoded
-from simdb.sketch.normalisation import cleaned, spelled
+from simdb.sketch.normalisation import cleaned, decoded, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
 from simdb.values.arrays import Grains, describe, offsets_of, sorted_unique
 

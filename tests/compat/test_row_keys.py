@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from over import over
 
 import simdb
-from simdb.compat.row_keys import MARK, NumberedKeys, WrittenKeys
+from simdb.compat.row_form import MARK, NumberedKeys, WrittenKeys
 
 PLAIN = st.one_of(
     st.none(),
