@@ -223,7 +223,6 @@ cdef extern from "polytope.h" nogil:
         POLYTOPE_WIDTH_MAX
         POLYTOPE_TABLES_MAX
         POLYTOPE_CODE_BITS
-        POLYTOPE_TAG_BITS
 
     struct polytope_reach:
         size_t table
@@ -267,6 +266,7 @@ cdef extern from "polytopes.h" nogil:
         size_t table_count
         size_t run_count
         size_t first_table
+        unsigned skipped
         const uint8_t *dead
         uint64_t dead_bytes
         search_vectors vectors

@@ -364,12 +364,14 @@ class Polytopes:
         windows: Sequence[tuple[int, int]] | None = None,
         *,
         first_table: int = 0,
+        are_whole: bool = False,
     ) -> None:
         """`segments`: the vectors of all documents by ordinal, as in `Vectors`; width 1 to 128.
 
         `runs[r][t]`: keys (`polytope_keys`, sorted), ordinals and directory of run r in table
         `first_table` + t.  The directory has 2**width + 1 entries, with a width of 7, 13, 18 or 22
-        that all tables of the run share.
+        that all tables of the run share.  If they `are_whole`, fingerprints take the places of the
+        keys, which tell candidates from others by 64 bits in place of 42.
         `delta`: fingerprints and ordinals, in any order, compared one by one.
         `dead`: one bit for each ordinal, as in `Tables`.
         `windows[r]`: in each table of run r, only the buckets that begin at the entries start ..

@@ -36,7 +36,7 @@ from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.polytopes import shares, universal
+from simdb.plan.polytopes import sign_limit, table_share, universal
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
@@ -379,16 +379,17 @@ def _looked_up(
     vectors: U8, similarity: float, floor: float, recall: float, threads: int
 ) -> Iterator[Couples]:
     """Look every vector up; it is enough that one of two finds the other."""
-    share, limit = shares(similarity, recall)
     width = polytope_header_bits(len(vectors))
-    threshold = universal(similarity, share, width=width, tables=TABLES, either=True)
+    threshold = universal(similarity, table_share(recall), width=width, tables=TABLES, either=True)
     tables = kernel.Polytopes(
         vectors.shape[1],
         [(0, vectors)],
         [list(_tables(vectors, width))],
         (np.empty(0, np.uint64), np.empty(0, np.uint32)),
         None,
+        are_whole=True,
     )
+    limit = sign_limit(similarity, recall)
     batches = Batches(np.arange(len(vectors), dtype=np.uint32), threads)
     for batch in batches:
 
@@ -417,5 +418,8 @@ def _is_first(vectors: U8, found: Couples, threshold: float, width: int) -> npt.
 
 
 def _tables(vectors: U8, width: int) -> Iterator[Table]:
+    """Yield tables with whole fingerprints in place of keys."""
+    signs = signs_of(vectors)
     for keys in kernel.polytope_keys(vectors, TABLES):
-        yield make_table(keys.copy(), np.arange(len(keys), dtype=np.uint32), width)
+        table = make_table(keys.copy(), np.arange(len(keys), dtype=np.uint32), width)
+        yield table._replace(keys=signs[table.ordinals])

@@ -26,8 +26,9 @@ from simdb.results.reports import Plan
 from simdb.settings.options import POLYTOPE
 
 METHODS = (POLYTOPE,)
-# The sign bits in a key, by which a candidate is judged before its vector is read.
-KEY_SIGNS = 42
+# The sign bits by which a candidate is judged before its vector is read: in a key, and in a table
+# that is made for all pairs.
+KEY_SIGNS, ALL_SIGNS = 42, 64
 # The share of the matches that the filter by sign bits can lose, and at most this part of all that
 # may be lost.
 FILTER_LOSS = 0.002
@@ -77,18 +78,14 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def shares(similarity: float, recall: float) -> tuple[float, int]:
-    """Return the share that the tables must find, and the limit of the filter by sign bits.
-
-    The filter keeps candidates of which at most so many sign bits in the key differ.
-    """
-    loss = _filter_loss(recall)
-    return recall / (1.0 - loss), filter_distance(min(similarity, 1.0), loss, KEY_SIGNS)
+def table_share(recall: float) -> float:
+    """Return the share that the tables must find, since the filter by sign bits loses some."""
+    return recall / (1.0 - _filter_loss(recall))
 
 
-def delta_limit(similarity: float, recall: float) -> int:
-    """Return the limit of the same filter for documents that are compared by all 64 sign bits."""
-    return filter_distance(min(similarity, 1.0), _filter_loss(recall))
+def sign_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> int:
+    """Return the limit of the filter: in how many of so many sign bits candidates may differ."""
+    return filter_distance(min(similarity, 1.0), _filter_loss(recall), signs)
 
 
 def _filter_loss(recall: float) -> float:
@@ -98,10 +95,9 @@ def _filter_loss(recall: float) -> float:
 def _thresholds(criterion: Criterion, population: Population, tables: int) -> list[float]:
     """Return the threshold of each run with so many tables; infinite if there is none."""
     assert criterion.similarity is not None
-    share, _ = shares(criterion.similarity, criterion.recall)
     return thresholds(
-        population.polytope_runs, criterion.similarity, share, tables=tables,
-        either=population.is_swept,
+        population.polytope_runs, criterion.similarity, table_share(criterion.recall),
+        tables=tables, either=population.is_swept,
     )  # fmt: skip
 
 
@@ -116,8 +112,8 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     entries = sum(
         count * (1 + run.count / (1 << run.width)) for run, count in zip(runs, counts, strict=True)
     )
-    _, sign_limit = shares(criterion.similarity, criterion.recall)
-    share = binomial_below(KEY_SIGNS, 0.5, sign_limit)
+    signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
+    share = binomial_below(signs, 0.5, sign_limit(criterion.similarity, criterion.recall, signs))
     seconds = (
         population.asking_seconds
         + tables * PREPARE_TIMES * delays.prepare
@@ -128,7 +124,7 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     )
     plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
-        delta_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
+        sign_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
         criterion.recall, seconds, _in_words(problem, tables, sum(counts)),
         header_bits=max((run.width for run in runs), default=0),
         bytes_per_document=population.bytes_of_polytopes(tables),

@@ -147,12 +147,14 @@ struct search_kernel {
     size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
                            uint32_t *headers);
 
-    /* Write to `list` the keys of some stretches whose lower POLYTOPE_TAG_BITS differ in at most
-       `distance` bits from tags[place % SEARCH_SIFTING]; set `sifted` to their number.  Return how
-       many stretches are finished.  If there is no more room, that is fewer than `count`, and the
-       start of the next stretch has moved past the keys that were compared. */
+    /* Write to `list` the keys of some stretches that differ in at most `distance` bits from
+       tags[place % SEARCH_SIFTING], where the upper `skipped` bits of both do not count; set
+       `sifted` to their number.  Return how many stretches are finished.  If there is no more
+       room, that is fewer than `count`, and the start of the next stretch has moved past the keys
+       that were compared. */
     size_t (*sift)(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   unsigned distance, struct search_sifted *list, size_t room, size_t *sifted);
+                   unsigned skipped, unsigned distance, struct search_sifted *list, size_t room,
+                   size_t *sifted);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

@@ -137,7 +137,7 @@ static size_t measure(struct search_bucket *buckets, size_t count, unsigned dist
 _Static_assert((int)SEARCH_SIFTED_MIN >= (int)BLOCK, "a block has room");
 
 static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   unsigned distance, struct search_sifted *list, size_t room,
+                   unsigned skipped, unsigned distance, struct search_sifted *list, size_t room,
                    size_t *sifted)
 {
     const uint8x16_t limit = vdupq_n_u8(distance < 64 ? (uint8_t)distance : 64);
@@ -150,7 +150,7 @@ static size_t sift(struct search_stretch *stretches, size_t count, const uint64_
         uint32_t left = stretch->count;
         while (left > 0) {
             uint32_t some = left < BLOCK ? left : BLOCK;
-            uint64_t near = near_of_few(keys, some, tag, limit, POLYTOPE_CODE_BITS);
+            uint64_t near = near_of_few(keys, some, tag, limit, skipped);
             for (near &= 0x1111111111111111u; near != 0; near &= near - 1)
                 list[found++] = (struct search_sifted){
                     keys + __builtin_ctzll(near) / 4, stretch->place,

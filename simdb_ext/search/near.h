@@ -169,7 +169,7 @@ static size_t finish(const struct polytope_lists *lists, int32_t cut, uint32_t *
 #if VECTORS == VECTORS_SCALAR
 
 static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   unsigned distance, struct search_sifted *list, size_t room,
+                   unsigned skipped, unsigned distance, struct search_sifted *list, size_t room,
                    size_t *sifted)
 {
     size_t found = 0, i;
@@ -178,8 +178,7 @@ static size_t sift(struct search_stretch *stretches, size_t count, const uint64_
         struct search_stretch *stretch = &stretches[i];
         uint64_t tag = tags[stretch->place % SEARCH_SIFTING];
         for (; stretch->count > 0 && found < room; stretch->keys++, stretch->count--)
-            if ((unsigned)__builtin_popcountll((*stretch->keys ^ tag) << POLYTOPE_CODE_BITS)
-                <= distance)
+            if ((unsigned)__builtin_popcountll((*stretch->keys ^ tag) << skipped) <= distance)
                 list[found++] = (struct search_sifted){stretch->keys, stretch->place};
         if (stretch->count > 0)
             break;
@@ -290,9 +289,10 @@ VECTOR_INLINE size_t finish(const struct polytope_lists *lists, int32_t cut, uin
 }
 
 static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   unsigned distance, struct search_sifted *list, size_t room, size_t *sifted)
+                   unsigned skipped, unsigned distance, struct search_sifted *list, size_t room,
+                   size_t *sifted)
 {
-    const vector limit = vector_all_64(distance);
+    const struct alike alike = prepare_alike(skipped, distance);
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -302,9 +302,9 @@ static size_t sift(struct search_stretch *stretches, size_t count, const uint64_
         uint32_t left = stretch->count;
         while (left > 0) {
             uint32_t some = left < VECTOR_WORDS ? left : VECTOR_WORDS;
-            for (unsigned alike = alike_of(keys, some, tag, limit); alike != 0; alike &= alike - 1)
+            for (unsigned near = alike_of(keys, some, tag, &alike); near != 0; near &= near - 1)
                 list[found++] = (struct search_sifted){
-                    keys + __builtin_ctz(alike), stretch->place,
+                    keys + __builtin_ctz(near), stretch->place,
                 };
             keys += some;
             left -= some;

@@ -24,7 +24,6 @@ struct group {
     size_t first; /* number of the first query in the request */
     size_t count;
     uint64_t fingerprints[GROUP];
-    uint64_t tags[GROUP]; /* lower bits of the keys */
     double deviations[GROUP];
     uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
@@ -80,7 +79,6 @@ static void begin_group(struct searching *searching, size_t first)
         search_kernel->rotate(query, width, tables->first_table,
                               tables->first_table + tables->table_count, scratch->rotated[i][0]);
         group->fingerprints[i] = polytope_fingerprint(query, width);
-        group->tags[i] = group->fingerprints[i] << POLYTOPE_CODE_BITS >> POLYTOPE_CODE_BITS;
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
         group->deviations[i] = polytope_deviation(group->weights[i].norm, width);
         group->done[i] = 0;
@@ -229,8 +227,9 @@ static void sift_stretches(struct searching *searching, size_t count)
     while (count > 0 && !searching->is_missing) {
         size_t sifted;
         size_t finished = search_kernel->sift(
-            stretches, count, scratch->group.tags, searching->request->distance,
-            scratch->sifted + searching->sifted_count, room - searching->sifted_count, &sifted);
+            stretches, count, scratch->group.fingerprints, searching->tables->skipped,
+            searching->request->distance, scratch->sifted + searching->sifted_count,
+            room - searching->sifted_count, &sifted);
         searching->sifted_count += sifted;
         stretches += finished;
         count -= finished;

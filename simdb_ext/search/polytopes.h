@@ -30,6 +30,7 @@ struct search_polytopes {
     const struct polytope_run *runs;
     size_t table_count, run_count;
     size_t first_table; /* number of the first table; the tables before it are searched elsewhere */
+    unsigned skipped;   /* upper bits of keys that are a code; 0 if keys are whole fingerprints */
     const uint8_t *dead;
     uint64_t dead_bytes;
     struct search_vectors vectors;
@@ -44,7 +45,7 @@ struct polytope_request {
     const uint32_t *members; /* with a forest: the number of each query in it */
     const float *thresholds; /* of each run */
     float similarity;
-    unsigned distance;       /* of the tag bits of keys in runs */
+    unsigned distance;       /* of the bits of fingerprints that keys of runs have */
     unsigned delta_distance; /* of all bits of fingerprints in the delta */
     uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
 };

@@ -79,9 +79,10 @@ cdef class Polytopes:
     cdef Polytopes like
 
     def __cinit__(self, size_t vector_width, segments, runs, delta, dead, windows=None,
-                  Polytopes like=None, size_t first_table=0):
+                  Polytopes like=None, size_t first_table=0, bint are_whole=False):
         if like is None:
             self.take_runs(vector_width, segments, runs, windows, first_table)
+            self.tables.skipped = 0 if are_whole else POLYTOPE_CODE_BITS
         else:
             self.take_like(like, segments)
         self.take_column(delta[0], delta[1], self.delta)
@@ -186,10 +187,10 @@ cdef class Polytopes:
             raise ValueError(f"{threshold_count} thresholds of {self.tables.run_count} runs")
         for i in range(threshold_count):
             polytope_threshold(thresholds[i])
-        if not (0 <= distance <= POLYTOPE_TAG_BITS and 0 <= delta_distance <= 64):
+        if not (0 <= distance <= 64 - self.tables.skipped and 0 <= delta_distance <= 64):
             raise ValueError(
-                f"distance is {distance}, not from 0 to {POLYTOPE_TAG_BITS}, or delta_distance is"
-                f" {delta_distance}, not from 0 to 64"
+                f"distance is {distance}, not from 0 to {64 - self.tables.skipped}, or"
+                f" delta_distance is {delta_distance}, not from 0 to 64"
             )
         request.thresholds, request.similarity = thresholds, similarity
         request.distance, request.delta_distance = distance, delta_distance

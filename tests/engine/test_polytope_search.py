@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of
-from simdb.plan.polytopes import delta_limit, shares, universal
+from simdb.plan.polytopes import KEY_SIGNS, sign_limit, table_share, universal
 from simdb.running import kernel
 
 TABLES = 3
@@ -69,7 +69,7 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     database = made(weights, delta_documents=60)  # 50 documents stay in the delta
     similar = similarities_of(weights) >= np.float32(0.88)
     _, vectors = kernel.quantise(weights)
-    share, limit = shares(0.88, recall)
+    share, limit = table_share(recall), sign_limit(0.88, recall, KEY_SIGNS)
     threshold = universal(0.88, share, width=7, tables=TABLES, either=False)
     bits = fingerprints_of(weights).tolist()
     tag = (1 << 42) - 1
@@ -81,7 +81,7 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
         differing = bits[query] ^ bits[stored]
         pair = vectors[query : query + 1], vectors[stored : stored + 1]
         if stored >= 300:
-            is_found = differing.bit_count() <= delta_limit(0.88, recall)
+            is_found = differing.bit_count() <= sign_limit(0.88, recall)
         else:
             is_found = kernel.polytope_costs(*pair, 7, TABLES)[0] <= np.float32(threshold)
             is_found &= (differing & tag).bit_count() <= limit

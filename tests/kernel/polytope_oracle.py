@@ -167,10 +167,22 @@ def delta(vectors, ordinals):
     )
 
 
-def matches(query, runs, recent, tables, *, similarity, distance, delta_distance, **excluded):
+def fingerprints(vectors, ordinals, chosen):
+    """Return the fingerprints of the documents with some ordinals: uint64[n]."""
+    own = {
+        number: fingerprint(vector.tobytes())
+        for vector, number in zip(vectors, ordinals, strict=True)
+    }
+    return np.array([own[number] for number in chosen.tolist()], np.uint64)
+
+
+def matches(
+    query, runs, recent, tables, *, similarity, distance, delta_distance, signs=TAG_BITS, **excluded
+):
     """Return (ordinal, distance, similarity) of each match of one query, the best first.
 
     Each of `runs` is vectors, ordinals, width and threshold; `recent` is vectors and ordinals.
+    `signs`: the bits of fingerprints in keys.
     """
     found = {}
     own = query.tobytes()
@@ -181,7 +193,7 @@ def matches(query, runs, recent, tables, *, similarity, distance, delta_distance
     ]
     for vector, ordinal, width, threshold in stored:
         other = vector.tobytes()
-        tag = (fingerprint(own) ^ fingerprint(other)) % 2**TAG_BITS
+        tag = (fingerprint(own) ^ fingerprint(other)) % 2**signs
         is_near = bin(tag).count("1") <= distance
         if is_near and reaches(own, other, threshold, width, tables) is not None:
             found[ordinal] = other

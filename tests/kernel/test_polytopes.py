@@ -77,6 +77,28 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
     assert oracle.rows(found) == expected
 
 
+def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(search):
+    (*arguments, columns, delta), thresholds, queries, runs, recent = search_case((18, 7))
+    whole = [
+        [
+            (oracle.fingerprints(vectors, ordinals, own), own, directory)
+            for _, own, directory in tables
+        ]
+        for (vectors, ordinals, *_), tables in zip(runs, columns, strict=True)
+    ]
+    given = {"similarity": 0.3, "distance": 22, "delta_distance": 24}
+
+    tables = search.Polytopes(*arguments, whole, delta, None, are_whole=True)
+    found = tables.search(queries, thresholds=thresholds, **options(**given))
+
+    expected = [oracle.matches(each, runs, recent, TABLES, **given, signs=64) for each in queries]
+    by_keys = [oracle.matches(each, runs, recent, TABLES, **given) for each in queries]
+    assert oracle.rows(found) == expected
+    assert sum(map(len, by_keys)) > sum(map(len, expected)) > 20
+    with pytest.raises(ValueError, match="distance is 65, not from 0 to 64"):
+        tables.search(queries, thresholds=thresholds, **options(distance=65))
+
+
 @over("vector_width", [64, 128])
 def test_tables_that_are_searched_one_by_one_find_together_what_all_find(search, vector_width):
     (_, segments, columns, delta), thresholds, queries, *_ = search_case((13, 7), vector_width)

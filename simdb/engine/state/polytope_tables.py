@@ -2,8 +2,10 @@
 
 Every run has tables of its own, and so a threshold of its own (`plan/polytopes.py`).  Who asks
 for all documents gathers the tables of all runs in memory first, since two runs need nearly twice
-the probes of one: as many tables at a time as the memory for them holds, and at least one.
-Documents that are in no run yet are compared one by one.
+the probes of one: as many tables at a time as the memory for them holds, and at least one.  In
+them, whole fingerprints take the places of the keys, since the directory has the codes already.  So
+64 bits judge a candidate and not 42, and a tenth of the candidates pass or fewer; each that passes
+costs a read of a vector.  Documents that are in no run yet are compared one by one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +20,7 @@ from simdb.plan.polytopes import thresholds
 from simdb.plan.problem import PolytopeRun
 from simdb.running import kernel
 from simdb.running.threads import mapped
+from simdb.storage import layout
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
@@ -72,13 +75,14 @@ def gathered(
     """Yield the same view with some of `tables` cross-polytope tables of all its runs in memory.
 
     Each table is in one of the views, which no longer has it when the next one is asked for.
-    `ordinals`: the documents of the runs that have weights.  Yields `view` itself if it has so many
-    tables, and its runs are searched one by one; see `swept_runs`.
+    `ordinals`: the documents of the runs that have weights.  Yields `view` itself if it is a part
+    of a run.
     """
     stored = view.kind.keying.polytopes.table_count
-    if tables == stored and swept_runs(view, source) is polytope_runs(view, source):
+    if not view.runs or not _is_whole(view):
         yield view
         return
+    fingerprints = _fingerprints(view, source)
     at_once = max(GATHERED_BYTES // max(len(ordinals) * ENTRY_BYTES, 1), 1)
     for first in range(0, tables, at_once):
         numbers = range(first, min(first + at_once, tables))
@@ -87,6 +91,7 @@ def gathered(
             if tables == stored
             else _keyed(view, source, numbers, ordinals, threads)
         )
+        made = [_whole(table, fingerprints, threads) for table in made]
         sealed = copy(view.sealed)
         sealed.gathered = GatheredTables(made, first, tables)
         sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
@@ -149,6 +154,11 @@ def searched_tables(view: View) -> range:
     return range(gathered.first, gathered.first + len(gathered.tables))
 
 
+def is_gathered(view: View) -> bool:
+    """Return whether the tables of a view have whole fingerprints in place of keys."""
+    return view.sealed.gathered is not None
+
+
 def run_of(view: View, ordinals: U32) -> I64:
     """Return the number of the run whose tables have each of some documents."""
     if view.sealed.gathered is not None:
@@ -169,8 +179,9 @@ def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
     """Return the tables `runs` of a view, ready for look-up, without vectors and delta."""
     first = searched_tables(view).start
     return kernel.Polytopes(
-        source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first
-    )
+        source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first,
+        are_whole=is_gathered(view),
+    )  # fmt: skip
 
 
 def _is_whole(view: View) -> bool:
@@ -180,10 +191,28 @@ def _is_whole(view: View) -> bool:
 
 def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
     """Return some of the stored tables, each merged from those of all runs."""
-    return [
-        _merged([run.polytope_table(table, source) for run in view.runs], threads)
-        for table in numbers
-    ]
+    every = [[run.polytope_table(table, source) for run in view.runs] for table in numbers]
+    return [parts[0] if len(parts) == 1 else _merged(parts, threads) for parts in every]
+
+
+def _fingerprints(view: View, source: Source) -> U64:
+    """Return the fingerprints of the documents in runs, by ordinal."""
+    parts = [part.column(layout.FINGERPRINT, source) for part in view.sealed.parts]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _whole(table: Table, fingerprints: U64, threads: int) -> Table:
+    """Return the same table with the fingerprints of its documents in place of keys."""
+    keys = np.empty_like(table.keys)
+
+    def fill(start: int) -> None:
+        some = slice(start, start + KEYED_DOCUMENTS)
+        # A damaged table may have ordinals beyond all documents.
+        np.take(fingerprints, table.ordinals[some], out=keys[some], mode="clip")
+
+    for _ in mapped(fill, range(0, len(keys), KEYED_DOCUMENTS), threads):
+        pass
+    return table._replace(keys=keys)
 
 
 def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: int) -> list[Table]:

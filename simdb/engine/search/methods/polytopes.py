@@ -25,6 +25,7 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.polytope_tables import (
     gathered,
+    is_gathered,
     polytope_runs,
     polytopes_of,
     polytopes_without,
@@ -33,7 +34,7 @@ from simdb.engine.state.polytope_tables import (
     thresholds_of,
 )
 from simdb.engine.state.state import State
-from simdb.plan.polytopes import shares
+from simdb.plan.polytopes import ALL_SIGNS, KEY_SIGNS, sign_limit, table_share
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.reports import Plan, Probe
@@ -78,14 +79,13 @@ def search_one(
     similarity, least = criterion.similarity, criterion.least
     assert similarity is not None
     assert least is not None
-    share, _ = shares(similarity, criterion.recall)
-    _, sign_limit = shares(least, criterion.recall)
+    share = table_share(criterion.recall)
     view, source = state.view, state.source
     found = polytopes_of(view, source).search_one(
         sketches.vectors[0],
         thresholds_of(view, source, similarity, share, either=False),
         least,
-        sign_limit,
+        sign_limit(least, criterion.recall, KEY_SIGNS),
         plan.distance,
         first if criterion.distance is None else 0,
         MANY,
@@ -165,7 +165,7 @@ def find_probe(
     if query.vector is None or stored.vector is None or compares(state, plan, stored.ordinal or 0):
         return None
     assert criterion.similarity is not None
-    share, _ = shares(criterion.similarity, criterion.recall)
+    share = table_share(criterion.recall)
     limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=False)
     width = polytope_runs(state.view, state.source)[number].width
     found = kernel.polytope_probe(
@@ -194,19 +194,18 @@ def _search(
 ) -> Rows:  # fmt: skip
     assert criterion.similarity is not None
     assert criterion.least is not None
-    share, _ = shares(criterion.similarity, criterion.recall)
-    _, limit = shares(criterion.least, criterion.recall)
+    signs = ALL_SIGNS if is_gathered(state.view) else KEY_SIGNS
     found = polytopes_of(state.view, state.source).search(
         vectors,
         thresholds=thresholds_of(
             state.view,
             state.source,
             criterion.similarity,
-            share,
+            table_share(criterion.recall),
             either=either,
         ),
         similarity=criterion.least,
-        distance=limit,
+        distance=sign_limit(criterion.least, criterion.recall, signs),
         delta_distance=plan.distance,
         first=first if criterion.distance is None else 0,
         after=after,
@@ -291,7 +290,7 @@ def _first_found(
     `either`: both documents of a pair are looked up, and not only the queries.
     """
     assert criterion.similarity is not None
-    share, _ = shares(criterion.similarity, criterion.recall)
+    share = table_share(criterion.recall)
     limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=either)
     asking, tables = queries[rows.queries], searched_tables(state.view)
     earlier, later = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
