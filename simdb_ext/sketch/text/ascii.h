@@ -17,7 +17,7 @@ static inline __m256i between(__m256i characters, char low, char high)
 }
 
 /* Copy 32 characters and return a mask of the word characters among them. */
-static inline uint32_t words_mask(__m256i characters, int lowercase, uint8_t *copy)
+static inline uint32_t words_of(__m256i characters, int lowercase, uint8_t *copy)
 {
     const __m256i offset = _mm256_set1_epi8('a' - 'A');
     __m256i upper = between(characters, 'A', 'Z');
@@ -49,18 +49,15 @@ VECTOR_INLINE int64_t positions(uint64_t mask, const uint32_t width, uint32_t ba
     return count;
 }
 
-/* Copy 64 characters, of which `left` or more are there, and return a mask of the word characters
+/* Copy `count` characters, a constant of whole vectors, and return a mask of the word characters
    among them. */
-VECTOR_INLINE uint64_t words_of_block(const uint8_t *text, int64_t left, int lowercase,
-                                      uint8_t *copy)
+VECTOR_INLINE uint64_t words_mask(const vector *characters, const int count, int lowercase,
+                                  uint8_t *copy)
 {
-    uint8_t padded[64] = {0};
+    uint64_t words = words_of(characters[0], lowercase, copy);
 
-    if (left < 64)
-        text = memcpy(padded, text, (size_t)left);
-    vector low = vector_load(text), high = vector_load(text + 32);
-    uint64_t words = words_mask(low, lowercase, copy);
-    return words | (uint64_t)words_mask(high, lowercase, copy + 32) << 32;
+    return count == 32 ? words
+                       : words | (uint64_t)words_of(characters[1], lowercase, copy + 32) << 32;
 }
 
 #elif VECTORS == VECTORS_AVX512
@@ -118,13 +115,12 @@ static inline int64_t positions_in(uint64_t mask, uint32_t base, uint32_t *out)
 
 #define positions(mask, width, base, out) positions_in(mask, base, out)
 
-VECTOR_INLINE uint64_t words_of_block(const uint8_t *text, int64_t left, int lowercase,
-                                      uint8_t *copy)
+VECTOR_INLINE uint64_t words_mask(const vector *characters, const int count, int lowercase,
+                                  uint8_t *copy)
 {
-    vector characters = left < 64 ? vector_load_some(text, (size_t)left) : vector_load(text);
-
-    vector_store(copy, lowercase ? ascii_lower(characters) : characters);
-    return ascii_words(characters);
+    (void)count;
+    vector_store(copy, lowercase ? ascii_lower(*characters) : *characters);
+    return ascii_words(*characters);
 }
 
 #elif VECTORS == VECTORS_NEON
@@ -151,15 +147,14 @@ static inline uint8x16_t words_of(uint8x16_t characters, int lowercase, uint8_t 
     return is_word;
 }
 
-/* Copy 16 `vectors` (at most 64) characters and return a mask of the word characters among them. */
-VECTOR_INLINE uint64_t words_mask(const uint8x16_t *characters, const int vectors, int lowercase,
+VECTOR_INLINE uint64_t words_mask(const vector *characters, const int count, int lowercase,
                                   uint8_t *copy)
 {
     const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
     uint8x16_t masks[4] = {vdupq_n_u8(0), vdupq_n_u8(0), vdupq_n_u8(0), vdupq_n_u8(0)};
 
-    for (int i = 0; i < vectors; i++)
-        masks[i] = vandq_u8(words_of(characters[i], lowercase, copy + 16 * i), bits);
+    for (int i = 0; i < count / 16; i++)
+        masks[i] = vandq_u8(words_of(VECTOR_8(characters[i]), lowercase, copy + 16 * i), bits);
     masks[0] = vpaddq_u8(vpaddq_u8(masks[0], masks[1]), vpaddq_u8(masks[2], masks[3]));
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(masks[0], masks[0])), 0);
 }
@@ -182,22 +177,29 @@ VECTOR_INLINE int64_t positions(uint64_t mask, const unsigned width, uint32_t ba
     return (int64_t)(ends >> 56);
 }
 
-VECTOR_INLINE uint64_t words_of_block(const uint8_t *text, int64_t left, int lowercase,
-                                      uint8_t *copy)
-{
-    uint8_t padded[64] = {0};
-    uint8x16_t characters[4];
-
-    if (left < 64)
-        text = memcpy(padded, text, (size_t)left);
-    for (int j = 0; j < 4; j++)
-        characters[j] = vld1q_u8(text + 16 * j);
-    return words_mask(characters, 4, lowercase, copy);
-}
-
 #endif
 
 #if VECTORS
+
+/* Copy 64 characters, of which `left` or more are there, and return a mask of the word characters
+   among them. */
+VECTOR_INLINE uint64_t words_of_block(const uint8_t *text, int64_t left, int lowercase,
+                                      uint8_t *copy)
+{
+    vector characters[64 / VECTOR_BYTES];
+
+#if VECTORS == VECTORS_AVX512
+    *characters = left < 64 ? vector_load_some(text, (size_t)left) : vector_load(text);
+#else
+    uint8_t padded[64] = {0};
+
+    if (left < 64)
+        text = memcpy(padded, text, (size_t)left);
+    for (int i = 0; i < 64 / VECTOR_BYTES; i++)
+        characters[i] = vector_load(text + VECTOR_BYTES * i);
+#endif
+    return words_mask(characters, 64, lowercase, copy);
+}
 
 /* Borders of words are found in the bits of 64 characters. */
 static int64_t words(const uint8_t *text, int64_t length, int lowercase, uint8_t *copy,

@@ -1,10 +1,10 @@
-/* Cutting 32 characters at a time if all are ASCII, else 8 of any script below U+10000: their
-   classes, lower case and UTF-8. */
+/* With AVX2: loading 32 ASCII characters, and cutting 8 of any script below U+10000: their classes,
+   lower case and UTF-8. */
 
 #ifndef SIMDB_CUT_AVX2_H
 #define SIMDB_CUT_AVX2_H
 
-#include "ascii.h"
+#include "cut.h"
 
 /* Load eight characters as words; return 0 if one of them does not fit, else 1. */
 static inline int group_load(const struct sketch_text *text, int64_t place,
@@ -122,8 +122,7 @@ static inline int64_t group_positions(uint32_t mask, __m256i offsets, uint32_t *
 }
 
 /* Load 32 characters as bytes and return 1 if all are ASCII; else return 0. */
-static inline int load_ascii(const struct sketch_text *text, int64_t place,
-                             __m256i *characters)
+static inline int load_ascii(const struct sketch_text *text, int64_t place, vector *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
     __m256i low = _mm256_loadu_si256((const __m256i *)content);
@@ -144,21 +143,6 @@ static inline int load_ascii(const struct sketch_text *text, int64_t place,
                               _mm256_packus_epi32(third, fourth));
     *characters = _mm256_permutevar8x32_epi32(low, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return _mm256_testz_si256(all, _mm256_set1_epi32(-0x80));
-}
-
-static inline void cut_ascii(struct cut *cut, __m256i characters, int64_t place,
-                             int lowercase)
-{
-    uint32_t words = words_mask(characters, lowercase, cut->tokens->copy + cut->size);
-    uint32_t joined = words & (words << 1 | (uint32_t)cut->after_word);
-    uint32_t starts = words & ~joined;
-    uint32_t stops = (words << 1 | (uint32_t)cut->after_token) & ~joined;
-
-    cut->started += positions(starts, 32, cut->size, cut->tokens->starts + cut->started);
-    cut->stopped += positions(stops, 32, cut->size, cut->tokens->stops + cut->stopped);
-    cut->opened = starts ? place + 31 - (int64_t)_lzcnt_u32(starts) : cut->opened;
-    cut->after_word = cut->after_token = words >> 31;
-    cut->size += 32;
 }
 
 /* Cut eight characters of any script.  Those of scripts without spaces are words by themselves if
@@ -197,28 +181,13 @@ VECTOR_INLINE void cut_eight(struct cut *cut, const struct sketch_text *text, in
     cut->after_token = (int)(tokens >> 7);
 }
 
-VECTOR_INLINE int64_t cut_any(const struct sketch_text *text, int64_t start, int64_t stop,
-                              int lowercase, const struct sketch_tokens *tokens,
-                              int64_t *open, int alone)
+VECTOR_INLINE void cut_rest(struct cut *cut, const struct sketch_text *text, int64_t start,
+                            int64_t stop, int lowercase, const int alone)
 {
-    struct cut cut = {.tokens = tokens, .opened = start};
-
-    for (int64_t i = start; i < stop;) {
-        __m256i characters;
-
-        if (stop - i >= 32 && load_ascii(text, i, &characters)) {
-            cut_ascii(&cut, characters, i, lowercase);
-            i += 32;
-            continue;
-        }
-        int64_t next = stop - i < 32 ? stop : i + 32;
-        for (; next - i >= 8; i += 8)
-            cut_eight(&cut, text, i, lowercase, alone);
-        if (i < next)
-            cut_some(&cut, text, i, next, lowercase, CUT_WORDS(alone), CUT_SINGLES(alone));
-        i = next;
-    }
-    return cut_end(&cut, stop, open);
+    for (; stop - start >= 8; start += 8)
+        cut_eight(cut, text, start, lowercase, alone);
+    if (start < stop)
+        cut_some(cut, text, start, stop, lowercase, CUT_WORDS(alone), CUT_SINGLES(alone));
 }
 
 #endif

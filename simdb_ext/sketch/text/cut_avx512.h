@@ -1,16 +1,15 @@
-/* Cutting 64 characters at a time if all are ASCII, else 16. */
+/* With AVX-512: loading 64 ASCII characters, and cutting 16 of any script. */
 
 #ifndef SIMDB_CUT_AVX512_H
 #define SIMDB_CUT_AVX512_H
 
-#include "ascii.h"
+#include "cut.h"
 
 /* The lowest of four bits for each of 16 characters: the place of its first byte. */
 #define CUT_FIRST_BYTES 0x1111111111111111u
 
 /* Load 64 characters as bytes and return 1 if all are ASCII; else return 0. */
-static inline int load_ascii(const struct sketch_text *text, int64_t place,
-                             __m512i *characters)
+static inline int load_ascii(const struct sketch_text *text, int64_t place, vector *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
     __m512i low = _mm512_loadu_si512(content);
@@ -19,31 +18,24 @@ static inline int load_ascii(const struct sketch_text *text, int64_t place,
         *characters = low;
         return _mm512_movepi8_mask(low) == 0;
     }
-    if (text->width == 4)
-        return 0;
     __m512i high = _mm512_loadu_si512(content + 64);
+    if (text->width == 4) {
+        __m512i third = _mm512_loadu_si512(content + 128);
+        __m512i fourth = _mm512_loadu_si512(content + 192);
+        __m512i all = _mm512_or_si512(_mm512_or_si512(low, high), _mm512_or_si512(third, fourth));
+        if (_mm512_test_epi32_mask(all, _mm512_set1_epi32(-0x80)) != 0)
+            return 0;
+        __m512i halves = _mm512_inserti32x4(_mm512_castsi128_si512(_mm512_cvtepi32_epi8(low)),
+                                            _mm512_cvtepi32_epi8(high), 1);
+        halves = _mm512_inserti32x4(halves, _mm512_cvtepi32_epi8(third), 2);
+        *characters = _mm512_inserti32x4(halves, _mm512_cvtepi32_epi8(fourth), 3);
+        return 1;
+    }
     if (_mm512_test_epi16_mask(_mm512_or_si512(low, high), _mm512_set1_epi16(-0x80)) != 0)
         return 0;
     *characters = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(low)),
                                      _mm512_cvtepi16_epi8(high), 1);
     return 1;
-}
-
-static inline void cut_ascii(struct cut *cut, __m512i characters,
-                             int64_t place, int lowercase)
-{
-    uint64_t words = ascii_words(characters);
-    uint64_t joined = words & (words << 1 | (uint64_t)cut->after_word);
-    uint64_t starts = words & ~joined;
-    uint64_t stops = (words << 1 | (uint64_t)cut->after_token) & ~joined;
-
-    _mm512_storeu_si512(cut->tokens->copy + cut->size,
-                        lowercase ? ascii_lower(characters) : characters);
-    cut->started += positions(starts, 64, cut->size, cut->tokens->starts + cut->started);
-    cut->stopped += positions(stops, 64, cut->size, cut->tokens->stops + cut->stopped);
-    cut->opened = starts ? place + 63 - (int64_t)_lzcnt_u64(starts) : cut->opened;
-    cut->after_word = cut->after_token = (int)(words >> 63);
-    cut->size += 64;
 }
 
 static inline __m512i load_group(const struct sketch_text *text, int64_t place,
@@ -118,28 +110,14 @@ VECTOR_INLINE void cut_group(struct cut *cut, __m512i codes, int64_t place, unsi
     cut->size += (uint32_t)_mm_popcnt_u64(kept);
 }
 
-VECTOR_INLINE int64_t cut_any(const struct sketch_text *text, int64_t start,
-                              int64_t stop, int lowercase,
-                              const struct sketch_tokens *tokens, int64_t *open,
-                              int alone)
+VECTOR_INLINE void cut_rest(struct cut *cut, const struct sketch_text *text, int64_t start,
+                            int64_t stop, int lowercase, const int alone)
 {
-    struct cut cut = {.tokens = tokens, .opened = start};
-    __m512i characters;
-
-    for (int64_t i = start; i < stop;) {
-        if (stop - i >= 64 && load_ascii(text, i, &characters)) {
-            cut_ascii(&cut, characters, i, lowercase);
-            i += 64;
-            continue;
-        }
-        for (int64_t next = stop - i < 64 ? stop : i + 64; i < next;) {
-            unsigned count = next - i < 16 ? (unsigned)(next - i) : 16;
-            __mmask16 some = (__mmask16)_bzhi_u32(0xFFFF, count);
-            cut_group(&cut, load_group(text, i, some), i, count, lowercase, alone);
-            i += count;
-        }
+    for (unsigned count; start < stop; start += count) {
+        count = stop - start < 16 ? (unsigned)(stop - start) : 16;
+        __mmask16 some = (__mmask16)_bzhi_u32(0xFFFF, count);
+        cut_group(cut, load_group(text, start, some), start, count, lowercase, alone);
     }
-    return cut_end(&cut, stop, open);
 }
 
 #endif
