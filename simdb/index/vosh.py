@@ -32,7 +32,6 @@ from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 
-Ranks = tuple[int, ...]
 # Costs are counted in this part of a natural logarithm of 1.
 COST_PARTS = 1 << 33
 # A certainty outweighs all the other bits of a set: these cost at most 745 each.
@@ -60,18 +59,6 @@ def vosh(
     if isinstance(distance, bool) or not isinstance(distance, int | np.integer) or distance < 0:
         raise OptionError(f"distance must be a whole number of bits, 0 or more, not {distance!r}")
     return _flip_sets(chances, min(int(distance), len(chances)))
-
-
-def children(parent: Ranks, count: int) -> list[Ranks]:
-    """Return the children of `parent` in the tree of sets of ranks 0 .. `count` - 1: Algorithm 2.
-
-    The left child has the last rank moved on by one.  For the right child, go through the ranks
-    from the last to the first until two of them are not neighbours.  If exactly one rank lies
-    between the two, the lower one moves to it; if more lie between, there is no right child,
-    because that set has another parent.
-    """
-    found: list[Ranks] = kernel.flip_set_children(parent, count)
-    return found
 
 
 def _flip_sets(chances: list[float], distance: int) -> Iterator[tuple[int, ...]]:

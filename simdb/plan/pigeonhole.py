@@ -53,12 +53,6 @@ def cheapest_flips(
     )
 
 
-def serves(blocks: int, leading: int, flips: Sequence[int], distance: int) -> bool:
-    """Return whether the tables find all matches within `distance` with these flips of each."""
-    sums = sums_of_spreads(blocks, leading, distance)
-    return bool((sums <= np.array(flips, np.int8)).any(axis=1).all())
-
-
 @lru_cache(REMEMBERED)
 def tables_read(
     masks: tuple[int, ...], flips: Flips, *, distance: int, directory_bits: int

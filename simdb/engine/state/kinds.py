@@ -20,7 +20,7 @@ from simdb.ground.dtypes import F32, U8
 from simdb.index.permutation import Permutations
 from simdb.plan.problem import Criterion, Population
 from simdb.running import kernel
-from simdb.settings.options import METHODS, Options
+from simdb.settings.options import Options
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
@@ -44,7 +44,6 @@ class FingerprintKind:
     """The kind of a database whose options name a `Simhash`."""
 
     stores = FINGERPRINTS
-    methods = METHODS
     equal_option = "--distance 0"
 
     def __init__(self, options: Options) -> None:

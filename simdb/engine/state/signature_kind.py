@@ -17,7 +17,7 @@ from simdb.ground.dtypes import F32, I64, U8, U32, U64
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import BandedPopulation, Criterion
 from simdb.running import kernel
-from simdb.settings.options import MINHASH_METHODS, Options
+from simdb.settings.options import Options
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.source import Source
@@ -42,7 +42,6 @@ class SignatureKind:
     """The kind of a database whose options name a `Minhash`."""
 
     stores = SIGNATURES
-    methods = MINHASH_METHODS
     equal_option = "--similarity 1"
 
     def __init__(self, options: Options) -> None:

@@ -269,10 +269,6 @@ class Kind(Protocol):
         """One mask for each table: the bits that lead its keys."""
 
     @property
-    def methods(self) -> Sequence[str]:
-        """The names of the methods that a caller can choose."""
-
-    @property
     def equal_option(self) -> str:
         """The command-line option with which only equal documents match."""
 
