@@ -20,7 +20,6 @@ from simdb.engine.search.filters import (
     accepted_many,
     check_filters,
     check_where,
-    first_accepted,
     kept,
     kept_matches,
     only_where,
@@ -67,9 +66,8 @@ if TYPE_CHECKING:
     from simdb.engine.passages.queries import Containment
     from simdb.engine.search.filters import Accept, AcceptMany, Where
     from simdb.engine.search.judge import Judge, Texts
-    from simdb.engine.search.nearest import Wanted
+    from simdb.engine.search.nearest import Vectors, Wanted
     from simdb.engine.search.pairs import Pairs
-    from simdb.engine.search.reranking import Vectors
     from simdb.results.clusters import Clusters
     from simdb.results.reports import Explanation
     from simdb.values.documents import DocumentLike
@@ -135,13 +133,7 @@ class Reading(Protocol[IdT]):
         if contained is not None or texts is not None:
             how = contained, texts, given, limit, where, accept
             return self._containing(document, id, how, errors)[0]
-        if accept is None:
-            return self._found(document, id, given, limit, errors, where)
-        check_limit(limit)
-        check_filters(where, accept)
-        every = self._found(document, id, given, None, errors, where)
-        least = Question(*given).least_similarity(self._store.options)
-        return accepted(every, accept, least)[:limit]
+        return self._found(document, id, given, limit, errors, where, accept)
 
     @answering
     def first(
@@ -168,13 +160,8 @@ class Reading(Protocol[IdT]):
         if contained is not None or texts is not None:
             how = contained, texts, given, 1, where, accept
             return next(iter(self._containing(document, id, how, errors)[0]), None)
-        if accept is None:
-            found = self._found(document, id, given, None, errors, where, first=True)
-            return found[0] if found else None
-        check_filters(where, accept)
-        every = self._found(document, id, given, None, errors, where)
-        least = Question(*given).least_similarity(self._store.options)
-        return first_accepted(every, accept, least)
+        found = self._found(document, id, given, None, errors, where, accept, first=True)
+        return found[0] if found else None
 
     @answering
     def query_many(
@@ -215,20 +202,18 @@ class Reading(Protocol[IdT]):
         check_limit(question.limit)
         check_filters(where, accept)
         batch = searches.many.QueryBatch.checked(question, match)
-        if accept is not None:
-            every = self.query_many(
-                documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
-                search=search, where=where, errors=errors, threads=count,
-            )  # fmt: skip
-            least = question.least_similarity(self._store.options)
-            return accepted_many(every, accept, least, limit=limit, first=batch.first == 1)
         with self._state() as state:
             state.threads = count
-            asked = batch if where is None else batch.with_limit(None)
+            asked = batch if where is None and accept is None else batch.with_limit(None)
             rows = searches.many.rows_of(self._store, state, documents, ids, asked, errors)
             if where is not None:
-                rows = kept(state, rows, where, batch.question.limit)
-            return lookup.as_matches(state, rows)
+                most = batch.question.limit if accept is None else None
+                rows = kept(state, rows, where, most)
+            found = lookup.as_matches(state, rows)
+        if accept is None:
+            return found
+        least = question.least_similarity(self._store.options)
+        return accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
 
     @answering
     def nearest(
@@ -324,7 +309,7 @@ class Reading(Protocol[IdT]):
         if vectors is None and texts is None:
             return find(documents, wanted)
         exact = self._store.exact_similarity
-        return searches.reranking.nearest(find, documents, listed, wanted, exact, vectors, texts)
+        return searches.nearest.reranked(find, documents, listed, wanted, exact, vectors, texts)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
@@ -716,12 +701,18 @@ class Reading(Protocol[IdT]):
         limit: int | None,
         errors: ErrorsName,
         where: "Where | None",
+        accept: "Accept[IdT] | None",
         *,
         first: bool = False,
     ) -> list[Match[IdT]]:
         """Return the matches of a document, or of the stored document `id`, best first."""
         if limit is not None:
             check_limit(limit)
+        if accept is not None:
+            check_filters(where, accept)
+            found = self._found(document, id, given, None, errors, where, None)
+            least = Question(*given).least_similarity(self._store.options)
+            return accepted(found, accept, least, limit, first=first)
         if where is None:
             with self._state() as state:
                 return one.find(state, document, id, given, limit, errors, first=first)

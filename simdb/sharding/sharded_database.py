@@ -13,7 +13,7 @@ from simdb.database import Database
 from simdb.engine import search as searches
 from simdb.engine import state as states
 from simdb.engine.explain.stored import Both
-from simdb.engine.search.filters import accepted, accepted_many, check_filters, first_accepted
+from simdb.engine.search.filters import accepted, accepted_many, check_filters
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, check_limit
 from simdb.ground import checks, previews
@@ -41,8 +41,8 @@ from simdb.values.documents import Document
 if TYPE_CHECKING:
     from simdb.engine.search.filters import Accept, AcceptMany, Where
     from simdb.engine.search.judge import Texts
+    from simdb.engine.search.nearest import Vectors
     from simdb.engine.search.pairs import Pairs
-    from simdb.engine.search.reranking import Vectors
     from simdb.results.clusters import Clusters
     from simdb.results.reports import Explanation
     from simdb.values.documents import DocumentLike
@@ -121,7 +121,7 @@ class ShardedDatabase(Generic[IdT]):
         if accept is None:
             return found
         least = Question(*given).least_similarity(self.options)
-        return accepted(found, accept, least)[:limit]
+        return accepted(found, accept, least, limit, first=False)
 
     def first(
         self,
@@ -147,7 +147,7 @@ class ShardedDatabase(Generic[IdT]):
             return searching.find_first(self._shards, query, given, where)
         found = searching.find(self._shards, query, given, None, where, 1)
         least = Question(*given).least_similarity(self.options)
-        return first_accepted(found, accept, least)
+        return next(iter(accepted(found, accept, least, 1, first=True)), None)
 
     def query_many(
         self,
@@ -243,7 +243,7 @@ class ShardedDatabase(Generic[IdT]):
         if vectors is None and texts is None:
             return find(documents, wanted)
         exact = self._shards.sample.store.exact_similarity
-        return searches.reranking.nearest(find, documents, listed, wanted, exact, vectors, texts)
+        return searches.nearest.reranked(find, documents, listed, wanted, exact, vectors, texts)
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents of all shards at random.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import reranking
+from simdb.engine.search import nearest as nearest_module
 
 DIMENSIONS, COUNT = 24, 400
 
@@ -72,7 +72,7 @@ def test_candidates_are_measured_some_at_a_time(database, vectors, monkeypatch):
     exact = {"vectors": lambda ids: by_id(vectors, ids)}
     together = list(database.nearest_many(vectors[:9], 3, **exact))
 
-    monkeypatch.setattr(reranking, "MEASURED_TOGETHER", 100)
+    monkeypatch.setattr(nearest_module, "MEASURED_TOGETHER", 100)
 
     assert list(database.nearest_many(vectors[:9], 3, **exact)) == together
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.columns.arrow import text_column
-from simdb.engine.search.filters import check_filters
-from simdb.engine.search.judge import by_ids
+from simdb.engine.search.filters import by_ids, check_filters
 from simdb.engine.search.lookup import as_matches
 from simdb.engine.search.method import estimates
 from simdb.engine.search.question import check_limit

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["couples", "judge", "many", "nearest", "pairs", "planning", "reranking"]
+__all__ = ["couples", "judge", "many", "nearest", "pairs", "planning"]
 
 if TYPE_CHECKING:
-    from simdb.engine.search import couples, judge, many, nearest, pairs, planning, reranking
+    from simdb.engine.search import couples, judge, many, nearest, pairs, planning
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -1,12 +1,13 @@
-"""Filters: the user's functions that decide about documents which were found.
+"""The user's functions that decide about documents which were found, or give their texts.
 
 `where` is called with the metadata of a document, `accept` with the id of a match, of which it may
 also tell the exact similarity.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.results.matches import Match, Matches
 from simdb.storage.records.metadata import unpacked
-from simdb.values.arrays import IdT, offsets_of, sorted_unique
+from simdb.values.arrays import Id, IdT, offsets_of, sorted_unique
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]
@@ -120,25 +121,21 @@ def kept(
     return rows.chosen(np.array(chosen, np.int64))
 
 
-def accepted(matches: list[Match], accept: Accept, least: float | None) -> list[Match]:
-    """Return the matches of one query that `accept` accepts, best first.
+def accepted(
+    matches: list[Match], accept: Accept, least: float | None, limit: int | None, *, first: bool
+) -> list[Match]:
+    """Return at most `limit` matches of one query that `accept` accepts, best first.
 
     If `accept` returns a number, it replaces the estimate; below `least` the match is dropped.
+    `first`: only the first match that is accepted, without a look at the matches after it.
     """
     judged = (_judged(match, accept(match.id), least) for match in matches)
-    confirmed = [match for match in judged if match is not None]
+    confirmed = (match for match in judged if match is not None)
+    if first:
+        return list(islice(confirmed, 1))
     return sorted(
         confirmed, key=lambda match: 0.0 if match.similarity is None else -match.similarity
-    )
-
-
-def first_accepted(matches: list[Match], accept: Accept, least: float | None) -> Match | None:
-    """Return the first match that `accept` accepts, without a look at the matches after it."""
-    for match in matches:
-        found = _judged(match, accept(match.id), least)
-        if found is not None:
-            return found
-    return None
+    )[:limit]
 
 
 def accepted_many(
@@ -150,13 +147,9 @@ def accepted_many(
     """
     counts, confirmed, places = [], [], []
     for query in range(len(matches)):
-        every, accept_one = matches[query], partial(accept, query)
+        every = matches[query]
         at = {match.id: rank for rank, match in enumerate(every, int(matches.offsets[query]))}
-        if first:
-            only = first_accepted(every, accept_one, least)
-            found = [] if only is None else [only]
-        else:
-            found = accepted(every, accept_one, least)[:limit]
+        found = accepted(every, partial(accept, query), least, limit, first=first)
         counts.append(len(found))
         confirmed += found
         places += [at[match.id] for match in found]
@@ -170,6 +163,26 @@ def accepted_many(
         np.array(similarities, np.float32),
         lambda: ids,
     )
+
+
+def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
+    """Return the function from ids to what the argument `name` of a verb gives for each of them.
+
+    `given`: a mapping from ids, or a function of a list of ids.  What is not known is None.
+    """
+    if isinstance(given, Mapping):
+        return lambda ids: [given.get(id) for id in ids]
+
+    def get(ids: list[Id]) -> Sequence[Any]:
+        found: Sequence[Any] = given(ids)
+        if len(found) != len(ids):
+            raise InputError(
+                f"{name}= was called with {len(ids)} ids and returned {len(found)} {name}; it must"
+                " return one for each id, in their order, and None for an unknown one"
+            )
+        return found
+
+    return get
 
 
 def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:

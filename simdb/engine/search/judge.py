@@ -14,10 +14,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from simdb.engine.search.couples import Couples
+from simdb.engine.search.filters import by_ids
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of, shown
 from simdb.ground.dtypes import F32, I64, U32, U64
-from simdb.ground.errors import InputError, OptionError
+from simdb.ground.errors import OptionError
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
 from simdb.settings.options import Options
@@ -278,23 +279,3 @@ def _reader_of(texts: Texts | None) -> Reader:
         return get(list(state.identifiers(ordinals).decode(ordinals)))
 
     return read
-
-
-def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
-    """Return the function from ids to what the argument `name` of a verb gives for each of them.
-
-    `given`: a mapping from ids, or a function of a list of ids.  What is not known is None.
-    """
-    if isinstance(given, Mapping):
-        return lambda ids: [given.get(id) for id in ids]
-
-    def get(ids: list[Id]) -> Sequence[Any]:
-        found: Sequence[Any] = given(ids)
-        if len(found) != len(ids):
-            raise InputError(
-                f"{name}= was called with {len(ids)} ids and returned {len(found)} {name}; it must"
-                " return one for each id, in their order, and None for an unknown one"
-            )
-        return found
-
-    return get
