@@ -380,12 +380,7 @@ class Database(Reading[IdT]):
         """Return the database itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: TracebackType | None) -> None:
         """Close the database."""
         try:
             self.close()

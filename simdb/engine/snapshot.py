@@ -5,7 +5,6 @@ into.  The values that its verbs return do not point there.
 """
 
 from threading import get_ident
-from types import TracebackType
 from typing import NoReturn
 
 from simdb.engine.reading import Reading
@@ -50,12 +49,7 @@ class Snapshot(Reading[IdT]):
         self._outer = self._gate.inside()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """End the snapshot."""
         if kind is not None:
             self._gate.forgive(self._outer)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -336,12 +335,7 @@ class WriteTransaction(Reading[IdT]):
         self._outer = self._writing.inside()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Commit, or abort after an exception."""
         if self._writing.is_ended:
             return

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
@@ -505,12 +504,7 @@ class ShardedDatabase(Generic[IdT]):
         """Return the sharded database itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Close all shards."""
         self.close()
 

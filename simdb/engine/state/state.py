@@ -14,7 +14,6 @@ document that the tables find is compared, too.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -116,12 +115,7 @@ class State:
         """Return the state itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """End the source if the state owns it, or leave the gate of the owner."""
         holder, self._holder = self._holder, None
         if self._gate is None:

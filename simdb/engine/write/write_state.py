@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -260,12 +259,7 @@ class Change:
         self._owner.thread = get_ident()
         self._saved = self._writing.begin_change(self._owner, self._why)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Let other verbs in, after taking back the changes if there was an exception."""
         self._writing.end_change(self._owner, None if kind is None else self._saved)
 

@@ -21,7 +21,6 @@ import os
 import threading
 import weakref
 from threading import get_ident
-from types import TracebackType
 from typing import Any
 
 from simdb.ground.errors import BusyError
@@ -245,12 +244,7 @@ class GateHold:
         """Enter the gate."""
         self._holder = self._gate.enter()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Leave the gate."""
         self._gate.leave(self._holder)
 
@@ -271,12 +265,7 @@ class Alone:
         self._owner.thread = get_ident()
         self._gate.block(self._owner, *self._asked)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Let others enter again."""
         self._gate.unblock(self._owner)
 
@@ -326,12 +315,7 @@ class WriteRight:
         """Return the right itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """End the right."""
         self.end()
 
