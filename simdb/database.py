@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simdb import engine
 from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
-from simdb.engine.state.opening import Handle, open_store, open_temporary
+from simdb.engine.state.opening import Access, Handle, open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground import previews
@@ -470,14 +470,11 @@ def open(
     its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (not a simdb database,
     or a newer format), OptionError, ReadOnlyError.
     """
+    access = Access(durability, map_size, timeout, allow)
     if path is None:
-        store = open_temporary(
-            mode, options, durability=durability, map_size=map_size, timeout=timeout, allow=allow
-        )
+        store = open_temporary(mode, options, access)
         return Database(store, store.environment.path, mode, "none")
-    store = open_store(
-        path, mode, options, durability=durability, map_size=map_size, timeout=timeout, allow=allow
-    )
+    store = open_store(path, mode, options, access)
     return Database(store, os.fsdecode(path), mode, durability)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from simdb.engine import state as states
 from simdb.engine import write
 from simdb.engine.maintenance import compaction
-from simdb.engine.state.opening import open_store
+from simdb.engine.state.opening import Access, open_store
 from simdb.engine.state.store import Store
 from simdb.ground.checks import flag, instance, whole
 from simdb.ground.choices import ErrorsName, ModeName
@@ -375,9 +375,7 @@ def _check_names(directory: str, shards: int) -> None:
 @contextmanager
 def _opened(directory: str, mode: ModeName, options: Options | None) -> Iterator[Store]:
     """Open a database; its data are on the disk when the `with` block ends without an error."""
-    store = open_store(
-        directory, mode, options, durability="process", map_size=None, timeout=None, allow=()
-    )
+    store = open_store(directory, mode, options, Access("process", None, None, ()))
     try:
         yield store
     except BaseException:

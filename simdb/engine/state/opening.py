@@ -8,6 +8,7 @@ transactions and results stay with the store on which they began, and are refuse
 import os
 import threading
 from collections.abc import Collection
+from typing import NamedTuple
 
 from simdb.engine.state.store import Store
 from simdb.ground.checks import one_of, shown
@@ -26,6 +27,15 @@ from simdb.storage.files.location import TemporaryFolder
 
 MODES = ("r", "w", "c", "x")
 _lock = threading.Lock()
+
+
+class Access(NamedTuple):
+    """How a process opens a database, see `simdb.open`; none of it is stored."""
+
+    durability: str
+    map_size: int | None
+    timeout: float | None
+    allow: Collection[str]
 
 
 class Handle:
@@ -83,33 +93,21 @@ class Handle:
             parents = self._store
             if parents.environment.is_foreign and not parents.is_closed:
                 self._parent_wrote = parents.environment.parent_wrote
-                self._store = open_store(
-                    parents.environment.path,
-                    self._mode,
-                    None,
-                    durability=self._durability,
-                    map_size=parents.environment.map_bytes,
-                    timeout=parents.timeout,
-                    allow=parents.allowed,
-                )
+                size, timeout = parents.environment.map_bytes, parents.timeout
+                access = Access(self._durability, size, timeout, parents.allowed)
+                self._store = open_store(parents.environment.path, self._mode, None, access)
                 self._closing = threading.Lock()  # a thread of the parent may have held the old one
             return self._store
 
 
 def open_store(
-    path: str | os.PathLike[str],
-    mode: str,
-    options: Options | None,
-    *,
-    durability: str,
-    map_size: int | None,
-    timeout: float | None,
-    allow: Collection[str],
+    path: str | os.PathLike[str], mode: str, options: Options | None, access: Access
 ) -> Store:
     """Return the store of the database at `path`; `mode` can create it, see `simdb.open`."""
     one_of("mode", mode, MODES)
     if options is not None and not isinstance(options, Options):
         raise OptionError(f"options must be a simdb.Options, got {type(options).__name__}")
+    durability, map_size, timeout, allow = access
     location.check_durability(durability)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
@@ -145,15 +143,7 @@ def open_store(
         raise
 
 
-def open_temporary(
-    mode: str,
-    options: Options | None,
-    *,
-    durability: str,
-    map_size: int | None,
-    timeout: float | None,
-    allow: Collection[str],
-) -> Store:
+def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
     """Return the store of a new database in a temporary folder, which the store removes."""
     one_of("mode", mode, MODES)
     if mode in ("r", "w"):
@@ -161,18 +151,15 @@ def open_temporary(
             f"mode {mode!r} opens a database that exists, and without a path there is none; give a"
             " path, or leave out the mode"
         )
-    location.check_durability(durability)
-    if durability == "process":
+    location.check_durability(access.durability)
+    if access.durability == "process":
         raise OptionError(
             "a database without a path is gone when the process ends, so durability='process' is"
             " not possible; give a path"
         )
     folder = TemporaryFolder()
     try:
-        store = open_store(
-            folder.database, "x", options, durability="none",
-            map_size=map_size, timeout=timeout, allow=allow,
-        )  # fmt: skip
+        store = open_store(folder.database, "x", options, access._replace(durability="none"))
     except BaseException:
         folder.remove()
         raise
