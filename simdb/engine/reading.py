@@ -205,7 +205,7 @@ class Reading(Protocol[IdT]):
         with self._state() as state:
             state.threads = count
             asked = batch if where is None and accept is None else batch.with_limit(None)
-            rows = searches.many.rows_of(self._store, state, documents, ids, asked, errors)
+            rows = searches.many.rows_of(state, documents, ids, asked, errors)
             if where is not None:
                 most = batch.question.limit if accept is None else None
                 rows = kept(state, rows, where, most)
@@ -264,7 +264,7 @@ class Reading(Protocol[IdT]):
                 errors=errors, threads=1,
             )[0]  # fmt: skip
         with self._state() as state:
-            return searches.nearest.find(self._store, state, document, id, wanted, errors, where)
+            return searches.nearest.find(state, document, id, wanted, errors, where)
 
     @answering
     def nearest_many(
@@ -298,12 +298,12 @@ class Reading(Protocol[IdT]):
                 state.threads = count
                 if listed is not None:
                     ordinals = known_ordinals(state, listed)
-                    rows = searches.nearest.of_stored(self._store, state, ordinals, wanted, where)
+                    rows = searches.nearest.of_stored(state, ordinals, wanted, where)
                 else:
                     slices = states.incoming.sketch_slices(
                         self._store.sketcher, documents, None, None, errors=errors, threads=count
                     )
-                    rows = searches.nearest.of_slices(self._store, state, slices, wanted, where)
+                    rows = searches.nearest.of_slices(state, slices, wanted, where)
                 return lookup.as_matches(state, rows)
 
         if vectors is None and texts is None:
@@ -351,7 +351,7 @@ class Reading(Protocol[IdT]):
         both = explain.stored.Both(id, other_id, document, other_document)
         question = Question(similarity, distance, recall, search)
         with self._state() as state:
-            return explain.stored.explain_both(self._store, state, both, question, errors)
+            return explain.stored.explain_both(state, both, question, errors)
 
     def plan(
         self,

@@ -237,7 +237,7 @@ class WriteTransaction(Reading[IdT]):
                 sketcher, documents, len(encoded), batch.query_count(self._store.width),
                 errors=errors, threads=count, beside=self._store.beside,
             )  # fmt: skip
-            rows, sketches = many.match_batch(self._store, state, slices, batch, progress)
+            rows, sketches = many.match_batch(state, slices, batch, progress)
             matches = lookup.as_matches(state, rows)
             if len(encoded):
                 self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)

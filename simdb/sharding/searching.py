@@ -383,7 +383,7 @@ def _find_many(
     asked = batch if where is None else batch.with_limit(None)
     with shard.store.state() as state:
         state.threads = threads
-        rows = search.many.of_slices(shard.store, state, [sketches], asked)
+        rows = search.many.of_slices(state, [sketches], asked)
         if where is not None:
             rows = kept(state, rows, where, batch.question.limit)
         return lookup.as_matches(state, rows)
@@ -394,7 +394,7 @@ def _nearest(
 ) -> Matches:
     with shard.store.state() as state:
         state.threads = threads
-        rows = search.nearest.of_slices(shard.store, state, [sketches], wanted, where)
+        rows = search.nearest.of_slices(state, [sketches], wanted, where)
         return lookup.as_matches(state, rows)
 
 
@@ -458,7 +458,7 @@ def _explain(
     both: Both, question: Question, errors: str, home: State | None, shard: OpenShard
 ) -> Explanation:
     with shard.store.state() as state:
-        return explain.stored.explain_both(shard.store, state, both, question, errors, home=home)
+        return explain.stored.explain_both(state, both, question, errors, home=home)
 
 
 def _counts(shard: OpenShard) -> _Counts:

@@ -16,7 +16,7 @@ from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.ground.dtypes import F32, F64, I64, U8
 from simdb.plan.problem import Criterion
 from simdb.results.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
-from simdb.settings.options import EXHAUSTIVE, Options
+from simdb.settings.options import EXHAUSTIVE
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import Id, sorted_unique
 from simdb.values.documents import NamedFeatures
@@ -56,7 +56,6 @@ def explain(
     right: FingerprintSide,
     *,
     state: State,
-    options: Options,
     criterion: Criterion,
     plan: Plan | None,
 ) -> Explanation:
@@ -73,6 +72,7 @@ def explain(
     similarity = _similarity(left.measured, right.measured)
     if similarity is not None and plan is not None:
         similarity = float(corrected(np.array([similarity], np.float32))[0])
+    options = state.store.options
     masks = leading_masks(options.blocks, options.leading)
     flips = [(differing & mask).bit_count() for mask in masks]
     distance = differing.bit_count()

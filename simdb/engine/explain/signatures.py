@@ -14,7 +14,6 @@ from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
 from simdb.results.reports import Explanation, Plan
 from simdb.running import kernel
-from simdb.settings.options import Options
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.values.arrays import EMPTY, Id, Sketches
 from simdb.values.documents import NamedFeatures, differing, estimates
@@ -53,7 +52,6 @@ def explain(
     right: SignatureSide,
     *,
     state: State,
-    options: Options,
     criterion: Criterion,
     plan: Plan | None,
 ) -> Explanation:
@@ -61,7 +59,7 @@ def explain(
 
     `plan`: how a query is answered; None if both documents are given.
     """
-    bands = bands_of(options)
+    bands = bands_of(state.store.options)
     is_compared = plan is None or method_of(state, plan).compares(state, plan, 0)
     sketch = bands.sketch
     minima = bands.minima_of(left.vector[None]), bands.minima_of(right.vector[None])

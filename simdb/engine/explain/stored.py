@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from simdb.engine import explain
 from simdb.engine.search.question import Question
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.engine.state.view import SIGNATURES
 from simdb.ground.errors import InputError
 from simdb.results.reports import Explanation
@@ -22,13 +21,7 @@ class Both(NamedTuple):
 
 
 def explain_both(
-    store: Store,
-    state: State,
-    both: Both,
-    question: Question,
-    errors: str,
-    *,
-    home: State | None = None,
+    state: State, both: Both, question: Question, errors: str, *, home: State | None = None
 ) -> Explanation:
     """Return why the two documents match, or do not; InputError unless they are just two.
 
@@ -48,14 +41,13 @@ def explain_both(
 
     def given_side(document: Any) -> Any:
         is_rounded = bool(stored)
-        return explainer.given_side(store.sketcher, document, errors, is_rounded=is_rounded)
+        return explainer.given_side(state.store.sketcher, document, errors, is_rounded=is_rounded)
 
     left = explainer.stored_side(home or state, stored[0]) if stored else given_side(given[0])
     right = explainer.stored_side(state, stored[1]) if is_stored else given_side(given[-1])
     is_weighted = left.has_weights and right.has_weights
-    criterion = question.criterion(store.options, is_weighted=is_weighted, is_stored=is_stored)
+    options = state.store.options
+    criterion = question.criterion(options, is_weighted=is_weighted, is_stored=is_stored)
     plan = state.plan(criterion) if stored else None
-    found: Explanation = explainer.explain(
-        left, right, state=state, options=store.options, criterion=criterion, plan=plan
-    )
+    found: Explanation = explainer.explain(left, right, state=state, criterion=criterion, plan=plan)
     return found

@@ -21,7 +21,6 @@ from simdb.engine.search.rows import Rows, joined, merged
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.ground.checks import is_one_of, shown
 from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import OptionError
@@ -89,30 +88,21 @@ def check_match(match: object) -> None:
 
 
 def rows_of(
-    store: Store,
-    state: State,
-    documents: Any,
-    ids: Iterable[Any] | None,
-    batch: QueryBatch,
-    errors: str,
+    state: State, documents: Any, ids: Iterable[Any] | None, batch: QueryBatch, errors: str
 ) -> Rows:
     """Return the matches of many documents, or of the stored documents `ids`."""
     if ids is not None:
         ordinals = known_ordinals(state, incoming.as_list(ids, "ids"))
-        return _of_stored(store, state, ordinals, batch)
+        return _of_stored(state, ordinals, batch)
     slices = incoming.sketch_slices(
-        store.sketcher, documents, None, batch.query_count(state.width),
+        state.store.sketcher, documents, None, batch.query_count(state.width),
         errors=errors, threads=state.threads,
     )  # fmt: skip
-    return of_slices(store, state, slices, batch)
+    return of_slices(state, slices, batch)
 
 
 def match_batch(
-    store: Store,
-    state: State,
-    slices: Iterable[Sketches],
-    batch: QueryBatch,
-    progress: Progress | None,
+    state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Progress | None
 ) -> tuple[Rows, Sketches]:
     """Return the matches of a batch of queries in slices, and their sketches for insertion."""
     report = report_of(progress)
@@ -120,26 +110,22 @@ def match_batch(
 
     def collecting() -> Iterator[Sketches]:
         for sketches in slices:
-            collected.append(incoming.as_inserted(store.sketcher, sketches))
+            collected.append(incoming.as_inserted(state.store.sketcher, sketches))
             yield sketches
 
-    rows = of_slices(store, state, collecting(), batch, report)
-    return rows, incoming.joined(store.sketcher, collected)
+    rows = of_slices(state, collecting(), batch, report)
+    return rows, incoming.joined(state.store.sketcher, collected)
 
 
 def of_slices(
-    store: Store,
-    state: State,
-    slices: Iterable[Sketches],
-    batch: QueryBatch,
-    progress: Report | None = None,
+    state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Report | None = None
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found: list[Rows] = []
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:
-        criterion = criterion_of(store.options, sketches, batch.question)
+        criterion = criterion_of(state.store.options, sketches, batch.question)
         if (sketches.states != EMPTY).any():
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:
@@ -188,16 +174,16 @@ def match_stored(
     return rows if limit is None else rows.limited(limit)
 
 
-def _of_stored(store: Store, state: State, ordinals: U32, batch: QueryBatch) -> Rows:
+def _of_stored(state: State, ordinals: U32, batch: QueryBatch) -> Rows:
     """Return the matches of stored documents, each without itself."""
-    size = batch.query_count(store.width) or max(len(ordinals), 1)
+    size = batch.query_count(state.width) or max(len(ordinals), 1)
     slices = (
         stored_sketches(state, ordinals[start : start + size])
         for start in range(0, max(len(ordinals), 1), size)
     )
     # Each document also finds itself.
     limit = batch.question.limit
-    rows = of_slices(store, state, slices, batch.with_limit(None if limit is None else limit + 1))
+    rows = of_slices(state, slices, batch.with_limit(None if limit is None else limit + 1))
     rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
     return rows if limit is None else rows.limited(limit)
 

@@ -23,7 +23,6 @@ from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.incoming import as_list
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.ground.checks import shown
 from simdb.ground.dtypes import F32, I64, U32
 from simdb.ground.errors import InputError, OptionError
@@ -83,7 +82,6 @@ class Wanted(NamedTuple):
 
 
 def find(
-    store: Store,
     state: State,
     document: Any,
     id: Id | None,
@@ -98,53 +96,44 @@ def find(
     if (document is None) == (id is None):
         raise InputError("nearest needs either a document or the id= of a stored document")
     if id is None:
-        sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
-        found = None if where else _find_fast(store.options, state, sketches, wanted)
+        sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
+        found = None if where else _find_fast(state, sketches, wanted)
         if found is None:
-            found = lookup.as_list(state, of_slices(store, state, [sketches], wanted, where))
+            found = lookup.as_list(state, of_slices(state, [sketches], wanted, where))
         return found
     ordinals = known_ordinals(state, [id])
     if where is not None:
-        return lookup.as_list(state, of_stored(store, state, ordinals, wanted, where))
+        return lookup.as_list(state, of_stored(state, ordinals, wanted, where))
     sketches = stored_sketches(state, ordinals)
     # The document also finds itself.
-    found = _find_fast(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
+    found = _find_fast(state, sketches, wanted._replace(k=wanted.k + 1))
     if found is None:
-        return lookup.as_list(state, of_stored(store, state, ordinals, wanted))
+        return lookup.as_list(state, of_stored(state, ordinals, wanted))
     own = state.id_of(int(ordinals[0]))
     return [match for match in found if match.id != own][: wanted.k]
 
 
-def of_stored(
-    store: Store, state: State, ordinals: U32, wanted: Wanted, where: Where | None = None
-) -> Rows:
+def of_stored(state: State, ordinals: U32, wanted: Wanted, where: Where | None = None) -> Rows:
     """Return the best documents of stored documents, each without itself."""
     sketches = stored_sketches(state, ordinals)
     if where is not None:
-        find_more = _finding(store, state, wanted)
-        return _best_satisfying(find_more, state, sketches, wanted.k, where, ordinals)
+        return _best_satisfying(state, sketches, wanted, where, ordinals)
     # Each document also finds itself.
-    rows = of_sketches(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
+    rows = of_sketches(state, sketches, wanted._replace(k=wanted.k + 1))
     rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
     return rows.limited(wanted.k)
 
 
 def of_slices(
-    store: Store,
-    state: State,
-    slices: Iterable[Sketches],
-    wanted: Wanted,
-    where: Where | None = None,
+    state: State, slices: Iterable[Sketches], wanted: Wanted, where: Where | None = None
 ) -> Rows:
     """Return the best documents of queries in slices."""
     if where is not None:
-        find_more = _finding(store, state, wanted)
-        find_where = _best_satisfying
-        return joined([find_where(find_more, state, each, wanted.k, where) for each in slices])
-    return joined([of_sketches(store.options, state, each, wanted) for each in slices])
+        return joined([_best_satisfying(state, each, wanted, where) for each in slices])
+    return joined([of_sketches(state, each, wanted) for each in slices])
 
 
-def of_sketches(options: Options, state: State, sketches: Sketches, wanted: Wanted) -> Rows:
+def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
     """Return the best documents of every sketch; none of a sketch without features."""
     has_weights = sketches.states == WEIGHTED
     if not state.width:
@@ -154,7 +143,7 @@ def of_sketches(options: Options, state: State, sketches: Sketches, wanted: Want
         which = np.flatnonzero(chosen & (sketches.states != EMPTY))
         if len(which):
             queries = sketches if len(which) == len(sketches) else sketches.taken(which)
-            found = _of_alike(options, state, queries, wanted, by_similarity=is_measured)
+            found = _of_alike(state, queries, wanted, by_similarity=is_measured)
             parts.append((which, found))
     return gathered(len(sketches), parts)
 
@@ -199,57 +188,44 @@ def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
     return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
 
 
-def _finding(store: Store, state: State, wanted: Wanted) -> Callable[[Sketches, int], Rows]:
-    """Return a function that finds as many of the best documents of sketches as it is told."""
-    return lambda sketches, k: of_sketches(store.options, state, sketches, wanted._replace(k=k))
-
-
 def _best_satisfying(
-    find: Callable[[Sketches, int], Rows],
-    state: State,
-    sketches: Sketches,
-    wanted: int,
-    where: Where,
-    own: U32 | None = None,
+    state: State, sketches: Sketches, wanted: Wanted, where: Where, own: U32 | None = None
 ) -> Rows:
-    """Return the `wanted` best documents of every sketch that satisfy `where`.
+    """Return the best documents of every sketch that satisfy `where`.
 
-    `find` returns the best documents of some sketches, as many as it is told.
     `own`: the ordinals of the queries, if they are stored; each is left out of its own answer.
     """
     known: dict[int, bool] = {}
     parts: list[tuple[I64, Rows]] = []
     pending = np.arange(len(sketches))
     most = max(state.counts.document_count, 1)
-    k = wanted
+    k = wanted.k
     while len(pending):
         k = min(MORE * k, most)
         step = max(FOUND_TOGETHER // k, 1)
         left = []
         for start in range(0, len(pending), step):
             some = pending[start : start + step]
-            rows = find(sketches.taken(some), k)
+            rows = of_sketches(state, sketches.taken(some), wanted._replace(k=k))
             has_all = np.diff(rows.offsets) < k
             if own is not None:
                 rows = rows.chosen(np.flatnonzero(rows.ordinals != own[some][rows.queries]))
-            rows = kept(state, rows, where, wanted, known)
-            is_done = has_all | (k >= most) | (np.diff(rows.offsets) >= wanted)
+            rows = kept(state, rows, where, wanted.k, known)
+            is_done = has_all | (k >= most) | (np.diff(rows.offsets) >= wanted.k)
             parts.append((some[is_done], rows.of(np.flatnonzero(is_done))))
             left.append(some[~is_done])
         pending = np.concatenate(left)
     return gathered(len(sketches), parts)
 
 
-def _find_fast(
-    options: Options, state: State, sketches: Sketches, wanted: Wanted
-) -> list[Match] | None:
+def _find_fast(state: State, sketches: Sketches, wanted: Wanted) -> list[Match] | None:
     """Return the best documents of one query without arrays; None if it needs them.
 
     Here a step must find all that the steps before it found, as in the same tables it does.
     """
     if int(sketches.states[0]) != WEIGHTED or not state.width:
         return None
-    steps = _steps(options, state, wanted, by_similarity=True, step_seconds=ONE_SECONDS).steps
+    steps = _steps(state, wanted, by_similarity=True, step_seconds=ONE_SECONDS).steps
     for criterion, plan in steps:
         find_one = method_of(state, plan).search_one
         if find_one is None or plan.method not in (POLYTOPE, BANDING):
@@ -262,13 +238,11 @@ def _find_fast(
     return lookup.as_list(state, _scanned(state, sketches, wanted.k, by_similarity=True))
 
 
-def _of_alike(
-    options: Options, state: State, sketches: Sketches, wanted: Wanted, *, by_similarity: bool
-) -> Rows:
+def _of_alike(state: State, sketches: Sketches, wanted: Wanted, *, by_similarity: bool) -> Rows:
     """Return the best documents of queries that are all compared in the same way."""
     count = len(sketches)
     each = ONE_SECONDS if count == 1 else EACH_SECONDS
-    steps = _steps(options, state, wanted, by_similarity=by_similarity, step_seconds=each)
+    steps = _steps(state, wanted, by_similarity=by_similarity, step_seconds=each)
     if count < BATCH_LEAST or not steps.steps:
         found, _ = _in_steps(state, sketches, steps.steps, wanted.k, by_similarity=by_similarity)
         return found
@@ -328,24 +302,20 @@ def _scanned(state: State, sketches: Sketches, k: int, *, by_similarity: bool) -
     return joined(list(mapped(scan_part, parts, state.threads)))
 
 
-def _steps(
-    options: Options, state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: float
-) -> Steps:
+def _steps(state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: float) -> Steps:
     """Return the steps of a search, planned once for the documents that are stored now."""
     plans = state.view.plans
     key = ("nearest", wanted.recall, by_similarity, step_seconds)
     steps: Steps | None = plans.prepared.get(key)
     if steps is None:
-        steps = _planned(options, state, wanted.recall, by_similarity, step_seconds)
+        steps = _planned(state, wanted.recall, by_similarity, step_seconds)
         plans.prepare(key, steps)
     # No step can find more documents than there are.
     return steps if wanted.k < state.counts.document_count else steps._replace(steps=())
 
 
-def _planned(
-    options: Options, state: State, recall: float, by_similarity: bool, step_seconds: float
-) -> Steps:
-    delays = delays_of(state.calibration)
+def _planned(state: State, recall: float, by_similarity: bool, step_seconds: float) -> Steps:
+    delays, options = delays_of(state.calibration), state.store.options
 
     def at_similarity(similarity: float) -> Criterion:
         question = Question(similarity=similarity, recall=recall)
