@@ -104,8 +104,8 @@ def supposed(problem: Problem[Population]) -> Plan | None:
     is_possible = criterion.is_weighted and criterion.recall < 1.0 and problem.population.count
     if not limit or criterion.similarity is not None or not is_possible:
         return None
-    known = edits(limit)
-    plans = _by_evidence(criterion, problem.population, limit, known, NOTHING, problem.delays)
+    problem = replace(problem, criterion=criterion)
+    plans = _by_evidence(problem, limit, edits(limit), NOTHING)
     return min(plans, key=lambda plan: plan.cost_seconds, default=None)
 
 
@@ -147,17 +147,15 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 
 def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
     """Return the plans by PSM and multi-probe; none for queries without weights or recall 1."""
-    criterion, population, delays = problem.criterion, problem.population, problem.delays
+    criterion, population = problem.criterion, problem.population
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
-    known = _evidence(criterion, population, problem.calibration)
+    known = _evidence(problem)
     if known is population.glimpse or not known.is_measured or not population.unseen:
-        return _by_evidence(criterion, population, limit, known, NOTHING, delays)
-    comparing = _comparing(criterion, population, limit, delays)
-    plans = _by_evidence(criterion, population, limit, known, comparing, delays)
-    if any(is_mostly_comparing(plan, delays) for plan in plans):
-        known = _calibrated(criterion, None)
-        plans += _by_evidence(criterion, population, limit, known, NOTHING, delays)
+        return _by_evidence(problem, limit, known, NOTHING)
+    plans = _by_evidence(problem, limit, known, _comparing(problem, limit))
+    if any(is_mostly_comparing(plan, problem.delays) for plan in plans):
+        plans += _by_evidence(problem, limit, _calibrated(criterion, None), NOTHING)
     return plans
 
 
@@ -167,13 +165,12 @@ def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
     return seconds > COMPARING_WORTH * plan.cost_seconds
 
 
-def _evidence(
-    criterion: Criterion, population: Population, calibration: Calibration | None
-) -> FlipEvidence:
+def _evidence(problem: Problem[Population]) -> FlipEvidence:
     """Return the pairs by which to plan: of a calibration, of a glimpse, or synthetic ones."""
-    if population.glimpse is not None and criterion.similarity is None:
-        return population.glimpse
-    return _calibrated(criterion, calibration)
+    glimpse = problem.population.glimpse
+    if glimpse is not None and problem.criterion.similarity is None:
+        return glimpse
+    return _calibrated(problem.criterion, problem.calibration)
 
 
 def _calibrated(criterion: Criterion, calibration: Calibration | None) -> FlipEvidence:
@@ -195,17 +192,15 @@ def _are_enough(known: FlipEvidence, share: float) -> bool:
     return share < 1.0 and all(least_reached(share, count) <= count for count in counts)
 
 
-def _comparing(
-    criterion: Criterion, population: Population, limit: int, delays: Delays
-) -> ComparedDocuments:
+def _comparing(problem: Problem[Population], limit: int) -> ComparedDocuments:
     """Return the cost of comparing a query with all documents beyond the calibration."""
-    count = population.unseen
+    criterion, every, count = problem.criterion, problem.population.count, problem.population.unseen
     return ComparedDocuments(
         count,
-        _comparing_seconds(count, limit, delays),
+        _comparing_seconds(count, limit, problem.delays),
         share_within(criterion.similarity, criterion.distance, limit),
-        f"; calibrated at {population.count - count:,} of {population.count:,} documents, the other"
-        f" {count:,} are compared one by one",
+        f"; calibrated at {every - count:,} of {every:,} documents, the other {count:,} are"
+        " compared one by one",
     )
 
 
@@ -215,27 +210,23 @@ def _comparing_seconds(count: int, limit: int, delays: Delays) -> float:
 
 
 def _by_evidence(
-    criterion: Criterion,
-    population: Population,
-    limit: int,
-    known: FlipEvidence,
-    comparing: ComparedDocuments,
-    delays: Delays,
+    problem: Problem[Population], limit: int, known: FlipEvidence, comparing: ComparedDocuments
 ) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
-    lost = (1.0 - criterion.recall) / _caution(criterion, population, known)
+    criterion, population = problem.criterion, problem.population
+    lost = (1.0 - criterion.recall) / _caution(problem, known)
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == PSM else population.tables
     plans = []
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
         cheapest = math.inf
-        for width in _widths(criterion, population):
+        for width in _widths(problem):
             found = reach(
                 known, tuple(masks[:tables]), header_bits=width, limit=limit, wanted=1.0 - lost
             )
             if found is None:
                 break
-            plan = _probing_plan(criterion, population, limit, found, known, comparing, delays)
+            plan = _probing_plan(problem, limit, found, known, comparing)
             probing = plan.cost_seconds - comparing.seconds
             if probing > FEWER_WORTH * cheapest:
                 break
@@ -244,25 +235,25 @@ def _by_evidence(
     return plans
 
 
-def _caution(criterion: Criterion, population: Population, known: FlipEvidence) -> int:
+def _caution(problem: Problem[Population], known: FlipEvidence) -> int:
     """Return how many times fewer matches a plan must be predicted to lose than it may.
 
     Synthetic pairs differ from the pairs of the collection.  Within a similarity, the angles say
     how bits differ; within a distance only documents like the queries do, or nearly so stored
     documents that were changed.
     """
-    if known is population.glimpse:
+    if known is problem.population.glimpse:
         return GLIMPSE_CAUTION
-    if criterion.similarity is None:
+    if problem.criterion.similarity is None:
         return 1 if known.is_like else DISTANCE_CAUTION
     return 1 if known.is_measured else PRIOR_CAUTION
 
 
-def _widths(criterion: Criterion, population: Population) -> list[int]:
+def _widths(problem: Problem[Population]) -> list[int]:
     """Return the bits of headers to consider, the most first; those that were asked for alone."""
-    most = population.directory_bits
-    if criterion.header_bits is not None:
-        return [min(criterion.header_bits, most)]
+    wanted, most = problem.criterion.header_bits, problem.population.directory_bits
+    if wanted is not None:
+        return [min(wanted, most)]
     return [most - fewer for fewer in range(0, min(FEWER_BITS, most) + 1, FEWER_STEP)]
 
 
@@ -273,15 +264,15 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     """
     criterion, population = problem.criterion, problem.population
     limit = max(candidate_distances(criterion))
-    known = _evidence(criterion, population, problem.calibration)
+    known = _evidence(problem)
     masks = bits.leading_masks(population.blocks, population.leading)
     masks = masks[: 1 if criterion.method == PSM else population.tables]
-    width = _widths(criterion, population)[0]
+    width = _widths(problem)[0]
     share = recall_of(known, tuple(masks), header_bits=width, limit=limit, attempts=attempts)
     most = min(attempts + 1, bits.flip_count(width, limit))
     probing = Probing(len(masks), width, None, attempts + 1, known.costs)
     found = Reach(probing, float(most * len(masks)), share, 0.0)
-    plan = _probing_plan(criterion, population, limit, found, known, NOTHING, problem.delays)
+    plan = _probing_plan(problem, limit, found, known, NOTHING)
     reason = (
         f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
         f" query in each, as attempts= asks, finds {share:.3f} of the sampled pairs"
@@ -290,14 +281,13 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
 
 
 def _probing_plan(
-    criterion: Criterion,
-    population: Population,
+    problem: Problem[Population],
     limit: int,
     found: Reach,
     known: FlipEvidence,
     comparing: ComparedDocuments,
-    delays: Delays,
 ) -> Plan:
+    criterion, population, delays = problem.criterion, problem.population, problem.delays
     probing = found.probing
     scanned = found.probes * population.entries_of(probing.header_bits)
     share = share_of_reached(probing.header_bits, 2, limit)
@@ -312,7 +302,7 @@ def _probing_plan(
     if known is population.glimpse:
         kind = "pairs of changed documents of this collection (not calibrated)"
     sure = f"{found.recall_bound:.3f} or more with 95 % confidence"
-    if _caution(criterion, population, known) > 1:
+    if _caution(problem, known) > 1:
         sure = "an estimate, since none of them is of documents like the queries"
     why = (
         f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
