@@ -12,7 +12,6 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import struct
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from contextlib import suppress
 import simdb
 from simdb.storage.files.plain import DATA_FILE
 from specimens import everything, make_all
+from trials import outcome_of
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # longer than a tick of the system's clock
@@ -136,10 +136,6 @@ def ask_one(database, specimen, scratch):
         database.query(document, **specimen.criterion)
 
 
-def ask_many(database, specimen, scratch):
-    list(database.query_many(specimen.asked, **specimen.criterion))
-
-
 def insert_one(database, specimen, scratch):
     database.insert("fresh", specimen.fresh(1)[0], {"fresh": True})
     database.query(specimen.asked[0], **specimen.criterion)
@@ -148,28 +144,14 @@ def insert_one(database, specimen, scratch):
 def insert_many(database, specimen, scratch):
     """Insert enough to seal and merge runs, with metadata on pages of its own."""
     for at in range(3):
-        documents = specimen.fresh(60)
         ids = [f"fresh {at} {number}" for number in range(60)]
-        database.insert_many(ids, documents, ["y" * 300] * 60)
+        database.insert_many(ids, specimen.fresh(60), ["y" * 300] * 60)
     list(database)
 
 
 def insert_batch(database, specimen, scratch):
-    documents = specimen.fresh(40)
-    database.insert_batch([f"batch {at}" for at in range(40)], documents, **specimen.criterion)
-
-
-def delete_some(database, specimen, scratch):
-    database.delete(10)
-    database.delete_many(range(11, 60))
-
-
-def copy(database, specimen, scratch):
-    database.copy(os.path.join(scratch, "copy"))
-
-
-def dump(database, specimen, scratch):
-    database.dump(os.path.join(scratch, "dump"))
+    ids = [f"batch {at}" for at in range(40)]
+    database.insert_batch(ids, specimen.fresh(40), **specimen.criterion)
 
 
 def calibrate(database, specimen, scratch):
@@ -177,18 +159,15 @@ def calibrate(database, specimen, scratch):
         database.calibrate(10)
 
 
-def explain(database, specimen, scratch):
-    database.explain(10, document=specimen.asked[0])
-    database.explain(10, 11)
-
-
 VERBS = {
     "open": lambda database, *_: (len(database), 10 in database),
     "query": ask_one,
-    "query_many": ask_many,
+    "query_many": lambda database, specimen, _: list(
+        database.query_many(specimen.asked, **specimen.criterion)
+    ),
     "find_all": lambda database, specimen, _: list(database.find_all(**specimen.criterion)),
     "find_clusters": lambda database, specimen, _: database.find_clusters(**specimen.criterion),
-    "cluster": lambda database, specimen, _: database.cluster(10),
+    "cluster": lambda database, *_: database.cluster(10),
     "get": lambda database, *_: [database.get(id) for id in (10, 100, "long", "delta 1")],
     "iter": lambda database, *_: list(database),
     "insert": insert_one,
@@ -197,53 +176,38 @@ VERBS = {
     "add_if_new": lambda database, specimen, _: database.add_if_new(
         "new", specimen.fresh(1)[0], **specimen.criterion
     ),
-    "delete": delete_some,
+    "delete": lambda database, *_: (database.delete(10), database.delete_many(range(11, 60))),
     "compact": lambda database, *_: database.compact(),
     "rebuild": lambda database, *_: database.rebuild(),
     "rebuild dropping": lambda database, *_: database.rebuild(drop_damaged=True),
-    "dump": dump,
-    "copy": copy,
+    "dump": lambda database, _, scratch: database.dump(os.path.join(scratch, "dump")),
+    "copy": lambda database, _, scratch: database.copy(os.path.join(scratch, "copy")),
     "check": lambda database, *_: list(database.check()),
     "check deep": lambda database, *_: list(database.check(deep=True)),
     "calibrate": calibrate,
     "stats": lambda database, *_: database.stats(),
     "advice": lambda database, *_: list(database.advice()),
-    "explain": explain,
-}
+    "explain": lambda database, specimen, _: (
+        database.explain(10, document=specimen.asked[0]), database.explain(10, 11),
+    ),
+}  # fmt: skip
 
 
 def forked(action):
     """Run `action()` in a child; return (outcome, message).
 
-    The outcome is "ok", "error" (an error of simdb), OTHER (another exception), SIGNAL, or what
-    `action` returns.
+    The outcome is "ok", "error" (an error of simdb), OTHER (another exception, a signal or a hang),
+    or what `action` returns.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        signal.alarm(HANG_SECONDS)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+    def guarded():
         try:
-            said = action() or ("ok", "")
+            return action() or ("ok", "")
         except simdb.Error as error:
-            said = ("error", f"{type(error).__name__}: {error}")
-        except BaseException as error:
-            trace, places = error.__traceback__, []
-            while trace is not None:
-                places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
-                trace = trace.tb_next
-            said = ("OTHER", f"{error!r} in {' '.join(places[-3:])}")
-        os.write(writing, "\0".join(said).encode(errors="replace")[:4000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        content = pipe.read().decode(errors="replace")
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        return "SIGNAL", signal.Signals(os.WTERMSIG(status)).name
-    outcome, _, message = content.partition("\0")
-    return outcome, message
+            return "error", f"{type(error).__name__}: {error}"
+
+    ended = outcome_of(guarded, HANG_SECONDS)
+    return ("OTHER", ended.error) if ended.error else ended.value
 
 
 def write(path, changes):
@@ -346,7 +310,7 @@ def failures_of(results):
 def print_table(results):
     """Print how the trials of every kind of damage ended."""
     counts = Counter((when, kind, outcome) for _, when, kind, _, outcome, _ in results)
-    outcomes = ["ok", "error", "OTHER", "SIGNAL", "SILENT"]
+    outcomes = ["ok", "error", "OTHER", "SILENT"]
     print(f"{'damaged':<14} {'how':<12} " + " ".join(f"{name:>7}" for name in outcomes))
     for when, kind in sorted({row[:2] for row in counts}):
         numbers = [counts[when, kind, outcome] for outcome in outcomes]

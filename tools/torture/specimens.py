@@ -47,27 +47,24 @@ def bits(count, seed):
 
 def make_all(directory):
     """Make one specimen of every kind, in `directory`."""
-    sketch = simdb.Simhash(shingle=1)
-    tiny = {"delta_documents": 30, "growth": 2}
-    makers = {
-        "weights": (simdb.Options(sketch=sketch, **tiny), texts, 150, {"similarity": 0.8}),
-        "clusters": (simdb.Options(keep_clusters="distance", **tiny), bits, 500, {"distance": 3}),
-        "signatures": (
-            simdb.Options(sketch=simdb.Minhash(shingle=1), **tiny), texts, 150, {"similarity": 0.8}
-        ),
-        "idf": (
-            simdb.Options(sketch=simdb.Simhash(shingle=1, weighting="tf-idf"), **tiny),
-            texts, 150, {"similarity": 0.8},
-        ),
-        "passages": (
-            simdb.Options(sketch=sketch, passages=True, **tiny), texts, 150, {"similarity": 0.8},
-        ),
-        "features": (
-            simdb.Options(sketch=sketch, features=True, **tiny), texts, 150, {"similarity": 0.8},
-        ),
-        "large": (simdb.Options(delta_documents=5000, growth=2), bits, 20_000, {"distance": 3}),
-    }  # fmt: skip
-    return [make(directory, name, *rest) for name, rest in makers.items()]
+    plain, tiny = simdb.Simhash(shingle=1), {"delta_documents": 30, "growth": 2}
+    by_texts = {
+        "weights": {"sketch": plain},
+        "signatures": {"sketch": simdb.Minhash(shingle=1)},
+        "idf": {"sketch": simdb.Simhash(shingle=1, weighting="tf-idf")},
+        "passages": {"sketch": plain, "passages": True},
+        "features": {"sketch": plain, "features": True},
+    }
+    by_bits = {
+        "clusters": (500, {"keep_clusters": "distance"}),
+        "large": (20_000, {"delta_documents": 5000}),
+    }
+    return [
+        *(make(directory, name, simdb.Options(**tiny | chosen), texts, 150, {"similarity": 0.8})
+          for name, chosen in by_texts.items()),
+        *(make(directory, name, simdb.Options(**tiny | chosen), bits, count, {"distance": 3})
+          for name, (count, chosen) in by_bits.items()),
+    ]  # fmt: skip
 
 
 def make(directory, name, options, documents, count, criterion):
