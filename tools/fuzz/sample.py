@@ -10,14 +10,16 @@ import simdb
 from simdb.engine.maintenance import calibration
 from simdb.engine.state import staged
 from simdb.plan.cost import USUAL_DELAYS
-from simdb.storage import codec
-from simdb.storage.files.plain import IDF_FILE
+from simdb.storage import codec, layout
+from simdb.storage.files.plain import DATA_FILE, IDF_FILE
 
 OPTIONS = {
     "blocks": 3, "delta_documents": 4, "growth": 2, "keep_clusters": "distance",
     "keep_times": "seen",
 }  # fmt: skip
 WORDS = ("red", "green", "blue", "grey", "pink", "black", "white")
+# Of the database with passages.
+TEXTS = [" ".join(f"w{at}" for at in range(start, start + 40)) for start in range(0, 48, 3)]
 
 
 @cache
@@ -26,7 +28,7 @@ def sample():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "db")
         fill(path)
-        return tuple(open_bytes(os.path.join(path, name)) for name in ("data.mdb", IDF_FILE))
+        return tuple(open_bytes(os.path.join(path, name)) for name in (DATA_FILE, IDF_FILE))
 
 
 def fill(path):
@@ -55,12 +57,35 @@ def open_bytes(path):
 
 
 @cache
+def with_passages():
+    """Return the bytes of a data file with two runs of passages."""
+    with tempfile.TemporaryDirectory() as path:
+        options = simdb.Options(passages=True, delta_documents=4, growth=2)
+        with simdb.open(os.path.join(path, "db"), options=options) as database:
+            database.insert_many(range(16), TEXTS)
+            database.delete_many([2, 3])
+            database.insert("later", "three short words")
+        return open_bytes(os.path.join(path, "db", DATA_FILE))
+
+
+@cache
 def values():
     """Return (sub-database, key, value) of all stored values, in order."""
+    return values_of(sample()[0])
+
+
+@cache
+def passage_values():
+    """Return the same of the passages and the manifest of the database with passages."""
+    names = layout.PASSAGES, layout.MANIFEST
+    return [row for row in values_of(with_passages()) if row[0] in names]
+
+
+def values_of(content):
     with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "data.mdb")
+        path = os.path.join(directory, DATA_FILE)
         with open(path, "wb") as file:
-            file.write(sample()[0])
+            file.write(content)
         with (
             lmdb.open(path, subdir=False, lock=False, readonly=True, max_dbs=64) as environment,
             environment.begin() as transaction,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import columns
 import decoding
-import passages
 import reading
 import simdb
 import whole
@@ -82,7 +81,7 @@ TARGETS = {
             "database", whole.database, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(40)]
         ),
         Target(
-            "passages", passages.passages, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(20)]
+            "passages", whole.passages, lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(20)]
         ),
         Target("features", decoding.features, lambda: [struct.pack("<3I", 2, 3, 3) + b"abcdef"]),
         Target("grains", decoding.grains, lambda: [b"\3\0\0\0" * 2 + bytes(range(64))]),

@@ -1,19 +1,20 @@
-"""Harness: a database with values changed on purpose, and with correct checksums.
+"""Harnesses: databases with values changed on purpose, and with correct checksums.
 
 The fuzzer's bytes are a list of changes; then every verb is called, reading and writing.
 """
 
 import os
 import tempfile
+from contextlib import suppress
 from itertools import islice
 
 import lmdb
 
 import simdb
 from decoding import with_checksum
-from sample import sample, values
+from sample import TEXTS, passage_values, sample, values, with_passages
 from simdb.storage import codec
-from simdb.storage.files.plain import IDF_FILE
+from simdb.storage.files.plain import DATA_FILE, IDF_FILE
 from taking import Taking
 
 CHANGES = 3
@@ -21,29 +22,45 @@ LENGTHS = (0, 1, 4, 8)
 
 
 def database(data):
+    """Change any values of a database with everything, and call all verbs one after the other."""
+    files = dict(zip((DATA_FILE, IDF_FILE), sample(), strict=True))
+    change_and_ask(data, files, values(), [VERBS])
+
+
+def passages(data):
+    """Change passages or the manifest, and call each verb on the database opened anew."""
+    files = {DATA_FILE: with_passages()}
+    change_and_ask(data, files, passage_values(), [[verb] for verb in PASSAGE_VERBS])
+
+
+def change_and_ask(data, files, stored, groups):
+    """Write `files`, change some values, and call groups of verbs, each in one opening.
+
+    If a verb finds something wrong, the next one is called all the same.
+    """
     taking = Taking(data)
     with tempfile.TemporaryDirectory(prefix="simdb-fuzz-") as path:
-        for name, content in zip(("data.mdb", IDF_FILE), sample(), strict=True):
+        for name, content in files.items():
             with open(os.path.join(path, name), "wb") as file:
                 file.write(content)
-        change(os.path.join(path, "data.mdb"), taking)
-        try:
-            with simdb.open(path, "w", durability="none") as opened:
-                ask_all(opened)
-        except simdb.Error:
-            return
+        change(os.path.join(path, DATA_FILE), stored, taking)
+        for verbs in groups:
+            with suppress(simdb.Error), simdb.open(path, "w", durability="none") as opened:
+                for verb in verbs:
+                    with suppress(simdb.Error):
+                        verb(opened)
 
 
-def change(path, taking):
-    """Change some values of the data file."""
+def change(path, stored, taking):
+    """Change or delete some of the stored values."""
     with (
         lmdb.open(path, subdir=False, lock=False, sync=False, max_dbs=64) as environment,
         environment.begin(write=True) as transaction,
     ):
         for _ in range(1 + taking.number(CHANGES)):
-            name, key, value = values()[taking.number(len(values()))]
+            name, key, value = stored[taking.number(len(stored))]
             handle = environment.open_db(name, transaction, create=False)
-            if taking.number(32) == 0:
+            if taking.number(16) == 0:
                 transaction.delete(key, db=handle)
             else:
                 transaction.put(key, changed(key, value, taking), db=handle)
@@ -58,15 +75,6 @@ def changed(key, value, taking):
         kept = LENGTHS[taking.number(len(LENGTHS))] if taking.number(4) == 0 else len(new)
         payload[at : at + kept] = new
     return with_checksum(value[4:8], key, payload)
-
-
-def ask_all(database):
-    """Call every verb; if one finds something wrong, the next verb is called all the same."""
-    for verb in VERBS:
-        try:
-            verb(database)
-        except simdb.Error:
-            continue
 
 
 def look(database):
@@ -105,4 +113,17 @@ VERBS = (
     add,
     lambda database: database.compact(),
     look,
+)
+PASSAGE_VERBS = (
+    lambda database: list(database.check(deep=True)),
+    lambda database: database.query(TEXTS[5], contained=0.1),
+    lambda database: database.query(TEXTS[5], contained=0.1, texts=dict(enumerate(TEXTS))),
+    lambda database: database.query(id=1, contained=0.1),
+    lambda database: list(islice(database.find_all(contained=0.1), 1000)),
+    lambda database: database.dump(os.path.join(database.path, "dump")),
+    lambda database: database.insert("more", TEXTS[1]),
+    lambda database: database.delete_many([0, 1]),
+    lambda database: database.compact(),
+    lambda database: database.rebuild(drop_damaged=True),
+    lambda database: list(database.check(deep=True)),
 )
