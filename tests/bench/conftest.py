@@ -30,12 +30,6 @@ def tool():
 
 
 @pytest.fixture(scope="session")
-def labelled():
-    """Return the tool that reads and judges labelled collections."""
-    return imported("labelled")
-
-
-@pytest.fixture(scope="session")
 def ocr():
     """Return the tool that judges features by misread texts."""
     return imported("ocr")

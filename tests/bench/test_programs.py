@@ -16,8 +16,11 @@ SIZES = {
         " --threads 1 2 --compacted",
         "-n 300 --of texts --sketch minhash --ask batch --queries 20 --corpora CORPORA",
     ],
-    "growth": ["-n 300 --batch 100", "-n 300 --batch 100 --of fingerprints --one"],
-    "larger": ["-n 300 --single 2 --many 5"],
+    "growth": [
+        "-n 300 --batch 100",
+        "-n 300 --batch 100 --of fingerprints --one",
+        "-n 300 --memory 256M --methods bphs psm polytope --single 2 --many 5",
+    ],
     "job": ["-n 200 --ask groups kept parts keys start --keys 100 --peers --corpora CORPORA"],
     "sketching": ["--megabytes .05 --only words --texts CORPORA/a.jsonl.gz"],
     "recall": [

@@ -232,6 +232,12 @@ def head(documents: Any, count: int) -> Any:
     return taken(documents, slice(count))
 
 
+def values_of(documents: Any, count: int) -> list[Any]:
+    """Return the first documents, each alone."""
+    some = head(documents, count)
+    return some.tolist() if isinstance(some, np.ndarray) else [some[at] for at in range(len(some))]
+
+
 def add_corpora(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpora", type=Path, help="folder of NAME.jsonl.gz to make texts of")
 

@@ -2,22 +2,29 @@
 
 Documents are inserted in batches of `--batch`, a commit each, or all in one transaction; each
 million is told apart.  Then a fresh process opens the database, and another one compacts it.
+
+With `--memory`, how many pages does a query read from a database that is larger than the memory?
+For each of `--methods`, fresh processes of so little memory ask the database, the file being cold.
+That needs a system that allows control groups.
 """
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import simdb
-from documents import DISTANCE, KINDS, add_corpora, parts, source_of
+from documents import DISTANCE, KINDS, add_corpora, parts, source_of, taken, values_of
 from process import Watcher, written_bytes
 from record import Record, number, options, scratch, short
 
@@ -45,6 +52,11 @@ with simdb.open(sys.argv[1], "r") as database:
     database.query(id=0, **({{}} if sys.argv[2] else {{"distance": {DISTANCE}}}))
     print(time.perf_counter() - started)
 """
+CONTROL = Path("/sys/fs/cgroup/memory")
+CRITERIA: dict[str, dict[str, float]] = {
+    "polytope": {"similarity": 0.9}, "psm": {"similarity": 0.97, "recall": 0.8},
+    "multiprobe": {"similarity": 0.97, "recall": 0.8}, "bphs": {"distance": DISTANCE},
+}  # fmt: skip
 
 
 def main() -> None:
@@ -55,9 +67,17 @@ def main() -> None:
     parser.add_argument("--one", action="store_true", help="all batches in one transaction")
     parser.add_argument("--growth", type=int, default=3, help="option of the database")
     parser.add_argument("--keep", help="keep the database in this directory, not compacted")
+    parser.add_argument("--memory", type=number, help="bytes for processes that ask")
+    parser.add_argument("--methods", nargs="+", choices=CRITERIA, default=["bphs"])
+    parser.add_argument("--single", type=number, default=200, help="their queries one by one")
+    parser.add_argument("--many", type=number, default=100_000, help="their queries of a batch")
+    parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)  # control group, path, method
     add_corpora(parser)
     parser.set_defaults(repeats=1)
     arguments = parser.parse_args()
+    if arguments.ask:
+        ask(arguments, *arguments.ask)
+        return
     record = Record(__doc__, arguments)
     for count in arguments.n:
         kept = nullcontext(Path(arguments.keep)) if arguments.keep else scratch(arguments.directory)
@@ -67,7 +87,11 @@ def main() -> None:
             label += ", one transaction" if arguments.one else f", batches of {arguments.batch}"
             insert(record, arguments, path, count, label)
             reopen(record, arguments, path, label)
-            if not arguments.keep:
+            if arguments.memory:
+                with limited(arguments.memory) as control:
+                    for method in arguments.methods:
+                        ask_cold(record, arguments, path, method, control)
+            elif not arguments.keep:
                 compact(record, arguments, path, label)
                 reopen(record, arguments, path, f"{label}, compacted")
     record.finish()
@@ -174,6 +198,77 @@ def reopen(record: Record, arguments: argparse.Namespace, path: Path, label: str
     command = [sys.executable, "-c", REOPENING, str(path), has_similarity]
     seconds = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     record.add(f"{label}: open and first query", seconds * 1e3, "ms")
+
+
+def ask_cold(
+    record: Record, arguments: argparse.Namespace, path: Path, method: str, control: str
+) -> None:
+    """Ask by one method in a fresh process, of a file that is not in the page cache."""
+    descriptor = os.open(path / "data.mdb", os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+    command = [sys.executable, __file__, "--of", arguments.of, "--seed", str(arguments.seed)]
+    command += ["--single", str(arguments.single), "--many", str(arguments.many)]
+    command += ["--memory", str(arguments.memory), "--ask", control, str(path), method]
+    child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    for row in map(json.loads, child.stdout.splitlines()):
+        each = row["queries"]
+        note = f"{row['read_bytes'] / each / 1e3:,.1f} kB read, {row['faults'] / each:.2f} faults,"
+        note += f" {row['processor'] / each * 1e3:.3f} ms of processor time{row['plan']}"
+        seconds = row["seconds"] / each * 1e3
+        record.add(f"{method}: {row['stage']}", seconds, "ms", note=note, facts=row)
+
+
+def ask(arguments: argparse.Namespace, control: str, path: str, method: str) -> None:
+    """Ask in this process, in a control group; print one line of JSON for each stage."""
+    if control:
+        Path(control, "cgroup.procs").write_text(str(os.getpid()))
+    source, single, many = source_of(arguments.of, arguments), arguments.single, arguments.many
+    drawn = source.drawn(single + many + 1, np.random.default_rng(arguments.seed))
+    queries, asked = source.made(drawn), {"search": method} | CRITERIA[method]
+
+    def marks() -> tuple[float, ...]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+        spent = usage.ru_utime + usage.ru_stime
+        return time.perf_counter(), spent, usage.ru_majflt, int(counts["read_bytes"])
+
+    def tell(stage: str, work: Any, count: int, plan: str = "") -> None:
+        begun = marks()
+        work()
+        names = ("seconds", "processor", "faults", "read_bytes")
+        spent = [after - before for after, before in zip(marks(), begun, strict=True)]
+        facts = dict(zip(names, spent, strict=True))
+        print(json.dumps(facts | {"stage": stage, "queries": count, "plan": plan}))
+
+    with simdb.open(path, "r") as database:
+        plan = database.plan(**asked)
+        told = f"; {plan.method}, {plan.page_reads:.1f} page reads expected"
+        every = partial(database.query_many, taken(queries, slice(single + 1, None)))
+        ones = values_of(queries, single + 1)
+        tell("first query", lambda: database.query(ones[0], **asked), 1, told)
+        tell("query", lambda: [database.query(one, **asked) for one in ones[1:]], single)
+        tell("batch", partial(every, **asked), many)
+        asked |= {"search": simdb.Search(method=method, memory_limit=arguments.memory // 4)}
+        tell("batch with memory_limit", partial(every, **asked), many)
+
+
+@contextmanager
+def limited(memory_bytes: int) -> Iterator[str]:
+    """Make a control group with little memory; an empty name if the system allows none."""
+    group = CONTROL / f"simdb-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(memory_bytes))
+    except OSError as error:
+        print(f"the memory is not limited: {error}")
+        yield ""
+        return
+    try:
+        yield str(group)
+    finally:
+        group.rmdir()
 
 
 def live_state(database: Any) -> tuple[int, list[int]]:

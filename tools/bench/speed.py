@@ -44,7 +44,17 @@ import numpy as np
 
 import peers
 import simdb
-from documents import DISTANCE, KINDS, Source, add_corpora, head, parts, source_of, taken
+from documents import (
+    DISTANCE,
+    KINDS,
+    Source,
+    add_corpora,
+    head,
+    parts,
+    source_of,
+    taken,
+    values_of,
+)  # fmt: skip
 from record import (
     TURN_SECONDS,
     Record,
@@ -309,12 +319,6 @@ def ask_single(bench: Bench) -> None:
                 )  # fmt: skip
     if bench.arguments.peers and bench.count <= bench.arguments.peers_up_to:
         peers.ask(bench, queries)
-
-
-def values_of(documents: Any, count: int) -> list[Any]:
-    """Return the first documents, each alone."""
-    some = head(documents, count)
-    return some.tolist() if isinstance(some, np.ndarray) else [some[at] for at in range(len(some))]
 
 
 def ask_batch(bench: Bench) -> None:
