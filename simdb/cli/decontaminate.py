@@ -49,8 +49,7 @@ class LeakOptions:
         float, Option(help="Share of an item's words that a document must have, above 0 to 1.")
     ] = 0.5
     min_hits: Annotated[
-        int,
-        Option(help="Least n-grams of an item in the shared passages; all, if it has fewer."),
+        int, Option(help="Least n-grams of an item in the shared passages; all, if it has fewer.")
     ] = 8
     common: Annotated[
         float,

@@ -26,13 +26,7 @@ from simdb.deduplication.reference import DatabaseReference
 from simdb.deduplication.sieve import DOCUMENT
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
-from simdb.outputs.formats import (
-    FOLDER,
-    PATHS,
-    STANDARD_OUTPUT,
-    Format,
-    output_format,
-)
+from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import keep_format, surviving

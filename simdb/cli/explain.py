@@ -92,10 +92,7 @@ def explain(
 
 
 def _explained(
-    paths: list[str],
-    texts: list[str],
-    sketch: simdb.Simhash | simdb.Minhash,
-    wanted: SearchOptions,
+    paths: list[str], texts: list[str], sketch: simdb.Simhash | simdb.Minhash, wanted: SearchOptions
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
     hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))

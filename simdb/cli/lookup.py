@@ -103,8 +103,7 @@ class LookupOutputs:
         ),
     ] = None
     new: Annotated[
-        str | None,
-        Option(metavar="FILE", help=f"Write the documents without a match to {KINDS}."),
+        str | None, Option(metavar="FILE", help=f"Write the documents without a match to {KINDS}.")
     ] = None
     found: Annotated[
         str | None,

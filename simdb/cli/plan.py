@@ -12,13 +12,7 @@ from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_size
 from simdb.cli.options.sketch_options import MINHASH, Given, SketchOptions, check_given, make_sketch
-from simdb.cli.output.render import (
-    MICROSECONDS,
-    is_table,
-    print_one,
-    print_rows,
-    time_in_words,
-)
+from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_rows, time_in_words
 from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
@@ -26,8 +20,7 @@ from simdb.outputs.rows import Row
 from simdb.results.reports import ModelCost
 
 Documents = Annotated[
-    float | None,
-    Option(metavar="N", help="Plan for this many stored documents, for example 8e9."),
+    float | None, Option(metavar="N", help="Plan for this many stored documents, for example 8e9.")
 ]
 HeaderOffset = Annotated[
     int | None, Option(help="Without DB: bits of the table headers, as in create.")
@@ -45,8 +38,7 @@ Memory = Annotated[
     ),
 ]
 AllPairs = Annotated[
-    bool,
-    Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document."),
+    bool, Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document.")
 ]
 WAY_COLUMNS = (
     "method", "tables", "flips", "theta", "probes", "recall", "time", "reads", "bytes",
@@ -136,8 +128,7 @@ def create(
         float, Option(help="Default share of the matches that a search must find.")
     ] = OPTIONS.recall,
     header_offset: Annotated[
-        int,
-        Option(help="Bits of the table headers: log2 of the documents, plus this number."),
+        int, Option(help="Bits of the table headers: log2 of the documents, plus this number.")
     ] = OPTIONS.header_offset,
     keep_clusters: arguments.KeepClusters = OPTIONS.keep_clusters,
     keep_times: arguments.KeepTimes = OPTIONS.keep_times,
@@ -171,12 +162,7 @@ def _bytes_of(memory: str | None) -> int | None:
 
 
 def _plan_in(
-    db: str,
-    sketch: Given,
-    documents: float | None,
-    criterion: dict[str, Any],
-    *,
-    pairs: bool,
+    db: str, sketch: Given, documents: float | None, criterion: dict[str, Any], *, pairs: bool
 ) -> simdb.Plan:
     """Plan with the options and the calibration of the database `db`."""
     with open_either(db) as database:

@@ -10,11 +10,7 @@ from simdb.cli import duplicates
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import one_database, open_either
-from simdb.cli.options.option_groups import (
-    ReadingOptions,
-    SearchOptions,
-    given_condition,
-)
+from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_condition
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
 

@@ -90,8 +90,7 @@ def idf(
 def calibrate(
     db: arguments.Database,
     sample: Annotated[
-        int | None,
-        Option(help="Compare this many stored documents, drawn at random, with all."),
+        int | None, Option(help="Compare this many stored documents, drawn at random, with all.")
     ] = None,
     documents: Annotated[
         list[str] | None,

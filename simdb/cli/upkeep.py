@@ -24,8 +24,7 @@ def compact(db: Database, json: Json = False) -> None:
 def rebuild(
     db: Database,
     drop_damaged: Annotated[
-        bool,
-        Option("--drop-damaged", help="Remove documents that are damaged beyond repair."),
+        bool, Option("--drop-damaged", help="Remove documents that are damaged beyond repair.")
     ] = False,
     polytopes: Annotated[
         int | None,

@@ -393,11 +393,7 @@ class MinHashLSH:
                 yield self._keys.decode(id), self._rows.form.keys_of(row)
 
     def _take_options(
-        self,
-        opened: Database,
-        bands: tuple[int, int] | None,
-        scheme: str | None,
-        seed: int | None,
+        self, opened: Database, bands: tuple[int, int] | None, scheme: str | None, seed: int | None
     ) -> None:
         """Adopt the options of a database; raise OptionError if the arguments differ."""
         form = form_of(opened.options, self._num_perm)

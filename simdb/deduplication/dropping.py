@@ -34,11 +34,7 @@ class PartsRun:
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(
-        self,
-        sieve: Sieve,
-        origins: Origins,
-        numbers: Numbers | None,
-        folder: str | None = None,
+        self, sieve: Sieve, origins: Origins, numbers: Numbers | None, folder: str | None = None
     ) -> None:
         """Drop what `sieve` drops.
 

@@ -68,10 +68,7 @@ class BandBuckets:
 
 
 def banding_for(
-    similarity: float,
-    documents: float,
-    recall: float,
-    background: Background | None = None,
+    similarity: float, documents: float, recall: float, background: Background | None = None
 ) -> Banding | None:
     """Return the bands of least cost that make documents of `similarity` candidates.
 

@@ -56,11 +56,7 @@ class Crawl:
     """One crawl that stores its pages in a database."""
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        similarity: float | None = None,
-        passes_seen: bool = False,
+        self, database: Database, *, similarity: float | None = None, passes_seen: bool = False
     ) -> None:
         """Begin a crawl; `passes_seen`: pass on pages of earlier crawls when they come again.
 

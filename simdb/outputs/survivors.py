@@ -196,10 +196,7 @@ def surviving(
 
 
 def _write(
-    target: Target,
-    pieces: KeptPlaces,
-    columns: Callable[[], Sequence[str]],
-    parquet: Sequence[str],
+    target: Target, pieces: KeptPlaces, columns: Callable[[], Sequence[str]], parquet: Sequence[str]
 ) -> None:
     """Write documents into one file.
 

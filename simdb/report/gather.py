@@ -90,11 +90,7 @@ def gather(
     )
 
 
-def _threshold(
-    database: Database,
-    snapshot: Snapshot,
-    question: Question,
-) -> Threshold:
+def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Threshold:
     """Return when documents match: as asked for, or by the defaults of the database."""
     options = database.options
     similarity, distance, recall = question.similarity, question.distance, question.recall
@@ -184,11 +180,7 @@ def all_groups(snapshot: Snapshot, threshold: Threshold, limits: Limits) -> Grou
 
 
 def drawn_groups(
-    snapshot: Snapshot,
-    threshold: Threshold,
-    limits: Limits,
-    matched: Matched,
-    population: int,
+    snapshot: Snapshot, threshold: Threshold, limits: Limits, matched: Matched, population: int
 ) -> Groups:
     """Return an estimate by drawn documents, out of a `population` of documents."""
     has_match = matched.counts > 0

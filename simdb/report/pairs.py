@@ -48,12 +48,7 @@ class _Tally:
 
 
 def draw_pairs(
-    snapshot: Snapshot,
-    threshold: Threshold,
-    limits: Limits,
-    *,
-    population: int,
-    show: Show,
+    snapshot: Snapshot, threshold: Threshold, limits: Limits, *, population: int, show: Show
 ) -> tuple[Drawn, Matched]:
     """Look up the matches of documents drawn at random, out of a `population` of documents."""
     is_measured = threshold.similarity is not None

@@ -12,13 +12,7 @@ import numpy.typing as npt
 
 from simdb.results.matches import SharedSpan
 from simdb.running import kernel
-from simdb.sketch.winnowing import (
-    PASSAGE_WORDS,
-    WINDOW_GRAMS,
-    Winnower,
-    grams_of,
-    winnow,
-)
+from simdb.sketch.winnowing import PASSAGE_WORDS, WINDOW_GRAMS, Winnower, grams_of, winnow
 
 # The marks of so many runs of the query in documents are in memory at a time.
 MARKED = 1 << 22

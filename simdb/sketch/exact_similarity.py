@@ -299,12 +299,7 @@ class ExactPairs:
             yield from found
 
     def _cut(
-        self,
-        read: Read,
-        left: U32,
-        right: U32,
-        order: I64,
-        features: ReadFeatures | None = None,
+        self, read: Read, left: U32, right: U32, order: I64, features: ReadFeatures | None = None
     ) -> Iterator["_Part"]:
         """Yield some pairs with their texts, in parts if these are large.
 

@@ -93,12 +93,8 @@ RAW = frozenset([b"script", b"style", b"textarea", b"title", b"xmp", b"iframe", 
                  b"noframes", b"noscript", b"plaintext"])  # fmt: skip
 ALIKE_MOST = 3  # of equal formatting elements, the parser opens no more than these again
 
-_TAG = re.compile(
-    rb"""<!--|<(/?)([a-zA-Z][^\s/>]*)((?:[^>"']+|"[^"]*"|'[^']*')*)""",
-)
-_ATTRIBUTE = re.compile(
-    rb"""[^\s/>=][^\s/>=]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"'][^\s>]*))?""",
-)
+_TAG = re.compile(rb"""<!--|<(/?)([a-zA-Z][^\s/>]*)((?:[^>"']+|"[^"]*"|'[^']*')*)""")
+_ATTRIBUTE = re.compile(rb"""[^\s/>=][^\s/>=]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"'][^\s>]*))?""")
 
 
 class Markup:

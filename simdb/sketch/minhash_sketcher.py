@@ -61,10 +61,7 @@ class MinHashSketcher:
     """A maker of signatures with the options of one sketch, and of sketches for its database."""
 
     def __init__(
-        self,
-        options: Minhash,
-        resources: Resources = NO_RESOURCES,
-        allowed: Collection[str] = (),
+        self, options: Minhash, resources: Resources = NO_RESOURCES, allowed: Collection[str] = ()
     ) -> None:
         """Sign every document with `options`.
 

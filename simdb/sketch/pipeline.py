@@ -219,11 +219,7 @@ class Pipeline:
     def _feature_settings(self) -> dict[str, Any]:
         """Return the arguments by which the kernel makes features of tokens."""
         options = self._options
-        return {
-            "shingle": options.shingle,
-            "seed": options.seed,
-            "vocabulary": self._vocabulary,
-        }
+        return {"shingle": options.shingle, "seed": options.seed, "vocabulary": self._vocabulary}
 
     def _text_settings(self) -> dict[str, Any]:
         """Return the arguments by which the kernel makes features of a text."""

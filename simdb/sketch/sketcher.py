@@ -59,10 +59,7 @@ class Sketcher:
     """A maker of sketches for one database of fingerprints."""
 
     def __init__(
-        self,
-        options: Simhash,
-        resources: Resources = NO_RESOURCES,
-        allowed: Collection[str] = (),
+        self, options: Simhash, resources: Resources = NO_RESOURCES, allowed: Collection[str] = ()
     ) -> None:
         """Sketch every document with `options`.
 

@@ -28,13 +28,7 @@ from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.sources.batch import Found, batched, with_ids
-from simdb.sources.content import (
-    CONTENT_ERRORS,
-    DOCUMENT_BYTES_MAX,
-    MARK,
-    opened,
-    settled_encoding,
-)
+from simdb.sources.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, MARK, opened, settled_encoding
 from simdb.sources.json_lines import blocks, reading_sizes
 from simdb.sources.origins import NOWHERE, Origins
 from simdb.sources.records import (

@@ -130,10 +130,7 @@ class Shown:
     """Result rows with beginnings of texts, which can be read several times like the rows."""
 
     def __init__(
-        self,
-        rows: Iterable[Row],
-        texts: Callable[[Sequence[Id]], Sequence[Any]],
-        characters: int,
+        self, rows: Iterable[Row], texts: Callable[[Sequence[Id]], Sequence[Any]], characters: int
     ) -> None:
         """Put `characters` of the `texts` of ids into the `rows` whenever they are read."""
         self._rows = rows

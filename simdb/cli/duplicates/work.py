@@ -122,8 +122,7 @@ class ResultOptions:
     ] = False
     show: arguments.Show = None
     groups: Annotated[
-        str | None,
-        Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
+        str | None, Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file.")
     ] = None
     report: Annotated[
         str | None,

@@ -87,8 +87,7 @@ Leading = Annotated[
     Option(help="Blocks in front of a table key, in C(blocks, leading) tables; 1 if not given."),
 ]
 Bands = Annotated[
-    int | None,
-    Option(help="Bands of a MinHash signature; chosen by --recall if not given."),
+    int | None, Option(help="Bands of a MinHash signature; chosen by --recall if not given.")
 ]
 Rows = Annotated[int | None, Option(help="Minima in each band.")]
 Polytopes = Annotated[
@@ -99,16 +98,14 @@ Polytopes = Annotated[
     ),
 ]
 KeepClusters = Annotated[
-    ClustersName,
-    Option(help="Maintain clusters by the default distance or similarity; or none."),
+    ClustersName, Option(help="Maintain clusters by the default distance or similarity; or none.")
 ]
 KeepTimes = Annotated[
     TimesName,
     Option(help="Store when documents were inserted, or last seen by a claim too; or none."),
 ]
 Passages = Annotated[
-    bool,
-    Option("--passages", help="Store passages of texts, for --contained of query and pairs."),
+    bool, Option("--passages", help="Store passages of texts, for --contained of query and pairs.")
 ]
 Features = Annotated[
     bool,
@@ -259,8 +256,7 @@ Memory = Annotated[
 IdField = Annotated[str, Option(help="The field of a record with its id.")]
 TextField = Annotated[str, Option(help="The field of a record with its text.")]
 Encoding = Annotated[
-    str,
-    Option(help="The text encoding of the input, for example latin-1, or guess, by each file."),
+    str, Option(help="The text encoding of the input, for example latin-1, or guess, by each file.")
 ]
 Errors = Annotated[
     ErrorsName,

@@ -111,11 +111,7 @@ def shortened(text: str) -> str:
 
 def match_row(match: "Match", name: str = "id") -> Row:
     """Return a match as a row, with its id in the field `name`."""
-    row: Row = {
-        name: match.id,
-        "distance": match.distance,
-        "similarity": rounded(match.similarity),
-    }
+    row: Row = {name: match.id, "distance": match.distance, "similarity": rounded(match.similarity)}
     if match.containment is not None:
         row["containment"] = rounded(match.containment)
     if match.spans is not None:

@@ -76,10 +76,7 @@ PHRASES = tuple(
         ),
         (r"from simdb\.fit_idf|made by simdb\.fit_idf", "made by simdb idf"),
         (r"create a database with Options\(passages=True\), simdb create", "use simdb create"),
-        (
-            r"Options\(keep_times='inserted'\) or 'seen'",
-            "--keep-times inserted or seen",
-        ),
+        (r"Options\(keep_times='inserted'\) or 'seen'", "--keep-times inserted or seen"),
         (r"use delete_where with a date in their metadata", "delete them with --where"),
         (
             r"Options\(keep_clusters='distance'\) or 'similarity'",
@@ -98,10 +95,7 @@ PHRASES = tuple(
         (rf"{START}find_clusters{END}", "simdb clusters"),
         (r"\binsert by add_if_new\b", "store with simdb dedup --db"),
         (r"\bto plan with pairs=True", "to simdb plan with --pairs"),
-        (
-            r"simdb\.Search\(method='rotation', rotations=64\)",
-            "--search rotation,rotations=64",
-        ),
+        (r"simdb\.Search\(method='rotation', rotations=64\)", "--search rotation,rotations=64"),
         (r"\bstore_volatility=", "volatility="),
         (r"\bhtml_weights(?:=|(?= must give))", "--html-weight"),
     )
