@@ -14,11 +14,11 @@ from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.result import COLUMNS, Decontaminated
-from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch, Numbers
+from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
-from simdb.outputs.survivors import SurvivorOutput, keep_format, surviving
+from simdb.outputs.survivors import keep_format, surviving
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import side_files, written
 from simdb.report.template import check_page
@@ -212,7 +212,7 @@ def _run(
         written(job.results.output, job.keep_form) as kept_target,
         written(job.results.leaks, job.leaks_form) as leaks_target,
         surviving(kept_target, job.sources, names, columns=columns) as survivors,
-        DecontaminationRun(search, origins, _numbers(survivors), folder=_folder(survivors)) as run,
+        DecontaminationRun(search, origins, survivors) as run,
     ):
         progress.begin("reading")
         for _ in run.read(intake.batches(None)):
@@ -233,14 +233,6 @@ def _run(
     if job.results.report is not None:
         found.report(job.results.report)
     return found
-
-
-def _numbers(survivors: SurvivorOutput | None) -> Numbers | None:
-    return None if survivors is None else survivors.numbers
-
-
-def _folder(survivors: SurvivorOutput | None) -> str | None:
-    return None if survivors is None else survivors.target.folder
 
 
 def _summary(found: Decontaminated, intake: Intake, seconds: float) -> str:

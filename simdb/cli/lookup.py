@@ -24,6 +24,7 @@ from simdb.cli.options.option_groups import (
     ListingOptions,
     ReadingOptions,
     SearchOptions,
+    check_nearest,
     given_condition,
     with_nulls,
 )
@@ -34,7 +35,7 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput, keep_format
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import Target, side_files, written
+from simdb.outputs.target import side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
@@ -66,16 +67,11 @@ class LookupOptions(SearchOptions):
 
     def check(self) -> None:
         """Raise OptionError for options that --nearest does not have."""
-        given = {
+        others = {
             "--similarity": self.similarity, "--distance": self.distance, "--search": self.search,
             "--all": self.every or None,
         }  # fmt: skip
-        for name, value in given.items():
-            if self.nearest is not None and value is not None:
-                raise simdb.OptionError(
-                    f"{name} does not apply to --nearest, which shows K documents whatever their"
-                    " similarity; leave out one of the two"
-                )
+        check_nearest(self.nearest, others)
 
     def found(
         self, snapshot: "simdb.Snapshot | simdb.ShardedDatabase", texts: Sequence[Any]
@@ -214,7 +210,6 @@ class _Output(NamedTuple):
     """An output in the making: whether its documents have a match, and where they go."""
 
     is_found: bool
-    target: Target
     survivors: SurvivorOutput
 
 
@@ -229,7 +224,7 @@ class LookupSplit:
     def add(self, batch: Batch, is_found: Bools) -> None:
         """Take documents, and which of them have a match."""
         if self._outputs:
-            self._lines.add(batch, self._outputs[0].survivors.numbers(batch.sources))
+            self._lines.add(batch)
             self._found.append(is_found)
 
     def write(self) -> None:
@@ -237,12 +232,11 @@ class LookupSplit:
         is_found = np.concatenate([np.empty(0, np.bool_), *self._found])
         for each in self._outputs:
             self._lines.copy(is_found == each.is_found, each.survivors)
-            each.survivors.finish()
 
     def notes(self) -> list[str]:
         """Return a line for each output without documents."""
         reasons = {True: "nothing matches", False: "every document has a match"}
-        notes = [each.target.note(reasons[each.is_found]) for each in self._outputs]
+        notes = [each.survivors.target.note(reasons[each.is_found]) for each in self._outputs]
         return [note for note in notes if note is not None]
 
 
@@ -291,9 +285,9 @@ def split_into(
             if target is not None:
                 columns = partial(columns_of, reading)
                 survivors = SurvivorOutput(target, sources, names, columns=columns)
-                outputs.append(_Output(is_found, target, survivors))
+                outputs.append(_Output(is_found, survivors))
         origins = held.enter_context(Origins())
-        lines = LinesAgain(origins, outputs[0].target.folder if outputs else None)
+        lines = LinesAgain(origins, outputs[0].survivors if outputs else None)
         held.push(lines)
         own = replace(reading, origins=origins, has_lines=bool(outputs), has_paths=kinds == {True})
         yield LookupSplit(outputs, lines), own

@@ -1,7 +1,6 @@
 """Command query: shows the stored documents that match one document."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,7 +9,12 @@ from simdb.cli import duplicates
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import one_database, open_either
-from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_condition
+from simdb.cli.options.option_groups import (
+    ReadingOptions,
+    SearchOptions,
+    check_nearest,
+    given_condition,
+)
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
 
@@ -41,12 +45,8 @@ class QueryOptions(SearchOptions):
 
     def check(self) -> None:
         """Raise OptionError if an option is given that --nearest does not have."""
-        for name in ("similarity", "distance", "search", "limit", "contained", "texts"):
-            if self.nearest is not None and getattr(self, name) is not None:
-                raise simdb.OptionError(
-                    f"--{name} does not apply to --nearest, which shows K documents whatever their"
-                    " similarity; leave out one of the two"
-                )
+        names = ("similarity", "distance", "search", "limit", "contained", "texts")
+        check_nearest(self.nearest, {f"--{name}": getattr(self, name) for name in names})
         if self.texts is not None and self.contained is None:
             raise simdb.OptionError("--texts measures --contained SHARE, which is not given")
 
@@ -109,28 +109,18 @@ def query(
     document = _document(text, file, fingerprint, encoding, errors)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
     inputs = ReadingOptions(int_ids=int_ids, encoding=encoding, errors=errors)
-    with (
-        open_either(db, allow or []) as database,
-        _texts(asked.texts, inputs, database.options.sketch) as texts,
-    ):
+    with open_either(db, allow or []) as database, ExitStack() as held:
+        sketch, texts = database.options.sketch, None
+        if asked.texts is not None:
+            stored = duplicates.texts.stored_texts(asked.texts, inputs, sketch)
+            texts = held.enter_context(stored)
         if isinstance(document, str):
-            print_note(markup_hint(document, file or "the text", database.options.sketch))
-        found = asked.found(database, document, wanted, errors, texts)
+            print_note(markup_hint(document, file or "the text", sketch))
+        known = None if texts is None else texts.texts
+        found = asked.found(database, document, wanted, errors, known)
     count = print_rows(map(match_row, found), asked.columns, as_json=json)
     if not count and is_table(json):
         print_note("no match")
-
-
-@contextmanager
-def _texts(
-    sources: list[str] | None, inputs: ReadingOptions, sketch: simdb.TextSketch
-) -> Iterator[Any]:
-    """Yield the function from ids to the texts of sources; None without sources."""
-    if sources is None:
-        yield None
-        return
-    with duplicates.texts.stored_texts(sources, inputs, sketch) as stored:
-        yield None if stored is None else stored.texts
 
 
 def _document(

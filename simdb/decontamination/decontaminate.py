@@ -228,7 +228,7 @@ def _of_files(
     with ExitStack() as held:
         origins = held.enter_context(Origins())
         files = Files(sources, replace(reading, origins=origins))
-        run = held.enter_context(DecontaminationRun(search, origins, files.survivors(None).numbers))
+        run = held.enter_context(DecontaminationRun(search, origins, files.survivors(None)))
         for done in run.read(files.batches()):
             if report is not None:
                 report(done)

@@ -35,7 +35,6 @@ MARKS_FIELD = "leaks"  # which a marked record has
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 Texts = Sequence[Any]  # str, or UTF-8 in bytes
-Numbers = Callable[[list[str]], npt.NDArray[np.int64]]
 
 
 class ItemSearch:
@@ -109,22 +108,16 @@ class ItemSearch:
 class DecontaminationRun:
     """The documents of one run, by their positions in the input; `with` frees them."""
 
-    def __init__(
-        self,
-        search: ItemSearch,
-        origins: Origins,
-        numbers: Numbers | None,
-        folder: str | None = None,
-    ) -> None:
+    def __init__(self, search: ItemSearch, origins: Origins, output: SurvivorOutput | None) -> None:
         """Look for what `search` looks for.
 
-        `origins`: where lines can be read again.  `numbers`: of the sources of documents that will
-        be written; None if none will.  `folder`: where lines wait.
+        `origins`: where lines can be read again.  `output`: what documents will be written to, None
+        if none will.
         """
-        self._search, self._numbers = search, numbers
+        self._search, self._output = search, output
         self._held = ExitStack()
         self.names = Names()
-        self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, folder)
+        self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, output)
         for each in (self.names, self._texts, self._lines):
             self._held.push(each)
 
@@ -169,21 +162,19 @@ class DecontaminationRun:
             is_kept[position] = bool(rest.strip())
             return {**row, text: rest}
 
-        if self._numbers is not None:
+        if self._output is not None:
             self._lines.change(positions, sources, changed)
         return is_kept
 
     def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._lines.copy(is_kept, survivors)
-        survivors.finish()
 
     def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
         """Note what is needed later of each batch, and yield its texts."""
         for batch in batches:
             self.names.add(batch)
-            if self._numbers is not None:
-                self._lines.add(batch, self._numbers(batch.sources))
+            self._lines.add(batch)
             self._texts.add(batch)
             yield batch.texts
 

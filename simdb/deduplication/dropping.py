@@ -1,6 +1,6 @@
 """Dropping: what is left of data of any kind without the parts that occurred before."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ from simdb.sources.read_again import LinesAgain
 from simdb.sources.reading import check_sources, expanded
 from simdb.values.arrays import object_array
 
-Numbers = Callable[[list[str]], npt.NDArray[np.int64]]
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
@@ -33,17 +32,15 @@ I64 = npt.NDArray[np.int64]
 class PartsRun:
     """The documents of one run, by their positions in the input; `with` frees them."""
 
-    def __init__(
-        self, sieve: Sieve, origins: Origins, numbers: Numbers | None, folder: str | None = None
-    ) -> None:
+    def __init__(self, sieve: Sieve, origins: Origins, output: SurvivorOutput | None) -> None:
         """Drop what `sieve` drops.
 
-        `origins`: where lines can be read again.  `numbers`: of the sources of documents that will
-        be written; None if none will.  `folder`: where lines wait.
+        `origins`: where lines can be read again.  `output`: what documents will be written to, None
+        if none will.
         """
-        self._sieve, self._numbers = sieve, numbers
+        self._sieve = sieve
         # It is used with `with`, so __exit__ removes its files.
-        self._lines = LinesAgain(origins, folder)
+        self._lines = LinesAgain(origins, output)
 
     def __enter__(self) -> "PartsRun":
         """Return the object itself."""
@@ -68,13 +65,11 @@ class PartsRun:
     def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._lines.copy(is_kept, survivors)
-        survivors.finish()
 
     def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
         """Note where the documents of each batch lie, and yield its texts."""
         for batch in batches:
-            if self._numbers is not None:
-                self._lines.add(batch, self._numbers(batch.sources))
+            self._lines.add(batch)
             yield batch.texts
 
 
@@ -141,7 +136,7 @@ def drop_from_files(
             threads=dropping.question.threads, memory=dropping.question.memory,
         )  # fmt: skip
         files = Files(sources, reading)
-        run = held.enter_context(PartsRun(sieve, origins, files.survivors(None).numbers))
+        run = held.enter_context(PartsRun(sieve, origins, files.survivors(None)))
         for done in run.read(files.batches()):
             dropping.question.report(done)
         dropped = _settled(sieve, dropping, stored)

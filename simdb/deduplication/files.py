@@ -94,7 +94,7 @@ def deduplicate_files(
         run = held.enter_context(
             DedupRun(
                 options, question.silent, rule, origins, has_texts=True,
-                numbers=files.survivors(None).numbers, reference=reference,
+                output=files.survivors(None), reference=reference,
             )
         )  # fmt: skip
         for done in run.read(files.batches(), sources):

@@ -25,7 +25,6 @@ from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 
 # From what readers call the sources of documents to the numbers of the sources.
-Numbers = Callable[[list[str]], I64]
 
 
 class DedupRun:
@@ -39,18 +38,17 @@ class DedupRun:
         origins: Origins,
         *,
         has_texts: bool = False,
-        numbers: Numbers | None = None,
-        folder: str | None = None,
+        output: SurvivorOutput | None = None,
         reference: Reference | None = None,
     ) -> None:
         """Decide by `question`, and keep of each group the document that `rule` prefers.
 
         `origins`: where lines can be read again.  `has_texts`: texts will be asked for, though none
-        decide.  `numbers`: of the sources of documents that will be written; None if none will.
-        `folder`: where lines wait.  `reference`: what documents are compared with, too.
+        decide.  `output`: what documents will be written to, None if none will.  `reference`: what
+        documents are compared with, too.
         """
-        self._again = SecondLook(rule, origins, folder)
-        self._numbers, self.reference = numbers, reference
+        self._again = SecondLook(rule, origins, output)
+        self.reference = reference
         self.names = self._again.names
         self.order: I64 | None = None
         with ExitStack() as held:
@@ -113,8 +111,7 @@ class DedupRun:
         """Note what is needed later of each batch, and yield its texts."""
         for batch in batches:
             self._again.add(batch, has_texts=self._has_texts)
-            if self._numbers is not None:
-                self._again.lines.add(batch, self._numbers(batch.sources))
+            self._again.lines.add(batch)
             yield batch.texts
 
 
@@ -124,9 +121,11 @@ class SecondLook:
     `with` removes the files in which that waits.
     """
 
-    def __init__(self, rule: keeping.KeepRule, origins: Origins, folder: str | None) -> None:
-        """Prefer by `rule`, which is no function; for `origins` and `folder` see `DedupRun`."""
-        self.names, self.lines = Names(), LinesAgain(origins, folder)
+    def __init__(
+        self, rule: keeping.KeepRule, origins: Origins, output: SurvivorOutput | None
+    ) -> None:
+        """Prefer by `rule`, which is no function; for `origins` and `output` see `DedupRun`."""
+        self.names, self.lines = Names(), LinesAgain(origins, output)
         self._texts = TextsAgain(origins)
         self._rule = rule
         self._sizes: list[I64] = []
@@ -165,7 +164,6 @@ class SecondLook:
     def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
         """Write the lines that stay: bool[n]; InputError if a file was changed since."""
         self.lines.copy(is_kept, survivors)
-        survivors.finish()
 
     def order(self) -> I64 | None:
         """Return the positions of all documents, those to be preferred first: int64[n].

@@ -105,6 +105,8 @@ class SurvivorOutput:
     ) -> None:
         """Fill `target`; `has_links`: link files into a folder, and do not copy them.
 
+        Without a target it only says which source a document is from.
+
         `names`: what readers call the `sources`.  `columns` returns the columns of a CSV or TSV
         file of some sources that has no survivors.
         """
@@ -115,6 +117,11 @@ class SurvivorOutput:
         self._numbers: dict[str, int] = {}
         for number, name in enumerate(names):
             self._numbers.setdefault(name, number)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder where lines wait to be written; None for that of temporary files."""
+        return self.target.folder if self.target else None
 
     def numbers(self, names: Sequence[str]) -> I64:
         """Return the number of the source that readers call by each name, -1 for another name."""

@@ -51,8 +51,13 @@ class LinesAgain(Temporary):
     file.
     """
 
-    def __init__(self, origins: Origins, folder: str | None = None) -> None:
-        """Read lines in `origins` if they are there; `folder`: see `LineSpool`."""
+    def __init__(self, origins: Origins, output: SurvivorOutput | None) -> None:
+        """Read lines in `origins` if they are there.
+
+        `output`: what some of them will be written to, None if none will.
+        """
+        folder = None if output is None else output.folder
+        self._output = output
         # It is used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
         self._origins = origins
@@ -67,31 +72,28 @@ class LinesAgain(Temporary):
         self._spool.__exit__(None, None, None)
         self._changed.__exit__(None, None, None)
 
-    def add(self, batch: Batch, numbers: I64 | None, kept: Sequence[int] | None = None) -> None:
-        """Append the documents of a batch; `numbers`: of their sources, None to append nothing.
+    def add(self, batch: Batch) -> None:
+        """Append the documents of a batch, or nothing if none will be written.
 
-        `kept`: the positions of those to append, which ascend; None for all.  A document without an
-        origin and without a line is a row of a Parquet file.
+        A document without an origin and without a line is a row of a Parquet file.
         """
-        places = np.arange(len(batch)) if kept is None else np.array(kept, np.intp)
-        if numbers is None or not len(places):
+        if self._output is None or not len(batch):
             return
-        lines = np.empty(len(places), LINE)
-        lines["kind"], lines["size"] = IN_FILE, np.asarray(batch.sizes, np.int64)[places]
-        origins = np.full(len(batch), NOWHERE) if batch.origins is None else batch.origins
-        lines["start"] = np.asarray(origins, np.int64)[places]
+        lines = np.empty(len(batch), LINE)
+        lines["kind"], lines["size"] = IN_FILE, np.asarray(batch.sizes, np.int64)
+        lines["start"] = NOWHERE if batch.origins is None else np.asarray(batch.origins, np.int64)
         others = np.flatnonzero(lines["start"] == NOWHERE)
-        texts = [batch.lines[at] if batch.lines else None for at in places[others].tolist()]
+        texts = [batch.lines[at] if batch.lines else None for at in others.tolist()]
         waits = np.array([text is not None for text in texts], np.bool_)
         rows, waiting = others[~waits], others[waits]
         lines["kind"][rows], lines["size"][rows] = AS_ROW, 1
-        lines["start"][rows] = np.asarray(batch.positions, np.int64)[places[rows]] - 1
+        lines["start"][rows] = np.asarray(batch.positions, np.int64)[rows] - 1
         lines["kind"][waiting] = IN_SPOOL
         lines["start"][waiting], lines["size"][waiting] = self._spool.add(
             [text for text in texts if text is not None]
         )
-        self._note_sources(numbers[places])
-        self._count += len(places)
+        self._note_sources(self._output.numbers(batch.sources))
+        self._count += len(batch)
         self._file.write(lines.tobytes())
 
     def _note_sources(self, numbers: I64) -> None:
@@ -128,6 +130,7 @@ class LinesAgain(Temporary):
         """
         flags = np.fromiter(map(bool, is_chosen), np.bool_, self._count)
         survivors.write(partial(self._pieces, flags, survivors.sources))
+        survivors.finish()
 
     def _pieces(
         self, flags: Flags, sources: Sequence[str], source: int | None = None

@@ -31,7 +31,16 @@ class Row:
 class Target:
     """Stands for the survivors: takes the numbers of the documents."""
 
-    sources = ("s0", "s1")
+    sources, folder = ("s0", "s1"), None
+
+    def __init__(self, names=()):
+        self.names = iter(names)
+
+    def numbers(self, sources):
+        return np.full(len(sources), next(self.names, 0))
+
+    def finish(self):
+        self.is_finished = True
 
     def write(self, pieces):
         self.ranges = [len(piece.starts) for piece in pieces()]
@@ -89,16 +98,16 @@ def test_texts_come_back_by_position(kinds):
 def test_chosen_documents_are_handed_on_wherever_they_lie(monkeypatch, kinds, read):
     monkeypatch.setattr(read_again, "READ_DOCUMENTS", read)
     chosen = [at % 4 != 1 for at in range(10 * len(kinds))]
-    target = Target()
+    target = Target(at % 2 for at in range(len(kinds)))
 
-    with LinesAgain(Row()) as lines:
-        for number, batch in enumerate(batches(kinds)):
-            lines.add(batch, np.full(10, number % 2))
-            lines.add(batch, None)
+    with LinesAgain(Row(), target) as lines:
+        for batch in batches(kinds):
+            lines.add(batch)
         lines.copy(iter(chosen), target)
 
     every = [at for at, each in enumerate(chosen) if each]
     assert target.written == every
+    assert target.is_finished
     of_source = [[at for at in every if at // 10 % 2 == number] for number in (0, 1)]
     assert target.by_source == of_source
 
@@ -106,9 +115,9 @@ def test_chosen_documents_are_handed_on_wherever_they_lie(monkeypatch, kinds, re
 def test_neighbours_are_one_range():
     target = Target()
 
-    with LinesAgain(Row()) as lines:
+    with LinesAgain(Row(), target) as lines:
         for batch in batches(["none", "none", "rows", "all", "all"]):
-            lines.add(batch, np.zeros(10, np.int64))
+            lines.add(batch)
         lines.copy([at != 14 for at in range(50)], target)
 
     assert target.ranges == [2, 1, 1]

@@ -48,8 +48,7 @@ def find_groups(work: DedupWork, given: Given) -> Outcome:
     run = work.held.enter_context(DedupRun(
         options, question, keeping.parse(work.given.keep, "--keep"), work.origins,
         has_texts=work.results.show is not None or work.has_page,
-        numbers=None if survivors is None else survivors.numbers, folder=work.folder,
-        reference=work.reference,
+        output=survivors, reference=work.reference,
     ))  # fmt: skip
     notes_short = is_default(options, question.similarity, question.distance)
     batches = work.intake.batches(options.sketch, notes_short=notes_short)

@@ -7,7 +7,7 @@ again.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from hashlib import blake2b
@@ -170,7 +170,7 @@ class _Increment:
         self._count = 0
         rule = keeping.parse(work.given.keep, "--keep")
         with ExitStack() as held:
-            self._again = held.enter_context(SecondLook(rule, work.origins, work.folder))
+            self._again = held.enter_context(SecondLook(rule, work.origins, work.survivors))
             known = _unknown if older is None else older.texts
             self.arrivals = held.enter_context(Arrivals(database, transaction, question, known))
             self._held = held.pop_all()
@@ -231,16 +231,15 @@ class _Increment:
         names, texts = self._again.names, self._again.texts
         for positions, ids in self.arrivals.store(names.of, texts):
             self._kept.append(places[positions])
-            self.repeat.add_kept(ids)
+            self.repeat.run.add_kept(repeat.hashes_of(ids))
         if self._work.run is not None:
             for start in range(0, len(self._found), NOTED_DOCUMENTS):
                 some = slice(start, start + NOTED_DOCUMENTS)
                 positions = self._refused.positions[some]
-                self.repeat.add_left(
-                    names.of(positions, as_read=True), encoded(texts(positions)),
-                    self._found.taken(some),
-                )  # fmt: skip
-        self.repeat.store(self._transaction)
+                hashes = repeat.hashes_of(names.of(positions, as_read=True))
+                left = self._found.taken(some)
+                self.repeat.run.add_left(hashes, encoded(texts(positions)), left)
+        self.repeat.run.store(self._transaction)
 
     def write(self) -> None:
         """Write the documents that stay."""
@@ -257,8 +256,7 @@ class _Increment:
         self._kept.append(first + np.array(settled.kept, np.int64))
         self._places.append(first + np.array(settled.places, np.int64))
         self.left.update((first + at, row) for at, row in settled.rows.items())
-        if self._work.survivors is not None:
-            self._again.lines.add(batch, self._work.lines(batch))
+        self._again.lines.add(batch)
         if self._work.beginnings is not None:
             _add_beginnings(self._work.beginnings, batch, settled)
         compared = settled.batch
@@ -317,7 +315,7 @@ class UniqueIds:
         self._progress = progress
         self._sketcher = sketcher
         self._before = before
-        self._earlier = earlier if earlier.is_known else None
+        self._earlier = earlier if earlier.run.is_known else None
         self._taken = SortedKeys()
         self.renamed = 0
         self.seen = 0
@@ -395,8 +393,7 @@ class CountedRepeat:
 
     def __init__(self, name: str | None, rule: Sequence[Any], before: simdb.Snapshot) -> None:
         """Read what the run `name` did, see `simdb.deduplication.repeat`."""
-        self._run = repeat.Repeat(name, rule, before)
-        self.is_known = self._run.is_known
+        self.run = repeat.Repeat(name, rule, before)
         self._used: set[int] = set()
         self._places: dict[Id, int] = {}  # of the ids of the latest batch
 
@@ -420,25 +417,13 @@ class CountedRepeat:
     def left_rows(self, batch: Batch) -> dict[int, Row]:
         """Return the row of each document that the run left out, by its position in the batch."""
         hashes = repeat.hashes_of(batch.ids)
-        self._places = dict(zip(batch.ids, self._run.kept(hashes).tolist(), strict=True))
-        positions, left = self._run.left(hashes, batch.contents)
+        self._places = dict(zip(batch.ids, self.run.kept(hashes).tolist(), strict=True))
+        positions, left = self.run.left(hashes, batch.contents)
         return dict(zip(positions.tolist(), rows_of(left), strict=True))
-
-    def add_kept(self, ids: Sequence[Id]) -> None:
-        """Remember documents that the run has stored."""
-        self._run.add_kept(repeat.hashes_of(ids))
-
-    def add_left(self, ids: Sequence[Id], contents: Iterable[bytes], left: repeat.Left) -> None:
-        """Remember documents that the run has left out, by ids and texts as they were read."""
-        self._run.add_left(repeat.hashes_of(ids), contents, left)
-
-    def store(self, transaction: simdb.WriteTransaction) -> None:
-        """Stage the note of the run."""
-        self._run.store(transaction)
 
     def _place(self, id: Id) -> int:
         place = self._places.get(id)
-        return int(self._run.kept(repeat.hashes_of([id]))[0]) if place is None else place
+        return int(self.run.kept(repeat.hashes_of([id]))[0]) if place is None else place
 
 
 def rows_of(left: repeat.Left) -> Iterator[Row]:

@@ -87,8 +87,7 @@ class PartsJob:
 
     def _dropped(self, sieve: Sieve, stored: UnitKeys | None) -> Outcome:
         work, survivors, outcome = self._work, self._work.survivors, Outcome()
-        numbers = None if survivors is None else survivors.numbers
-        with Names() as names, PartsRun(sieve, work.origins, numbers, work.folder) as run:
+        with Names() as names, PartsRun(sieve, work.origins, survivors) as run:
             for _ in run.read(_named(work.intake.batches(self._sketch), names)):
                 pass
             work.progress.begin("finding parts that occurred before")

@@ -20,14 +20,13 @@ from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
 from simdb.ground.checks import most_removed, one_of, share
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import OptionError
-from simdb.outputs.pieces import I64, Spool
+from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.running.memory import check_memory
 from simdb.running.threads import thread_count
 from simdb.settings import keeping
-from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.storage.files.location import is_database
 
@@ -244,15 +243,6 @@ class DedupWork(NamedTuple):
             given.similarity, given.distance, given.recall, self.decided_by(sketch), given.policy,
             None, "strict", thread_count(), None, given_search(given.search), given.memory_bytes,
         )  # fmt: skip
-
-    def lines(self, batch: Batch) -> I64 | None:
-        """Return what `LinesAgain.add` takes with a batch: None if nothing will be written."""
-        return None if self.survivors is None else self.survivors.numbers(batch.sources)
-
-    @property
-    def folder(self) -> str | None:
-        """The folder where lines wait for the survivors; None for that of temporary files."""
-        return None if self.survivors is None else self.survivors.target.folder
 
     def decided_by(self, sketch: simdb.TextSketch) -> VerifyName:
         """Return what decides: what is asked for, or else the texts wherever they can."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from itertools import islice
@@ -45,6 +45,16 @@ class SearchOptions:
             "recall": self.recall,
             "search": given_search(self.search),
         }
+
+
+def check_nearest(nearest: int | None, others: Mapping[str, object]) -> None:
+    """Raise OptionError for the first of some `others`, by name, that --nearest does not have."""
+    name = next((name for name, value in others.items() if value is not None), None)
+    if nearest is not None and name is not None:
+        raise OptionError(
+            f"{name} does not apply to --nearest, which shows K documents whatever their"
+            " similarity; leave out one of the two"
+        )
 
 
 def given_search(text: str | None) -> SearchLike | None:
