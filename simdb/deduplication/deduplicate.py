@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,7 @@ from simdb.values.arrays import object_array
 
 Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
+DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 
 
 @answering
@@ -107,7 +108,7 @@ def deduplicate(
         dropping = Dropping(unit, least, on_null, question)
         return _without_parts(data, text, id, dropping, db, run, given)
     with bounded(count), reference_of(against, data, text, id, question) as reference:
-        return _whole(data, text, id, keep, rule, db, run, given, question, on_null, reference)
+        return _Call(text, id, keep, rule, db, run, given, question, on_null, reference).of(data)
 
 
 def _of_documents(
@@ -131,7 +132,7 @@ def _without_parts(
     text: str,
     id: Any,
     dropping: Dropping,
-    db: "database.Database | str | os.PathLike[str] | None",
+    db: "DatabaseLike | None",
     run: str | None,
     given: Options | None,
 ) -> Deduplicated:
@@ -150,85 +151,92 @@ def _without_parts(
         return drop_from_rows(rows, text, texts, dropping, sketch, stored)
 
 
-def _whole(
-    data: Any,
-    text: str,
-    id: Any,
-    keep: keeping.Keep,
-    rule: keeping.KeepRule,
-    db: "database.Database | str | os.PathLike[str] | None",
-    run: str | None,
-    given: Options | None,
-    question: DedupQuestion,
-    on_null: NullName,
-    reference: Reference | None,
-) -> Deduplicated:
-    """Return what becomes of whole documents."""
-    given = options_of(reference, given)
-    if (paths := files.paths_of(data)) is not None:
-        if db is None:
-            return files.deduplicate_files(
-                paths, text, id, keep, given, question, on_null, reference
-            )
-        data, id = files.records_of(paths, text, id, question.errors)
-    rows = rows_of(data)
-    if isinstance(rows, Vectors):
-        if db is not None:
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The arguments of a call, see `deduplicate`; `rule`: what `keep` says."""
+
+    text: str
+    id: Any
+    keep: keeping.Keep
+    rule: keeping.KeepRule
+    db: "DatabaseLike | None"
+    run: str | None
+    own_options: Options | None
+    question: DedupQuestion
+    on_null: NullName
+    reference: Reference | None
+
+    @property
+    def given(self) -> Options | None:
+        """The options of the database of a reference, or those that were given."""
+        return options_of(self.reference, self.own_options)
+
+    def of(self, data: Any) -> Deduplicated:
+        """Return what becomes of data."""
+        id, question, reference = self.id, self.question, self.reference
+        if (paths := files.paths_of(data)) is not None:
+            if self.db is None:
+                return files.deduplicate_files(
+                    paths, self.text, id, self.keep, self.given, question, self.on_null, reference
+                )
+            data, id = files.records_of(paths, self.text, id, question.errors)
+        rows = rows_of(data)
+        if isinstance(rows, Vectors):
+            return self._of_vectors(rows)
+        texts = RowTexts(_texts_of(rows, self.text))
+        is_null, ids = texts.checked_nulls(self.on_null), _ids_of(rows, id)
+        order = self._order(rows, texts)
+        names, found = self._found(texts, order[~is_null[order]], ids)
+        asked = question.silent, self.given, reference
+        given = _GivenRows(rows, texts, self.text, names, is_null, self.on_null, *asked)
+        result = given.result(found)
+        if paths is None:
+            return result
+        return replace(result, survivors=files.AsTable(result.survivors, question.threads))
+
+    def _of_vectors(self, rows: Vectors) -> Deduplicated[Any]:
+        """Return what becomes of vectors, which are compared by their cosine."""
+        if self.db is not None:
             raise OptionError("db= takes texts; Database.add_many_if_new stores vectors")
-        if reference is not None:
+        if self.reference is not None:
             raise OptionError("against= takes texts; Database.query_many compares vectors")
-        return _of_vectors(rows, _ids_of(rows, id), keep, rule, given, question)
-    texts = RowTexts(_texts_of(rows, text))
-    is_null, ids = texts.checked_nulls(on_null), _ids_of(rows, id)
-    order = _order_of(rule, keep, rows, texts)
-    known = order[~is_null[order]]
-    names, found = _found(texts, known, ids, db, run, given, question, reference)
-    asked = question.silent, given, reference
-    result = _GivenRows(rows, texts, text, names, is_null, on_null, *asked).result(found)
-    if paths is None:
-        return result
-    return replace(result, survivors=files.AsTable(result.survivors, question.threads))
+        ids, asked = _ids_of(rows, self.id), rows.asked(self.question, self.given)
+        names = range(len(rows)) if ids is None else ids
+        found = within.find_alike_vectors(rows, self._order(rows, rows), self.given, asked)
+        none = np.zeros(len(rows), np.bool_)
+        given = _GivenRows(rows, rows, FIELD, names, none, KEEP, asked.silent, self.given)
+        return given.result(found.renamed(names))
 
+    def _found(
+        self, texts: RowTexts, order: I64, ids: Sequence[Any] | None
+    ) -> tuple[Sequence[Any], RowMatches]:
+        """Return the id of each row, and what a search has found out, by these ids."""
+        question, reference = self.question, self.reference
+        if self.db is not None:
+            with _opened(self.db, self.given) as held:
+                question.check(held.options.sketch)
+                return claims.find_new(held, texts, order, ids, question, self.run)
+        options = Options() if self.given is None else self.given
+        question.check(options.sketch)
+        names: Sequence[Any] = range(len(texts)) if ids is None else ids
+        found = within.find_alike(texts, order, options, question, reference)
+        if reference is not None and found.leaders is not None:
+            names = Named(names, reference, found.leaders)
+        return names, found.renamed(names)
 
-def _of_vectors(
-    rows: Vectors,
-    ids: Sequence[Any] | None,
-    keep: keeping.Keep,
-    rule: keeping.KeepRule,
-    given: Options | None,
-    question: DedupQuestion,
-) -> Deduplicated[Any]:
-    """Return what becomes of vectors, which are compared by their cosine."""
-    asked = rows.asked(question, given)
-    names = range(len(rows)) if ids is None else ids
-    found = within.find_alike_vectors(rows, _order_of(rule, keep, rows, rows), given, asked)
-    none = np.zeros(len(rows), np.bool_)
-    data = _GivenRows(rows, rows, FIELD, names, none, KEEP, asked.silent, given)
-    return data.result(found.renamed(names))
+    def _order(self, rows: DataRows, texts: RowTexts | Vectors) -> I64:
+        """Return the positions of all rows, those to be preferred first: int64[n]."""
+        rule, keep = self.rule, self.keep
 
+        def values() -> Sequence[Any]:
+            if isinstance(keep, str):
+                return rows.column(rule.field)
+            return [keep(row) for row in rows.records()]
 
-def _found(
-    texts: RowTexts,
-    order: I64,
-    ids: Sequence[Any] | None,
-    db: "database.Database | str | os.PathLike[str] | None",
-    run: str | None,
-    given: Options | None,
-    question: DedupQuestion,
-    reference: Reference | None,
-) -> tuple[Sequence[Any], RowMatches]:
-    """Return the id of each row, and what a search has found out, by these ids."""
-    if db is not None:
-        with _opened(db, given) as held:
-            question.check(held.options.sketch)
-            return claims.find_new(held, texts, order, ids, question, run)
-    options = Options() if given is None else given
-    question.check(options.sketch)
-    names: Sequence[Any] = range(len(texts)) if ids is None else ids
-    found = within.find_alike(texts, order, options, question, reference)
-    if reference is not None and found.leaders is not None:
-        names = Named(names, reference, found.leaders)
-    return names, found.renamed(names)
+        return keeping.order_of(
+            rule, len(texts), sizes=texts.sizes, values=values,
+            where=lambda row: f"row {row} of data",
+        )  # fmt: skip
 
 
 def _checked_rule(
@@ -255,21 +263,6 @@ def _checked_rule(
             raise OptionError("run= names a run for db=; give both, or neither")
         checked_name(run, "run=")
     return keeping.parse(keep)
-
-
-def _order_of(
-    rule: keeping.KeepRule, keep: keeping.Keep, rows: DataRows, texts: RowTexts | Vectors
-) -> I64:
-    """Return the positions of all rows, those to be preferred first: int64[n]."""
-
-    def values() -> Sequence[Any]:
-        if isinstance(keep, str):
-            return rows.column(rule.field)
-        return [keep(row) for row in rows.records()]
-
-    return keeping.order_of(
-        rule, len(texts), sizes=texts.sizes, values=values, where=lambda row: f"row {row} of data"
-    )
 
 
 def _texts_of(rows: DataRows, text: object) -> Any:
@@ -306,9 +299,7 @@ def _options_of(
 
 
 @contextmanager
-def _opened(
-    db: "database.Database | str | os.PathLike[str]", given: Options | None
-) -> Iterator[database.Database]:
+def _opened(db: "DatabaseLike", given: Options | None) -> Iterator[database.Database]:
     """Yield the database `db`, opened or created if it is a path, and closed afterwards."""
     if isinstance(db, database.Database):
         check_sketch(db, given)
