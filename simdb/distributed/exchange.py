@@ -59,7 +59,7 @@ TABLES = 4
 
 
 class Exchange(Protocol):
-    """A way to spread documents: `ByBlocks`, `ByBands`, or `ByVertices` in a module of its own."""
+    """A way to spread documents: `ByBlocks`, `ByBands`, or `ByVertices`."""
 
     @property
     def part_count(self) -> int:

@@ -95,17 +95,14 @@ class PairsPlan:
     `recall`: what is found at least, of the pairs of any similarity that is asked for; 1 for a
     distance.  `copies`: the mean number of rows that travel for each document.  `row_bytes`: the
     length of a row.  `bytes_per_document`: of rows and ids of 8 bytes, before compression.
-    `comparisons`: expected of unrelated documents in all parts, at most.  `seconds`: of one core,
-    in all tasks.  `why`: the choice in words.
+    `seconds`: of one core, in all tasks.
     """
 
     documents: float
     method: str
     recall: float
     copies: float
-    comparisons: float
     seconds: float
-    why: str
     exchange: Exchange
 
     @property
@@ -356,8 +353,7 @@ def _by_blocks(
     compared = tables * documents**2 / 2 ** (header + 1)
     rows = tables * documents
     seconds = rows * ROW_SECONDS + min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
-    why = f"{tables} tables, one for each block of {header} bits or more"
-    return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), compared, seconds, why, exchange)
+    return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), seconds, exchange)
 
 
 def _by_vertices(
@@ -365,7 +361,7 @@ def _by_vertices(
 ) -> PairsPlan:
     missed = 1.0 - recall
     share, within = 1.0 - EXCHANGE_SHARE * missed, 1.0 - (1.0 - EXCHANGE_SHARE) * missed
-    best: tuple[float, int, float, float, float] | None = None
+    best: tuple[float, int, float, float] | None = None
     for tables in range(1, TABLES_MAX + 1):
         threshold = meeting(similarity, share, width=VERTEX_BITS, tables=tables)
         if math.isinf(threshold):
@@ -379,19 +375,18 @@ def _by_vertices(
         searching = min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
         seconds = rows * ROW_SECONDS + searching
         if best is None or seconds < best[0]:
-            best = seconds, tables, threshold, copies, compared
+            best = seconds, tables, threshold, copies
     if best is None:
         raise OptionError(
             f"no tables find recall={recall:g} of the pairs at similarity {similarity:g}; ask for a"
             " lower recall or a higher similarity"
         )
-    seconds, tables, threshold, copies, compared = best
+    seconds, tables, threshold, copies = best
     exchange = ByVertices(
         tables, threshold, options.sketch.vector_bytes, searched=similarity, least=least,
         recall=within,
     )  # fmt: skip
-    why = f"{copies:.1f} near vertices of {tables} cross-polytope table(s)"
-    return PairsPlan(documents, BY_VERTICES, recall, copies, compared, seconds, why, exchange)
+    return PairsPlan(documents, BY_VERTICES, recall, copies, seconds, exchange)
 
 
 def _by_bands(
@@ -400,11 +395,8 @@ def _by_bands(
     bands = bands_of(options)
     exchange = ByBands(bands, _part_bits(bands.table_count, tasks, documents), least)
     copies = float(bands.table_count)
-    why = f"{bands.table_count} bands of {bands.rows} minima"
-    return PairsPlan(
-        documents, BY_BANDS, bands.reach(similarity), copies, 0.0,
-        copies * documents * ROW_SECONDS, why, exchange,
-    )  # fmt: skip
+    seconds = copies * documents * ROW_SECONDS
+    return PairsPlan(documents, BY_BANDS, bands.reach(similarity), copies, seconds, exchange)
 
 
 def _positions(given: Any, name: str, count: int) -> I64:

@@ -254,7 +254,7 @@ def test_a_plan_can_be_sent_to_another_process():
 
     _, vectors = kernel.quantise(near_weights(6, 50))
     assert again.split(vectors).positions.tolist() == plan.split(vectors).positions.tolist()
-    assert (again.why, again.part_count) == (plan.why, plan.part_count)
+    assert (again.method, again.part_count) == (plan.method, plan.part_count)
 
 
 def test_the_parts_of_a_row_are_its_own_whatever_travels_with_it():
@@ -320,7 +320,6 @@ def test_plans_say_what_they_cost(documents, asked):
     plan = plan_pairs(documents, tasks=1000, **asked)
 
     assert plan.bytes_per_document <= (90 if "distance" in asked else 650)
-    assert plan.comparisons > 0
     assert plan.seconds > 0
     assert plan.recall >= 0.98
 
