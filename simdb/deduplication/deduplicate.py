@@ -108,7 +108,7 @@ def deduplicate(
         dropping = Dropping(unit, least, on_null, question)
         return _without_parts(data, text, id, dropping, db, run, given)
     with bounded(count), reference_of(against, data, text, id, question) as reference:
-        return _Call(text, id, keep, rule, db, run, given, question, on_null, reference).of(data)
+        return _Dedup(text, id, keep, rule, db, run, given, question, on_null, reference).of(data)
 
 
 def _of_documents(
@@ -152,7 +152,7 @@ def _without_parts(
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _Dedup:
     """The arguments of a call, see `deduplicate`; `rule`: what `keep` says."""
 
     text: str
