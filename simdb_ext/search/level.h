@@ -131,43 +131,6 @@ static void level_wholes(const int32_t *weights, size_t count, size_t dimensions
                levels);
 }
 
-/* Return the sum of the squares of all weights of a packed vector. */
-static inline uint64_t packed_squares(const uint8_t *vector, size_t width)
-{
-    const __m256i squares = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-        (char)225, (char)169, 121, 81, 49, 25, 9, 1, 1, 9, 25, 49, 81, 121, (char)169, (char)225));
-    const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
-    __m256i sums = zero;
-    uint64_t parts[4], rest = 0;
-    size_t i = 0;
-
-    for (; i + 32 <= width; i += 32) {
-        __m256i bytes = _mm256_loadu_si256((const __m256i *)(vector + i));
-        __m256i high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half);
-        __m256i low = _mm256_and_si256(bytes, half);
-        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_shuffle_epi8(squares, low), zero));
-        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_shuffle_epi8(squares, high), zero));
-    }
-    for (; i < width; i++) {
-        int low = 2 * (vector[i] & 15) - 15, high = 2 * (vector[i] >> 4) - 15;
-        rest += (uint64_t)(low * low + high * high);
-    }
-    _mm256_storeu_si256((__m256i *)parts, sums);
-    return rest + parts[0] + parts[1] + parts[2] + parts[3];
-}
-
-/* Look up the levels of 64 lower halves. */
-static inline void level_64(const uint8_t *vector, const uint8_t *table, uint8_t *levels)
-{
-    __m256i by_half = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
-
-    for (size_t i = 0; i < 64; i += 32) {
-        __m256i bytes = _mm256_loadu_si256((const __m256i *)(vector + i));
-        __m256i halves = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
-        _mm256_storeu_si256((__m256i *)(levels + i), _mm256_shuffle_epi8(by_half, halves));
-    }
-}
-
 #elif VECTORS == VECTORS_AVX512
 
 static inline __m512d floats(const void *weights, size_t place, __mmask8 lanes)
@@ -239,35 +202,6 @@ static void level_wholes(const int32_t *weights, size_t count,
                   levels + row * 64);
 }
 
-/* Return the sum of the squares of all weights of a packed vector. */
-static inline uint64_t packed_squares(const uint8_t *vector, size_t width)
-{
-    const __m512i squares = _mm512_broadcast_i32x4(_mm_setr_epi8(
-        (char)225, (char)169, 121, 81, 49, 25, 9, 1, 1, 9, 25, 49, 81, 121, (char)169, (char)225));
-    const __m512i half = _mm512_set1_epi8(15);
-    __m512i sums = _mm512_setzero_si512();
-
-    for (size_t i = 0; i < width; i += 64) {
-        __mmask64 lanes = _bzhi_u64(~(uint64_t)0, width - i < 64 ? (unsigned)(width - i) : 64);
-        __m512i bytes = _mm512_maskz_loadu_epi8(lanes, vector + i);
-        __m512i high = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half);
-        __m512i low = _mm512_and_si512(bytes, half);
-        low = _mm512_maskz_shuffle_epi8(lanes, squares, low);
-        high = _mm512_maskz_shuffle_epi8(lanes, squares, high);
-        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(low, _mm512_setzero_si512()));
-        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(high, _mm512_setzero_si512()));
-    }
-    return (uint64_t)_mm512_reduce_add_epi64(sums);
-}
-
-static inline void level_64(const uint8_t *vector, const uint8_t *table, uint8_t *levels)
-{
-    __m512i halves = _mm512_and_si512(_mm512_loadu_si512(vector), _mm512_set1_epi8(15));
-    __m512i by_half = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
-
-    _mm512_storeu_si512(levels, _mm512_shuffle_epi8(by_half, halves));
-}
-
 #else
 
 #define level_floats level_floats_scalar
@@ -276,7 +210,44 @@ static inline void level_64(const uint8_t *vector, const uint8_t *table, uint8_t
 
 #endif
 
-#ifndef level_packed
+#if VECTORS_X86
+
+/* Return the sum of the squares of all weights of a packed vector. */
+static inline uint64_t packed_squares(const uint8_t *vector, size_t width)
+{
+    const __m256i squares = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        (char)225, (char)169, 121, 81, 49, 25, 9, 1, 1, 9, 25, 49, 81, 121, (char)169, (char)225));
+    const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
+    __m256i sums = zero;
+    uint64_t parts[4], rest = 0;
+    size_t i = 0;
+
+    for (; i + 32 <= width; i += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(vector + i));
+        __m256i high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half);
+        __m256i low = _mm256_and_si256(bytes, half);
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_shuffle_epi8(squares, low), zero));
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_shuffle_epi8(squares, high), zero));
+    }
+    for (; i < width; i++) {
+        int low = 2 * (vector[i] & 15) - 15, high = 2 * (vector[i] >> 4) - 15;
+        rest += (uint64_t)(low * low + high * high);
+    }
+    _mm256_storeu_si256((__m256i *)parts, sums);
+    return rest + parts[0] + parts[1] + parts[2] + parts[3];
+}
+
+/* Look up the levels of 64 lower halves. */
+static inline void level_64(const uint8_t *vector, const uint8_t *table, uint8_t *levels)
+{
+    __m256i by_half = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+
+    for (size_t i = 0; i < 64; i += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(vector + i));
+        __m256i halves = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+        _mm256_storeu_si256((__m256i *)(levels + i), _mm256_shuffle_epi8(by_half, halves));
+    }
+}
 
 static void level_packed(const uint8_t *vectors, size_t count, size_t width,
                          uint8_t *levels)

@@ -41,7 +41,7 @@ VECTOR_INLINE double quantise_scale(double squares, int dimensions)
     return squares > 0 ? 1 / (QUANTISE_STEP * sqrt(squares / dimensions)) : 0;
 }
 
-#if VECTORS == VECTORS_AVX2
+#if VECTORS_X86
 
 /* With weights below this, 32 bits hold the sum of the squares of 32 of 256 weights. */
 #define QUANTISE_SMALL 8192
@@ -71,6 +71,10 @@ VECTOR_INLINE double square_whole(const int32_t *weights, int dimensions)
         sum += (double)weights[j] * weights[j];
     return sum;
 }
+
+#endif
+
+#if VECTORS == VECTORS_AVX2
 
 /* Return the floors of four weights times `scale`.  No floor is larger than sqrt(dimensions) /
    QUANTISE_STEP, so all fit. */
@@ -122,16 +126,7 @@ VECTOR_INLINE void quantise_row(const void *weights, int is_float, int64_t place
     }
 }
 
-VECTOR_INLINE void squares_of(const void *weights, int is_float, int64_t place, int rows,
-                              int dimensions, double *sums)
-{
-    if (is_float) {
-        square_rows(weights, 1, place, rows, dimensions, sums);
-        return;
-    }
-    for (int row = 0; row < rows; row++)
-        sums[row] = square_whole((const int32_t *)weights + place + row * dimensions, dimensions);
-}
+#define square_floats square_rows
 
 #elif VECTORS == VECTORS_AVX512
 
@@ -161,8 +156,7 @@ VECTOR_INLINE void transpose_eight(const __m256i *rows, __m256i *columns)
 }
 
 /* Return the sums of squares of eight rows from `place` on, each added up in order. */
-VECTOR_INLINE __m512d square_eight(const void *weights, int is_float, int64_t place,
-                                       int dimensions)
+VECTOR_INLINE __m512d square_eight(const void *weights, int64_t place, int dimensions)
 {
     const char *start = (const char *)weights + 4 * place;
     __m512d sums = _mm512_setzero_pd();
@@ -173,7 +167,7 @@ VECTOR_INLINE __m512d square_eight(const void *weights, int is_float, int64_t pl
             rows[i] = _mm256_loadu_si256((const __m256i *)(start + 4 * (i * dimensions + j)));
         transpose_eight(rows, columns);
         for (int k = 0; k < 8; k++) {
-            __m512d column = doubles_of(columns[k], is_float);
+            __m512d column = doubles_of(columns[k], 1);
             sums = _mm512_add_pd(sums, _mm512_mul_pd(column, column));
         }
     }
@@ -233,11 +227,11 @@ VECTOR_INLINE void quantise_row(const void *weights, int is_float, int64_t place
     }
 }
 
-VECTOR_INLINE void squares_of(const void *weights, int is_float, int64_t place, int rows,
-                              int dimensions, double *sums)
+VECTOR_INLINE void square_floats(const void *weights, int is_float, int64_t place, int rows,
+                                 int dimensions, double *sums)
 {
     if (rows == QUANTISE_ROWS)
-        _mm512_storeu_pd(sums, square_eight(weights, is_float, place, dimensions));
+        _mm512_storeu_pd(sums, square_eight(weights, place, dimensions));
     else
         square_rows(weights, is_float, place, rows, dimensions, sums);
 }
@@ -282,8 +276,23 @@ VECTOR_INLINE void quantise_row(const void *weights, int is_float, int64_t place
         packed[j] = (uint8_t)(halves[j] | halves[j + dimensions / 2] << 4);
 }
 
-#define squares_of square_rows
+#endif
 
+#if VECTORS_X86
+
+VECTOR_INLINE void squares_of(const void *weights, int is_float, int64_t place, int rows,
+                              int dimensions, double *sums)
+{
+    if (is_float) {
+        square_floats(weights, 1, place, rows, dimensions, sums);
+        return;
+    }
+    for (int row = 0; row < rows; row++)
+        sums[row] = square_whole((const int32_t *)weights + place + row * dimensions, dimensions);
+}
+
+#else
+#define squares_of square_rows
 #endif
 
 VECTOR_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t count,
