@@ -50,21 +50,39 @@ static size_t lower_theta(uint64_t *sets, size_t count, size_t cap, int32_t *the
     return kept;
 }
 
+/* Add a bit, given as a set, to all sets that can afford it; return the new number of sets. */
+static size_t join_few(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
+{
+    uint64_t bound = set_bound(theta);
+    size_t joined = count;
+
+    for (size_t i = 0; i < count; i++) {
+        sets[joined] = sets[i] + bit;
+        joined += sets[i] + bit <= bound;
+    }
+    return joined;
+}
+
 #if VECTORS == VECTORS_AVX512
 
-/* Return the cost of flipping each bit of a key, the highest bit first. */
-static inline __m512i costs_of(const uint8_t *costs, const uint8_t *levels,
-                            const uint8_t *order)
+/* Write what it costs to flip each of the first 32 bits of a key, or of more; return the places of
+   those whose cost is at most `dearest`. */
+static inline uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels,
+                                    const uint8_t *order, uint8_t dearest, uint8_t *cost)
 {
     __m512i level = _mm512_permutexvar_epi8(_mm512_loadu_si512(order), _mm512_loadu_si512(levels));
     __m512i low = _mm512_permutex2var_epi8(_mm512_loadu_si512(costs), level,
                                            _mm512_loadu_si512(costs + 64));
     __m512i high = _mm512_permutex2var_epi8(_mm512_loadu_si512(costs + 128), level,
-                                            _mm512_loadu_si512(costs + 192));
+                                             _mm512_loadu_si512(costs + 192));
+    __m512i found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(level), low, high);
 
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(level), low, high);
+    _mm512_storeu_si512(cost, found);
+    return _mm512_cmple_epu8_mask(found, _mm512_set1_epi8((char)dearest));
 }
 
+/* Add a bit to all of `count` sets that can afford it; return the new number of sets.  Up to a
+   vector of words after the last set is written, too. */
 static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
 {
     const __m512i bound = _mm512_set1_epi64((long long)set_bound(theta));
@@ -81,93 +99,17 @@ static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
     return joined;
 }
 
-/* Enumerate the sets of the bits at `places` while there are at most eight, and write them to
-   `sets`.  On return `places` has the bits that were not added. */
-static inline size_t join_in_register(uint64_t *sets, uint64_t *places,
-                                      const uint8_t *cost, unsigned width,
-                                      int32_t theta)
-{
-    /* A lane without a set holds a cost that no theta allows. */
-    const __m512i nothing = _mm512_set1_epi64((long long)1 << 62);
-    const __m512i bound = _mm512_set1_epi64((long long)set_bound(theta));
-    __m512i own = _mm512_maskz_mov_epi64(0xfe, nothing);
-    size_t count = 1, joined = 0;
+#elif VECTORS == VECTORS_AVX2
 
-    for (; *places != 0; *places &= *places - 1, count += joined) {
-        unsigned place = (unsigned)__builtin_ctzll(*places);
-        uint64_t bit = (uint64_t)cost[place] << 32 | (uint64_t)1 << (width - 1 - place);
-        __m512i sums = _mm512_add_epi64(own, _mm512_set1_epi64((long long)bit));
-        __mmask8 affordable = _mm512_cmple_epu64_mask(sums, bound);
-        joined = (unsigned)__builtin_popcount(affordable);
-        if (count + joined > 8)
-            break;
-        own = _mm512_mask_expand_epi64(own, (__mmask8)(255u << count),
-                                       _mm512_mask_compress_epi64(nothing, affordable, sums));
-    }
-    _mm512_storeu_si512(sets, own);
-    return count;
-}
-
-static size_t flip(const struct search_flips *flips, const uint8_t *levels,
-                   const uint8_t *order, unsigned width, uint64_t *sets,
-                   int32_t *limit)
-{
-    __m512i costs = costs_of(flips->costs, levels, order);
-    int32_t theta = flips->theta, dearest = theta < SEARCH_NEVER ? theta : SEARCH_NEVER - 1;
-    uint64_t places = _mm512_cmple_epu8_mask(costs, _mm512_set1_epi8((char)dearest));
-    uint8_t cost[64];
-    size_t count = 1;
-
-    places = _bzhi_u64(places, width);
-    _mm512_storeu_si512(cost, costs);
-    sets[0] = 0;
-    if (flips->cap >= 8)
-        count = join_in_register(sets, &places, cost, width, theta);
-    for (; places != 0; places &= places - 1) {
-        unsigned place = (unsigned)__builtin_ctzll(places);
-        uint64_t bit = (uint64_t)cost[place] << 32 | (uint64_t)1 << (width - 1 - place);
-        if (cost[place] > theta)
-            continue;
-        count = join(sets, count, bit, theta);
-        if (count > flips->cap)
-            count = lower_theta(sets, count, flips->cap, &theta);
-    }
-    *limit = theta;
-    return count;
-}
-
-#else
-
-/* Add a bit, given as a set, to all sets that can afford it; return the new number of sets. */
-static size_t join_few(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
-{
-    uint64_t bound = set_bound(theta);
-    size_t joined = count;
-
-    for (size_t i = 0; i < count; i++) {
-        sets[joined] = sets[i] + bit;
-        joined += sets[i] + bit <= bound;
-    }
-    return joined;
-}
-
-#if VECTORS == VECTORS_AVX2
-
-enum { FEW = 8 }; /* sets; as many or more are joined four at a time */
-
-/* Return the places of the first `width` bits of a key whose cost is at most `dearest`. */
-static inline uint64_t cheap_places(const uint8_t *cost, unsigned width,
-                                    uint8_t dearest)
+static inline uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels,
+                                    const uint8_t *order, uint8_t dearest, uint8_t *cost)
 {
     const __m256i bound = _mm256_set1_epi8((char)dearest);
-    uint64_t places = 0;
 
-    for (unsigned i = 0; i < width; i += 32) {
-        __m256i costs = _mm256_loadu_si256((const __m256i *)(cost + i));
-        __m256i cheap = _mm256_cmpeq_epi8(_mm256_min_epu8(costs, bound), costs);
-        places |= (uint64_t)(uint32_t)_mm256_movemask_epi8(cheap) << i;
-    }
-    return _bzhi_u64(places, width);
+    for (unsigned place = 0; place < 32; place++)
+        cost[place] = costs[levels[order[place]]];
+    __m256i found = _mm256_loadu_si256((const __m256i *)cost);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(found, bound), found));
 }
 
 /* The numbers of the two halves of each lane in which a mask of four lanes has a bit, followed by
@@ -181,8 +123,6 @@ static const uint8_t halves_of_lanes[16][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7},
 };
 
-/* Add a bit to all of `count` sets that can afford it; return the new number of sets.  Up to four
-   words after the last set are written, too. */
 static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
 {
     const __m256i bound = _mm256_set1_epi64x((long long)set_bound(theta));
@@ -203,19 +143,22 @@ static size_t join(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
     return joined;
 }
 
+#endif
+
+#if VECTORS_X86
+
+enum { FEW = 4 }; /* sets; as many or more are joined several at a time */
+
 static size_t flip(const struct search_flips *flips, const uint8_t *levels,
-                   const uint8_t *order, unsigned width, uint64_t *sets,
-                   int32_t *limit)
+                   const uint8_t *order, unsigned width, uint64_t *sets, int32_t *limit)
 {
     int32_t theta = flips->theta, dearest = theta < SEARCH_NEVER ? theta : SEARCH_NEVER - 1;
-    _Alignas(32) uint8_t cost[64];
+    _Alignas(64) uint8_t cost[64];
     size_t count = 1;
+    uint64_t places = cheap_places(flips->costs, levels, order, (uint8_t)dearest, cost);
 
-    for (unsigned place = 0; place < width; place++)
-        cost[place] = flips->costs[levels[order[place]]];
     sets[0] = 0;
-    for (uint64_t places = cheap_places(cost, width, (uint8_t)dearest); places != 0;
-         places &= places - 1) {
+    for (places = _bzhi_u64(places, width); places != 0; places &= places - 1) {
         unsigned place = (unsigned)__builtin_ctzll(places);
         if (cost[place] > theta)
             continue;
@@ -252,8 +195,6 @@ static size_t flip(const struct search_flips *flips, const uint8_t *levels,
     *limit = theta;
     return count;
 }
-
-#endif
 
 #endif
 
