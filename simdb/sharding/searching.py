@@ -8,7 +8,6 @@ folder for temporary files if there is not so much memory.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -160,7 +159,14 @@ def nearest(
 ) -> Matches:
     """Return the `wanted.k` nearest documents of each query in all shards."""
     more = wanted if left_out is None else wanted._replace(k=wanted.k + 1)
-    answers = shards.all(partial(_nearest, sketches, more, where), threads)
+
+    def ask(shard: OpenShard, threads: int) -> Matches:
+        with shard.store.state() as state:
+            state.threads = threads
+            rows = search.nearest.of_slices(state, [sketches], more, where)
+            return lookup.as_matches(state, rows)
+
+    answers = shards.all(ask, threads)
     every = np.arange(len(sketches))
     parts = [ShardMatches(number, every, found) for number, found in answers]
     has_weights = sketches.states == WEIGHTED
@@ -189,11 +195,24 @@ def explained(shards: Shards, both: Both, question: Question, errors: str) -> Ex
 def planned(shards: Shards, question: Question, count: float | None, *, pairs: bool) -> Plan:
     """Return the plan of the largest shard for a query, or of one database for all pairs."""
     each = dict(shards.each(_counts))
-    totals = _Counts(*(sum(numbers) for numbers in zip(*map(astuple, each.values()), strict=True)))
+    totals = _Counts(*(sum(numbers) for numbers in zip(*each.values(), strict=True)))
     largest = max(each, key=lambda number: each[number].document_count)
     if pairs and count is None:
         count = totals.document_count
-    return shards.ask(largest, partial(_plan, question, totals, count, shards.count, pairs))
+
+    def plan(shard: OpenShard) -> Plan:
+        options = shard.store.options
+        with shard.store.state() as state:
+            if pairs:
+                criterion = of_pairs(options, totals, question)
+                population = state.population(criterion, is_swept=True)
+                # The database that finds the pairs is new and has no calibration.
+                return planned_of(options, criterion, population, None, count)
+            criterion = of_any(options, totals, question)
+            known = state.population(criterion), state.calibration
+            return planned_of(options, criterion, *known, count, databases=shards.count)
+
+    return shards.ask(largest, plan)
 
 
 def ask_all(
@@ -389,15 +408,6 @@ def _find_many(
         return lookup.as_matches(state, rows)
 
 
-def _nearest(
-    sketches: Sketches, wanted: Wanted, where: Where | None, shard: OpenShard, threads: int
-) -> Matches:
-    with shard.store.state() as state:
-        state.threads = threads
-        rows = search.nearest.of_slices(state, [sketches], wanted, where)
-        return lookup.as_matches(state, rows)
-
-
 def _nothing() -> tuple[U32, U8, F32]:
     return np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
 
@@ -445,8 +455,7 @@ def _store(store: Store, documents: Iterator[Documents], threads: int) -> None:
         write.write_state.store_batch(store, batch, metadata, threads)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(NamedTuple):
     """Numbers of documents in all shards: of all, without features, without weights."""
 
     document_count: int
@@ -465,25 +474,3 @@ def _counts(shard: OpenShard) -> _Counts:
     with shard.store.state() as state:
         found = state.counts
         return _Counts(found.document_count, found.empty_count, found.bare_count)
-
-
-def _plan(
-    question: Question,
-    totals: _Counts,
-    count: float | None,
-    databases: int,
-    pairs: bool,
-    shard: OpenShard,
-) -> Plan:
-    options = shard.store.options
-    with shard.store.state() as state:
-        if pairs:
-            criterion = of_pairs(options, totals, question)
-            population = state.population(criterion, is_swept=True)
-            # The database that finds the pairs is new and has no calibration.
-            return planned_of(options, criterion, population, None, count)
-        criterion = of_any(options, totals, question)
-        population = state.population(criterion)
-        return planned_of(
-            options, criterion, population, state.calibration, count, databases=databases
-        )

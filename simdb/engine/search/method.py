@@ -64,26 +64,6 @@ class FindProbe(Protocol):
         """Return the probe; None if no probe reaches the document."""
 
 
-def no_tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield no table."""
-    return iter(())
-
-
-def never(plan: Plan) -> bool:
-    """Return False."""
-    return False
-
-
-def none_compared(state: State, plan: Plan, ordinal: int) -> bool:
-    """Return False."""
-    return False
-
-
-def all_compared(state: State, plan: Plan, ordinal: int) -> bool:
-    """Return True."""
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """The functions that carry out the plans of one method.
@@ -117,9 +97,9 @@ class Method:
     joining: Joining | None = None
     links_among: LinksAmong | None = None
     nearest: Nearest | None = None
-    tables: Callable[[State, Plan, Run], Iterator[Table]] = no_tables
-    scans_vectors: Callable[[Plan], bool] = never
-    compares: Callable[[State, Plan, int], bool] = none_compared
+    tables: Callable[[State, Plan, Run], Iterator[Table]] = lambda state, plan, run: iter(())
+    scans_vectors: Callable[[Plan], bool] = lambda plan: False
+    compares: Callable[[State, Plan, int], bool] = lambda state, plan, ordinal: False
     find_probe: FindProbe | None = None
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
 from simdb.engine.search.couples import Couples, joined_couples, measured, sweep_table, whole_table
-from simdb.engine.search.method import SURE_SHARE, Method, all_compared
+from simdb.engine.search.method import SURE_SHARE, Method
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -177,11 +177,6 @@ def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Ro
     return Rows(*state.vectors().nearest(sketches.vectors, k, state.unweighted()))
 
 
-def always(plan: Plan) -> bool:
-    """Return True: every stored signature is measured."""
-    return True
-
-
 BANDING_METHOD: Method = Method(
     search=search,
     search_one=search_one,
@@ -194,6 +189,6 @@ EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all,
     links_among=compare_all,
     nearest=nearest,
-    scans_vectors=always,
-    compares=all_compared,
+    scans_vectors=lambda plan: True,
+    compares=lambda state, plan, ordinal: True,
 )
