@@ -62,7 +62,7 @@ FOLDERS = {
         "containment", "quantisation", "sketcher", "fitting", "exact_similarity",
     ],
     "index": [
-        "permutation", "vosh", "bands", "defaults",
+        "permutation", "vosh", "bands",
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration",

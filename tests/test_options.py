@@ -6,7 +6,7 @@ from over import over
 from strategies import options
 
 import simdb
-from simdb.index.defaults import settled
+from simdb.engine.state.opening import settled
 from simdb.settings.stored_options import (
     check_same,
     decode_dumped,

@@ -28,9 +28,9 @@ from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource
 from simdb.deduplication.stars import find_connected, find_stars
 from simdb.engine.clusters.order import Places
 from simdb.engine.search.judge import Remembered, TextsByOrdinal
+from simdb.engine.state.opening import settled
 from simdb.ground.choices import ErrorsName
 from simdb.index.bands import Background, Banding
-from simdb.index.defaults import settled
 from simdb.results.clusters import Clusters
 from simdb.running import kernel
 from simdb.running.threads import mapped

@@ -25,12 +25,12 @@ from simdb.distributed.exchange import (
 )
 from simdb.engine.search.judge import ESTIMATE, EXACT, candidate_similarities
 from simdb.engine.search.question import Question
+from simdb.engine.state.opening import settled
 from simdb.ground.bits import FINGERPRINT_BITS, fmix64
 from simdb.ground.checks import instance, one_of, shown, whole
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import InputError, OptionError
 from simdb.index.bands import bands_of
-from simdb.index.defaults import settled
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.polytopes import meeting, probe_count
 from simdb.running import kernel

@@ -9,9 +9,9 @@ from over import over
 import simdb
 from simdb.columns.vector_form import corrected, signs_of
 from simdb.distributed import Cell, chunks_of, exchange, plan_pairs
+from simdb.engine.state.opening import settled
 from simdb.ground.bits import bit_counts
 from simdb.index.bands import bands_of
-from simdb.index.defaults import settled
 from simdb.running import kernel
 
 

@@ -7,14 +7,15 @@ from over import over
 import simdb
 from simdb.engine.search.lookup import METHODS
 from simdb.engine.state.kinds import kind_of
-from simdb.index.defaults import settled
+from simdb.engine.state.opening import settled
 from simdb.plan.planner import WAYS
-from simdb.settings.options import AUTO
+from simdb.settings import options
 
 KINDS = {
     "fingerprints": simdb.Options(),
     "signatures": simdb.Options(sketch=simdb.Minhash()),
 }
+CALLED = {"fingerprints": options.METHODS, "signatures": options.MINHASH_METHODS}
 NAMED = [(kind, method) for kind, methods in METHODS.items() for method in methods]
 
 
@@ -26,7 +27,7 @@ def test_the_methods_of_a_kind_are_those_of_its_ways_and_of_its_register(kind):
     planned = [name for way in WAYS[type(population)] for name in way.METHODS]
 
     assert found.stores == population.STORES == kind
-    assert sorted(planned) == sorted(METHODS[kind]) == sorted(set(found.methods) - {AUTO})
+    assert sorted(planned) == sorted(METHODS[kind]) == sorted(set(CALLED[kind]) - {options.AUTO})
 
 
 @pytest.mark.parametrize(("kind", "method"), NAMED, ids=str)

@@ -5,6 +5,7 @@ import pytest
 from over import over
 
 import simdb
+from simdb.engine.state.opening import settled
 from simdb.index.bands import (
     Background,
     Banding,
@@ -16,7 +17,6 @@ from simdb.index.bands import (
     expected_candidates,
     usual_background,
 )
-from simdb.index.defaults import settled
 
 
 def curve(similarity, bands, rows):

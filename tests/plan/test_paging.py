@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from over import over
 
+from simdb.engine.state.opening import settled
 from simdb.ground.bits import leading_masks
 from simdb.index.bands import bands_of
-from simdb.index.defaults import settled
 from simdb.plan.cost import Paging, distinct_bits, pays_in_windows
 from simdb.plan.pigeonhole import tables_read
 from simdb.plan.planner import choose, considered

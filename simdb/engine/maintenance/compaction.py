@@ -20,6 +20,7 @@ import numpy as np
 
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.kinds import kind_of
+from simdb.engine.state.opening import settled
 from simdb.engine.state.store import Store
 from simdb.engine.write import passages
 from simdb.engine.write.commit import drop_unfinished
@@ -27,7 +28,6 @@ from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.writer import Ahead, Writer, drop_run, write_clusters
 from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import BusyError, FullError
-from simdb.index.defaults import settled
 from simdb.plan import compaction as policy
 from simdb.results.reports import Compaction
 from simdb.running import kernel

@@ -28,13 +28,13 @@ from simdb.engine.maintenance.compaction import (
 )
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.kinds import kind_of
+from simdb.engine.state.opening import settled
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
 from simdb.engine.write.writer import Writer, write_anew, write_notes
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, Error, FormatError
-from simdb.index.defaults import settled
 from simdb.plan.calibration import decode_calibration
 from simdb.results.reports import Rebuild
 from simdb.settings.options import Options

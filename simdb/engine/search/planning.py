@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from simdb.engine.search.question import Question
 from simdb.engine.state.kinds import kind_of
+from simdb.engine.state.opening import settled
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.ground.checks import shown
 from simdb.ground.errors import OptionError
-from simdb.index.defaults import settled
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, edits
 from simdb.plan.cost import Paging

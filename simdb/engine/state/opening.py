@@ -3,18 +3,21 @@
 LMDB forbids a child to use the environment that its parent opened, or to close it.  So in a child
 the first verb of a `Database` opens the directory once more, in the same mode.  Snapshots,
 transactions and results stay with the store on which they began, and are refused in the child.
+
+`settled` chooses the tables of a new database where its options leave them open.
 """
 
 import os
 import threading
 from collections.abc import Collection
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from simdb import index
 from simdb.engine.state.store import Store
-from simdb.ground.checks import one_of, shown
+from simdb.ground.checks import one_of, share, shown
 from simdb.ground.errors import ExistsError, ForkedError, FormatError, InputError, OptionError
-from simdb.index.defaults import settled
-from simdb.settings.options import Options
+from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Options
 from simdb.settings.stored_options import Resources, check_same
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.sketch.sketcher import sketcher_of
@@ -191,6 +194,33 @@ def open_beside(store: Store, room_bytes: int) -> Store:
         raise
     made.folder = folder
     return made
+
+
+def settled(
+    options: Options, *, similarity: float | None = None, recall: float | None = None
+) -> Options:
+    """Return the options with everything chosen that their sketch allows and they leave open.
+
+    These are `bands` and `rows`, or `polytopes`.  Bands are chosen for `similarity` and `recall`,
+    or for those of the options; no bands reach a recall of 1.  OptionError if the sketch has too
+    few permutations for any choice.
+    """
+    for name, value in (("similarity", similarity), ("recall", recall)):
+        if value is not None:
+            share(name, value)
+    sketch: Any = options.sketch
+    if not options.is_minhash:
+        is_open = options.polytopes is None and sketch.vector_bytes > 0
+        return replace(options, polytopes=USUAL_POLYTOPES) if is_open else options
+    if options.bands is not None:
+        return options
+    chosen = index.bands.choose(
+        sketch.permutations,
+        options.similarity if similarity is None else similarity,
+        options.recall if recall is None or recall >= 1 else recall,
+        stored_bits=sketch.stored_bits, bands_max=TABLES_MAX,
+    )  # fmt: skip
+    return replace(options, bands=chosen.bands, rows=chosen.rows)
 
 
 def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:
