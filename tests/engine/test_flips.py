@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from empty import planned
 from oracle import distances
-from pricing import tables_first
+from pricing import serves, tables_first
 
 import simdb
 from simdb.engine.search.methods.permuted import probe_of
 from simdb.ground import bits as bit_blocks
-from simdb.plan.pigeonhole import serves
 
 COUNT = 600
 

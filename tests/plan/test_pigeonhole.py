@@ -2,12 +2,12 @@
 
 from itertools import combinations
 
-import numpy as np
 import pytest
 from over import over
+from pricing import serves
 
 from simdb.ground import bits
-from simdb.plan.pigeonhole import cheapest_flips, sums_of_spreads
+from simdb.plan.pigeonhole import cheapest_flips
 
 SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (4, 3), (5, 2), (5, 3), (6, 1), (6, 2), (6, 3), (8, 1)]
 
@@ -127,9 +127,3 @@ def test_nearly_equal_costs_are_one_choice():
     costs = [1.0, 1.02, 0.99, 1.01]
 
     assert chosen(4, 1, 5, probe_costs=costs) == chosen(4, 1, 5)
-
-
-def serves(blocks, leading, flips, distance):
-    """Return whether the tables find all matches within `distance` with these flips of each."""
-    sums = sums_of_spreads(blocks, leading, distance)
-    return bool((sums <= np.array(flips, np.int8)).any(axis=1).all())

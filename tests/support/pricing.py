@@ -1,11 +1,13 @@
-"""Prices: make the planner prefer tables in collections so small that it would compare all."""
+"""Prices: make the planner prefer tables in small collections; and what flips of tables find."""
 
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from simdb.plan import tables
+from simdb.plan.pigeonhole import sums_of_spreads
 
 
 @contextmanager
@@ -20,3 +22,9 @@ def tables_first(is_so=True):
         if is_so:
             patch.setattr(tables, "_by_comparing", dear)
         yield
+
+
+def serves(blocks, leading, flips, distance):
+    """Return whether the tables find all matches within `distance` with these flips of each."""
+    sums = sums_of_spreads(blocks, leading, distance)
+    return bool((sums <= np.array(flips, np.int8)).any(axis=1).all())
