@@ -12,7 +12,6 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import simdb
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
@@ -30,6 +29,7 @@ from simdb.cli.options.option_groups import (
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
+from simdb.ground.dtypes import Bools
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
@@ -45,8 +45,6 @@ from simdb.sources.records import SourceOptions, valid_name
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")
 KINDS = "a .jsonl, .csv, .tsv or .parquet file, also with .gz or .zst, or FOLDER/, as dedup -o does"
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

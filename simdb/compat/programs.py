@@ -18,6 +18,7 @@ import numpy.typing as npt
 from simdb import functions
 from simdb.engine.clusters.arrays import distinct
 from simdb.ground.bits import ALL_BITS
+from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.arrangement import check_arrangement
 
@@ -56,11 +57,7 @@ FOURS = np.frombuffer(b"".join(b"%04d" % number for number in range(10**4)), np.
 POWERS = np.array([10**power for power in range(1, DIGITS_MAX)], np.uint64)
 CELLS = DIGITS_MAX + 4  # bytes per number: "[" or ", " before it, "]" and a newline after it
 
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
 Lines = Callable[[U64, int, int], Iterator[U8]]
-I64 = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Stop(Exception):  # noqa: N818
@@ -224,7 +221,7 @@ def read_numbers(stream: BinaryIO) -> Iterator[U64]:
         yield _parse(rest + b"\n", line)[0]
 
 
-def write_arrays(numbers: U64, starts: Flags, *, is_closed: bool) -> U8:
+def write_arrays(numbers: U64, starts: Bools, *, is_closed: bool) -> U8:
     """Return lines of JSON arrays, `[1, 2]`, in ASCII; an array begins wherever `starts` is true.
 
     `is_closed`: the last array ends here.  If not, a later call can write the rest of it.
@@ -268,7 +265,7 @@ def _parse(text: bytes, line: int) -> tuple[U64, int]:
     return numbers[~is_blank], len(ends)
 
 
-def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Flags]:
+def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Bools]:
     """Return the numbers of `lengths` digits that end at `stops`, and whether each is valid."""
     words: U64 = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, 0, (1,))
     low, is_plain = _read_word(words[stops - WORD], lengths)
@@ -281,7 +278,7 @@ def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Flags]:
     return high * (EIGHT_DIGITS * EIGHT_DIGITS) + rest, is_plain
 
 
-def _read_word(words: U64, lengths: I64) -> tuple[U64, Flags]:
+def _read_word(words: U64, lengths: I64) -> tuple[U64, Bools]:
     """Return the number in the last `lengths` bytes (0 to 8) of each word, and if it is valid."""
     digits = words ^ ZEROS
     digits &= MASKS[np.clip(lengths, 0, WORD)]

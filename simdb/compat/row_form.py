@@ -31,6 +31,7 @@ import numpy.typing as npt
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
 from simdb.ground.checks import whole
 from simdb.ground.choices import FamilyName
+from simdb.ground.dtypes import F64, U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import (
     PERMUTATIONS_MOST,
@@ -56,9 +57,6 @@ SCHEME_OF: dict[str, str] = {family: scheme for scheme, family in FAMILY_OF.item
 WIDTHS = {AFFINE32: 1, LEGACY: 1, AFFINE64: 2, WEIGHTED: 2}
 INT32 = np.iinfo(np.int32)
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-F64 = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
 MARK = b"\0simdb-key:"
 # The ids that a database accepts: whole numbers of 64 bits, and 1 to 1,023 bytes.

@@ -16,13 +16,13 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import database
 from simdb.compat.row_form import RowForm
 from simdb.database import Database
 from simdb.engine.reading import Reading
 from simdb.ground.choices import DurabilityName, ModeName
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import ClosedError, ExistsError, NotFoundError, OptionError
 from simdb.settings.options import Options
 from simdb.values.arrays import Id, describe
@@ -35,7 +35,6 @@ READ_ROWS = 1 << 14  # at a time
 # A larger number makes fewer commits, and takes more memory: some 200 bytes for each row and band.
 SETTLED = 1 << 13
 
-U32 = npt.NDArray[np.uint32]
 Rows = Mapping[Id, U32]
 
 

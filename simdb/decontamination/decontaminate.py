@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.decontamination.items import ItemPart, LeakRule
 from simdb.decontamination.result import Decontaminated, Leak, marks, without
@@ -34,6 +33,7 @@ from simdb.deduplication.texts import RowTexts
 from simdb.ground.checks import instance, one_of, share, whole
 from simdb.ground.choices import DROP as DROP_NULLS
 from simdb.ground.choices import ON_NULL, ActionName, ErrorsName, NullName
+from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.running.memory import check_memory
 from simdb.running.progress import Progress, Report, report_of
@@ -46,8 +46,6 @@ from simdb.sources.reading import check_sources, expanded
 from simdb.sources.records import SourceOptions
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
-
-Bools = npt.NDArray[np.bool_]
 
 
 def decontaminate(

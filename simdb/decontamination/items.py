@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import F64, I64, U32, Bools
 from simdb.running import kernel
 from simdb.sketch.winnowing import WordOrder
 from simdb.values.arrays import sorted_unique
@@ -24,10 +25,6 @@ from simdb.values.arrays import sorted_unique
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
 
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 Text = str | bytes
 # An n-gram is not common in so few documents or items, however few there are in all.
 COMMON_LEAST = 10
@@ -329,7 +326,7 @@ class LeakJudge:
 
     def _decide(
         self, sequences: I64, offsets: I64, equal: Bools, hits: I64, rare: I64
-    ) -> tuple[npt.NDArray[np.float64], Bools]:
+    ) -> tuple[F64, Bools]:
         """Return the coverage of each pair, and whether the item is in the document.
 
         `equal`: which words of the item the document has, from offsets[pair] on.

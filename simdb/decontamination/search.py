@@ -13,10 +13,10 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.decontamination.result import Leak, leaks_of, marks, without
+from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.running.threads import mapped
@@ -32,8 +32,6 @@ JUDGED_DOCUMENTS = 256
 ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
 MARKS_FIELD = "leaks"  # which a marked record has
 
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
 Texts = Sequence[Any]  # str, or UTF-8 in bytes
 
 

@@ -11,7 +11,6 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import database
 from simdb.deduplication.measures import ByEstimates, ByTexts, Measure
@@ -24,12 +23,13 @@ from simdb.deduplication.minima import (
     banding_for,
     signer_of,
 )
-from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource
+from simdb.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.deduplication.stars import find_connected, find_stars
 from simdb.engine.clusters.order import Places
 from simdb.engine.search.judge import Remembered, TextsByOrdinal
 from simdb.engine.state.opening import settled
 from simdb.ground.choices import ErrorsName
+from simdb.ground.dtypes import F32, I64, U8, U32, Bools
 from simdb.index.bands import Background, Banding
 from simdb.results.clusters import Clusters
 from simdb.running import kernel
@@ -46,10 +46,6 @@ CHANCE = 1 / 256  # that two minima of 8 bits are equal though those of 32 bits 
 # So many pairs are compared by their minima at a time.
 PART_PAIRS = 1 << 15
 
-Bools = npt.NDArray[np.bool_]
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-F32 = npt.NDArray[np.float32]
 # So many documents are stored by one commit, and so many of those that go compared with those that
 # stay, at a time.
 STORED_DOCUMENTS = 1 << 17
@@ -216,7 +212,7 @@ class Comparing:
         found[may] = self._measure.similarities(one[may], other[may])
         return found
 
-    def _may_match(self, one: U32, other: U32) -> npt.NDArray[np.bool_]:
+    def _may_match(self, one: U32, other: U32) -> Bools:
         """Tell which pairs agree in enough minima."""
         may = np.empty(len(one), np.bool_)
 
@@ -335,7 +331,7 @@ class ByDatabase:
 
     def _compared(
         self, leaders: I64, others: I64, documents: TextsByOrdinal | None
-    ) -> tuple[npt.NDArray[np.float32], I64]:
+    ) -> tuple[F32, I64]:
         """Return how similar each document is to the one that stays for it, and how far away."""
         similarities, distances = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
         with self._database.read() as snapshot:

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from simdb.deduplication.measures import EXACT_RECALL
 from simdb.deduplication.minima import BandBuckets, joined, shared_keys
-from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource
+from simdb.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.ground.choices import ErrorsName
+from simdb.ground.dtypes import F32, F64, I64, U32
 from simdb.results.matches import Verification
 from simdb.running.threads import mapped
 from simdb.sketch.exact_similarity import COSINE
@@ -38,14 +39,11 @@ BLOCK_ROWS = 1 << 13
 # So many vectors are multiplied with so many of those that stay at a time.
 PRODUCT_ROWS, PRODUCT_LEADERS = 1 << 9, 1 << 13
 
-F64 = npt.NDArray[np.float64]
 # Products of vectors of length 1 in float32 differ from the cosine by less than this.
 SLACK = 1e-3
 # So many pairs are compared at a time.
 COMPARED_PAIRS = 1 << 13
 
-F32 = npt.NDArray[np.float32]
-U32 = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.floating]
 
 

@@ -18,19 +18,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import database, engine
 from simdb.deduplication.measures import apart
 from simdb.deduplication.minima import Blocks
 from simdb.deduplication.newcomers import Sifted
-from simdb.deduplication.question import F32, I64, DedupQuestion, TextSource
-from simdb.deduplication.repeat import U64, Left, Repeat, hashes_of, name_of
+from simdb.deduplication.question import DedupQuestion, TextSource
+from simdb.deduplication.repeat import Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import RowMatches
 from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.within import alone
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
+from simdb.ground.dtypes import F32, I64, U8, U64, Objects
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
 from simdb.results.matches import Matches, Verification
@@ -264,8 +264,8 @@ class Refused:
     """
 
     positions: I64
-    matches: npt.NDArray[np.object_]
-    distances: npt.NDArray[np.uint8]
+    matches: Objects
+    distances: U8
     similarities: F32
     earlier: int
     verification: Verification | None
@@ -388,7 +388,7 @@ class Arrivals:
             self._known if question.is_exact else None, question.threads,
         )  # fmt: skip
 
-    def _apart(self, left: I64, right: I64) -> npt.NDArray[np.uint8]:
+    def _apart(self, left: I64, right: I64) -> U8:
         """Return the distances of some documents, as a database measures them."""
         if not len(left):
             return np.empty(0, np.uint8)

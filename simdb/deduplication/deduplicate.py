@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import database
 from simdb.deduplication import claims, files, within
@@ -34,6 +33,7 @@ from simdb.ground.choices import (
     PolicyName,
     VerifyName,
 )
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, NotFoundError, OptionError
 from simdb.ground.foreign import answering
 from simdb.running.progress import Progress, report_of
@@ -43,8 +43,6 @@ from simdb.settings.options import NO_TIMES, SEEN, Minhash, Options, Simhash
 from simdb.settings.text_sketch import TextSketch
 from simdb.values.arrays import object_array
 
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
 
 

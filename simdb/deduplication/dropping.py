@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.deduplication.files import Files, KeptDocuments, check_id, reading_of
 from simdb.deduplication.question import DedupQuestion, Evidence
@@ -14,6 +13,7 @@ from simdb.deduplication.rows import DataRows, rows_of
 from simdb.deduplication.sieve import Dropped, Noted, Sieve, UnitKeys
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.choices import DROP
+from simdb.ground.dtypes import Bools
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.results.clusters import Clusters
@@ -24,9 +24,6 @@ from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
 from simdb.sources.reading import check_sources, expanded
 from simdb.values.arrays import object_array
-
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
 
 
 class PartsRun:
@@ -62,7 +59,7 @@ class PartsRun:
 
         self._lines.change(dropped.changed, sources, changed)
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
+    def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._lines.copy(is_kept, survivors)
 

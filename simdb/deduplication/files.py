@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import load_arrow
 from simdb.deduplication.question import Decided, DedupQuestion, Evidence, least_of, refusal_of
@@ -18,6 +17,7 @@ from simdb.deduplication.reference import Reference
 from simdb.deduplication.result import Deduplicated, Survivors
 from simdb.deduplication.run import DedupRun
 from simdb.ground.choices import DROP, KEEP, NullName
+from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.survivors import SurvivorOutput as Filling
@@ -164,10 +164,10 @@ class Files:
         """Read `sources` as `reading` says."""
         self.sources, self.reading = sources, reading
         self.count = 0
-        self._nulls: list[npt.NDArray[np.bool_]] = []
+        self._nulls: list[Bools] = []
 
     @property
-    def nulls(self) -> npt.NDArray[np.bool_]:
+    def nulls(self) -> Bools:
         """Which of the documents so far have no text: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._nulls])
 
@@ -201,7 +201,7 @@ def _in_python(message: str) -> str:
 class DocumentWriter(Protocol):
     """Whatever writes the documents of files that stay."""
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: Filling) -> None:
+    def write(self, is_kept: Bools, survivors: Filling) -> None:
         """Write them; InputError if a file was changed since."""
 
 
@@ -209,18 +209,14 @@ class KeptDocuments:
     """The documents of files that stay; what is needed to read them goes with this object."""
 
     def __init__(
-        self,
-        files: Files,
-        run: DocumentWriter,
-        kept: npt.NDArray[np.bool_],
-        held: "ExitStack | KeptDocuments",
+        self, files: Files, run: DocumentWriter, kept: Bools, held: "ExitStack | KeptDocuments"
     ) -> None:
         """Take `held`, which frees `run`, or share it with others of the same run."""
         self._files, self._run, self._kept, self._held = files, run, kept, held
         if isinstance(held, ExitStack):
             weakref.finalize(self, held.close)
 
-    def chosen(self, kept: npt.NDArray[np.bool_]) -> "KeptDocuments":
+    def chosen(self, kept: Bools) -> "KeptDocuments":
         """Return other documents of the same run."""
         return KeptDocuments(self._files, self._run, kept, self)
 
@@ -284,7 +280,7 @@ def _result(
     offsets, members, _ = decided.groups(run.order)
     name = run.ids
 
-    def again(is_chosen: npt.NDArray[np.bool_]) -> Deduplicated:
+    def again(is_chosen: Bools) -> Deduplicated:
         return _result(files, run, decided.chosen(is_chosen), every, on_null, evidence)
 
     return Deduplicated(

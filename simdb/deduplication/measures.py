@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import corrected, unpack_minima
 from simdb.deduplication.question import TextSource
 from simdb.engine.search.judge import estimate_deviation
 from simdb.ground.bits import bit_counts
 from simdb.ground.checks import share
+from simdb.ground.dtypes import F32, I64, U8, U32, U64
 from simdb.results.matches import Verification
 from simdb.running import kernel
 from simdb.running.threads import mapped
@@ -33,12 +33,6 @@ CANDIDATE_DEVIATIONS = 2.0
 # So many documents are sketched at a time, and so many pairs compared.
 SKETCHED_DOCUMENTS = 1 << 8
 COMPARED_PAIRS = 1 << 14
-
-F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 class Measure(Protocol):

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
+from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.index.bands import (
     Background,
     Banding,
@@ -46,11 +47,6 @@ UNRELATED_BELOW = 0.5
 COMPARED_MINIMA = 64
 KEY_BITS = 32
 
-Bools = npt.NDArray[np.bool_]
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Texts = Sequence[Any] | TextColumn
 
 

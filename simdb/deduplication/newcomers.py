@@ -17,10 +17,11 @@ import numpy as np
 from simdb import database, engine
 from simdb.columns.arrow import TextColumn
 from simdb.deduplication.alike import Alike, ByDatabase
-from simdb.deduplication.question import I64, Decided, DedupQuestion, TextSource, joined
+from simdb.deduplication.question import Decided, DedupQuestion, TextSource, joined
 from simdb.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.choices import ErrorsName
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError
 from simdb.results.matches import Matches
 from simdb.settings.options import Options

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import report
 from simdb.engine.clusters.find import STAR, check_policy
@@ -16,6 +15,7 @@ from simdb.engine.search import question as searching
 from simdb.engine.search.judge import ESTIMATE, NUMBERS, VERIFICATIONS
 from simdb.ground.checks import most_removed, one_of, share
 from simdb.ground.choices import ErrorsName, PolicyName, VerifyName
+from simdb.ground.dtypes import F32, I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.results.matches import Verification
 from simdb.running.memory import check_memory
@@ -27,10 +27,6 @@ from simdb.values.arrays import offsets_of
 
 if TYPE_CHECKING:
     from simdb.report.text_pairs import TextPair
-
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
-Bools = npt.NDArray[np.bool_]
 
 
 class Documents(Protocol):
@@ -177,7 +173,7 @@ class Decided:
     distances: I64 | None
     verification: Verification | None
 
-    def chosen(self, is_chosen: npt.NDArray[np.bool_]) -> "Decided":
+    def chosen(self, is_chosen: Bools) -> "Decided":
         """Return what is decided if only some of these documents go: bool[k]."""
         return replace(
             self, removed=self.removed[is_chosen], leaders=self.leaders[is_chosen],

@@ -13,8 +13,8 @@ import numpy as np
 
 from simdb import database
 from simdb.columns.arrow import TextColumn, joined
-from simdb.deduplication.question import I64, Bools
 from simdb.deduplication.texts import RowTexts
+from simdb.ground.dtypes import I64, Bools
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import Names, TextsAgain

@@ -21,8 +21,8 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import F32, I64, U8, U64, Bools, Objects
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
@@ -30,11 +30,6 @@ from simdb.values.arrays import Id, is_first, object_array, places_in, sorted_un
 
 NOTE = "dedup/"
 HASH_BYTES = 8
-
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-Objects = npt.NDArray[np.object_]
 
 
 class Before(Protocol):
@@ -63,8 +58,8 @@ class Left:
 
     ids: Objects
     matches: Objects
-    distances: npt.NDArray[np.uint8]
-    similarities: npt.NDArray[np.float32]
+    distances: U8
+    similarities: F32
 
     def __len__(self) -> int:
         """Count the documents."""

@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from simdb import report
 from simdb.columns.arrow import checked_arrow, read_batches
-from simdb.deduplication.question import I64, Bools, Decided, Evidence
+from simdb.deduplication.question import Decided, Evidence
 from simdb.ground import previews
 from simdb.ground.checks import share
 from simdb.ground.choices import DROP
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import OptionError
 from simdb.ground.previews import counted
 from simdb.outputs.formats import output_format

@@ -12,16 +12,14 @@ from itertools import chain, compress
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import STREAM, TextColumn, load_arrow
 from simdb.deduplication.texts import filtered, is_of, joined_texts, listed, text_values, vectors_of
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.keeping import is_missing
 from simdb.values.arrays import class_of, is_table, object_array
-
-Bools = npt.NDArray[np.bool_]
 
 REMEDY = (
     "data must be texts or rows: a list of str, a dict of texts by their ids, a DataFrame or Series"

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
-from simdb.deduplication.question import I64, Decided, DedupQuestion
+from simdb.deduplication.question import Decided, DedupQuestion
 from simdb.deduplication.reference import Reference, either
 from simdb.deduplication.within import within
+from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.settings import keeping
 from simdb.settings.keeping import KeepRule
@@ -103,7 +103,7 @@ class DedupRun:
             return self.names.of(positions)
         return either(positions, self.names.of, self.reference.names)
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
+    def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
         """Write the documents that stay: bool[n]; InputError if a file was changed since."""
         self._again.write(is_kept, survivors)
 
@@ -161,7 +161,7 @@ class SecondLook:
         """Return the texts at some positions; InputError if a file was changed since."""
         return self._texts.texts(positions.astype(np.uint32))
 
-    def write(self, is_kept: npt.NDArray[np.bool_], survivors: SurvivorOutput) -> None:
+    def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:
         """Write the lines that stay: bool[n]; InputError if a file was changed since."""
         self.lines.copy(is_kept, survivors)
 

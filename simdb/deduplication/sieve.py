@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.deduplication.minima import SortedKeys
 from simdb.deduplication.question import DedupQuestion, joined
@@ -15,6 +14,7 @@ from simdb.deduplication.repeat import name_of
 from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.within import find_alike
 from simdb.ground.checks import one_of, whole
+from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.running.threads import mapped
@@ -30,9 +30,6 @@ PIECE_KEYS = 1 << 20
 # The name of runs that cannot be repeated.
 NAMELESS = ""
 
-Bools = npt.NDArray[np.bool_]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Batch = Sequence[Any]  # str, or UTF-8 in bytes
 
 # What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
@@ -153,7 +150,7 @@ class Sieve:
         self._seen = SortedKeys()
         self._counts: list[I64] = []  # of parts
         self._spoken: list[I64] = []  # of parts with words
-        self._states: list[npt.NDArray[np.uint8]] = []
+        self._states: list[U8] = []
         self._firsts: list[U64] = []  # the keys of all first parts, in order
         self._texts: list[str] = []  # of first parts, if they are compared
         self.documents = self.short = 0
@@ -239,7 +236,7 @@ class Sieve:
     def _whole(self, text: str | bytes) -> str:
         return decoded(text, "utf-8", position=0, replace=self._errors == "replace")
 
-    def _take(self, cut: Cut) -> npt.NDArray[np.uint8]:
+    def _take(self, cut: Cut) -> U8:
         """Take the parts of the documents that follow; return what becomes of them."""
         can_go = np.flatnonzero(cut.words >= self._min_words)
         keys = cut.keys[can_go]

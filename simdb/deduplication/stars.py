@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from simdb.deduplication.minima import BandBuckets, SortedKeys
 from simdb.engine.search import buckets as connecting
+from simdb.ground.dtypes import F32, I64, U32, U64, Bools
 from simdb.running import kernel
 from simdb.values.arrays import is_first
 
@@ -36,11 +37,6 @@ WINDOW_FIRST, WINDOW_GROWTH = 1 << 6, 8
 # They are in at most about so many pairs.
 WINDOW_PAIRS = 1 << 22
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
-Bools = npt.NDArray[np.bool_]
 # From pairs of documents, left[i] and right[i], to their similarities; less than any match for a
 # pair that surely does not match.
 Compare = Callable[[U32, U32], F32]

@@ -17,6 +17,7 @@ from simdb.deduplication.question import DedupQuestion
 from simdb.engine.search.judge import NUMBERS
 from simdb.ground.checks import share, shown
 from simdb.ground.choices import ERROR
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.running.threads import mapped, thread_count
 from simdb.settings.keeping import is_missing
@@ -26,8 +27,6 @@ DIGEST_BYTES = 16
 # So many texts are read at a time.
 READ_ROWS = 4096
 
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 # From which cosine on vectors are alike, if nothing is said.

@@ -13,10 +13,11 @@ import numpy as np
 from simdb.deduplication.alike import Alike, ByDatabase
 from simdb.deduplication.by_cosine import ByCosine
 from simdb.deduplication.newcomers import Followers, Gathered, Newcomers
-from simdb.deduplication.question import I64, DedupQuestion, Documents, by_table
+from simdb.deduplication.question import DedupQuestion, Documents, by_table
 from simdb.deduplication.reference import DatabaseReference, Reference
 from simdb.deduplication.result import RowMatches, found_of
 from simdb.deduplication.texts import RowTexts, Vectors
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError
 from simdb.settings.options import Options, Simhash
 

@@ -32,6 +32,7 @@ from simdb.engine.search.couples import (
 )
 from simdb.engine.search.rows import Rows
 from simdb.ground.bits import ALL_BITS, leading_masks
+from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
 from simdb.plan.chance import filter_distance
@@ -45,10 +46,6 @@ from simdb.values.documents import differing, estimates
 # A part is cut into at most so many blocks more than its distance, to be searched in.
 BLOCKS_MORE = 4
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 # A part is one vertex of the first slice of a key.
 VERTEX_BITS = 7
 # So many rows are marked at a time.

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.deduplication.stars import decided_in_order
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.values.arrays import describe
@@ -19,8 +20,6 @@ from simdb.values.arrays import describe
 # Links are put in order when there are so many, and as many as ids.
 PENDING_LEAST = 1 << 16
 IDS_MAX = 2**32 - 1
-
-I64 = npt.NDArray[np.int64]
 
 
 class LinkForest:

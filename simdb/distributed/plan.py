@@ -29,6 +29,7 @@ from simdb.engine.state.opening import settled
 from simdb.ground.bits import FINGERPRINT_BITS, fmix64
 from simdb.ground.checks import instance, one_of, shown, whole
 from simdb.ground.choices import VerifyName
+from simdb.ground.dtypes import F32, I64, U8, U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.index.bands import bands_of
 from simdb.plan.cost import FINGERPRINT_BYTES
@@ -59,11 +60,6 @@ PARTS_OF_TASK = 4
 CELL_DOCUMENTS = 200_000
 # Where it cannot, larger parts stay whole up to so many documents: their rows alone take 1.2 GB.
 LARGE_CELL_DOCUMENTS = 16_000_000
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
 
 
 class Split(NamedTuple):

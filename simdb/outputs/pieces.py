@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, encoded
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import InputError
 from simdb.outputs import rows
 from simdb.running import kernel
@@ -30,7 +30,6 @@ BLOCK_BYTES = 1 << 20
 COPIED_BYTES = 1 << 22
 LINE_FEED = b"\n"
 
-I64 = npt.NDArray[np.int64]
 # Texts are written to the system so many bytes at a time.
 WRITTEN_BYTES = 1 << 20
 
@@ -265,7 +264,7 @@ class TextSpool(Temporary):
         self._ends.write(ends.tobytes())
         self._size = int(ends[-1]) if len(ends) else self._size
 
-    def texts(self, positions: npt.NDArray[np.uint32]) -> TextColumn:
+    def texts(self, positions: U32) -> TextColumn:
         """Return the texts at some positions.
 
         They are read, not mapped: for each text that is read in a map, the system would map many

@@ -13,6 +13,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import (
     DELIMITERS,
@@ -26,7 +27,7 @@ from simdb.outputs.formats import (
     Format,
     output_format,
 )
-from simdb.outputs.pieces import I64, LINE_FEED, Piece, RowRange, contents, copy, split_lines
+from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
 from simdb.outputs.remote import is_remote
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import (

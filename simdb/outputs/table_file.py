@@ -17,9 +17,9 @@ from itertools import groupby, islice
 from typing import IO, Any, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import load_arrow
+from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, changed, contents, split_lines
@@ -37,8 +37,6 @@ READ_BYTES = 1 << 20
 # A row group is written when it has so many rows or bytes.
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25
-
-Flags = npt.NDArray[np.bool_]
 
 
 Part = Row | RowRange
@@ -340,7 +338,7 @@ def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
                     yield columns.fitted(batch)
 
 
-def _chosen(path: str, metadata: Any, number: int, is_chosen: Flags) -> Iterator[Any]:
+def _chosen(path: str, metadata: Any, number: int, is_chosen: Bools) -> Iterator[Any]:
     """Yield the chosen rows of a row group; `is_chosen` has a value for each of its rows."""
     arrow, parquet = load_parquet("reading Parquet")
     # Otherwise pyarrow reads whole row groups ahead.

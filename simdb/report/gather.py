@@ -7,11 +7,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.database import Database
 from simdb.engine.search.question import Question
 from simdb.engine.snapshot import Snapshot
+from simdb.ground.dtypes import F64, I64
 from simdb.report.excerpts import beginning, compared
 from simdb.report.facts import (
     Drawn,
@@ -46,7 +46,6 @@ SHOWN_MEMBERS = 3
 # So many candidates for the largest groups are looked at for each that is shown.
 CANDIDATES = 5
 
-I64 = npt.NDArray[np.int64]
 Texts = Callable[[Collection[Id]], Mapping[Id, str]]
 
 
@@ -206,9 +205,7 @@ def with_texts(groups: Groups, texts: Mapping[Id, str]) -> Groups:
     return replace(groups, largest=tuple(_group_with_texts(each, texts) for each in groups.largest))
 
 
-def _size_bins(
-    sizes: I64, in_groups: npt.NDArray[np.float64], in_documents: npt.NDArray[np.float64]
-) -> tuple[SizeBin, ...]:
+def _size_bins(sizes: I64, in_groups: F64, in_documents: F64) -> tuple[SizeBin, ...]:
     """Return how many groups, and documents in them, there are by size, up to the largest."""
     if not len(sizes):
         return ()

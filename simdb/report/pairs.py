@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.snapshot import Snapshot
+from simdb.ground.dtypes import F32, F64, I64, U8
 from simdb.report.facts import Bin, Drawn, Limits, Threshold
 from simdb.values.arrays import Id
 
@@ -25,7 +25,6 @@ PAIRS_AT_ONCE = 1 << 20
 SLICE_MOST, SLICE_SECONDS = 4096, 2.0
 SIMILARITY, DISTANCE = "similarity", "distance"
 
-I64 = npt.NDArray[np.int64]
 Show = Callable[[str], None]
 
 
@@ -41,7 +40,7 @@ class Matched:
 class _Tally:
     """What was found so far; `edges`: where the bins begin, and where the last of them ends."""
 
-    edges: npt.NDArray[np.float64]
+    edges: F64
     counts: I64
     matches: list[I64]
     pairs: int = 0
@@ -91,15 +90,11 @@ def draw_pairs(
 
 
 def _count(
-    tally: _Tally,
-    offsets: I64,
-    similarities: npt.NDArray[np.float32],
-    distances: npt.NDArray[np.uint8],
-    threshold: Threshold,
+    tally: _Tally, offsets: I64, similarities: F32, distances: U8, threshold: Threshold
 ) -> int:
     """Count the matches of some documents; returns the most matches of one of them."""
     if threshold.similarity is None:
-        values: npt.NDArray[np.float64] = distances.astype(np.float64)
+        values: F64 = distances.astype(np.float64)
         is_match = np.ones(len(values), np.bool_)
     else:
         # Clipped: the correction of an estimate can lead past 1.
@@ -126,7 +121,7 @@ def _floor(similarity: float) -> float:
     return max(math.floor((similarity - BELOW) / BIN_WIDTH + 1e-6) * BIN_WIDTH, BIN_WIDTH)
 
 
-def _edges(floor: float) -> npt.NDArray[np.float64]:
+def _edges(floor: float) -> F64:
     """Return the edges of bins from `floor` to 1: round numbers, but the first."""
     first = math.floor(floor / BIN_WIDTH + 1e-6)
     edges = np.arange(first, round(1 / BIN_WIDTH) + 1) * BIN_WIDTH

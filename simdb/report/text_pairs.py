@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import F32, I64
 from simdb.ground.previews import counted
 from simdb.report import template
 from simdb.report.excerpts import TEXT_CHARACTERS, beginning, beside, visible
@@ -28,8 +28,6 @@ SHOWN_PAIRS = 2000
 # The texts of so many pairs are read at a time.
 READ_PAIRS = 256
 
-F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
 # From positions of pairs to their ids, left and right, or to their texts, None for an unknown one.
 Ids = Callable[[I64], tuple[Sequence[Id], Sequence[Id]]]
 Texts = Callable[[I64], tuple[Sequence[Any], Sequence[Any]]]

@@ -8,8 +8,8 @@ of its words.  The containment of a query in a document is the share of the quer
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import F64, I64, U64, Bools
 from simdb.results.matches import SharedSpan
 from simdb.running import kernel
 from simdb.sketch.winnowing import PASSAGE_WORDS, WINDOW_GRAMS, Winnower, grams_of, winnow
@@ -19,10 +19,6 @@ MARKED = 1 << 22
 # Of a run that the query repeats, its first places make spans.
 PLACES_MOST = 8
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-Bools = npt.NDArray[np.bool_]
 Text = str | bytes
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import fmix64
+from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.ground.errors import InputError
 from simdb.sketch.unicode_table import CLASS_RANGES, LOWER_RANGES
 from simdb.values.arrays import offsets_of
@@ -29,11 +30,7 @@ BASE = np.uint64(0x9E3779B97F4A7C15)
 CODES = 1 << 17
 NO_DIGIT = 255
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 IntP = npt.NDArray[np.intp]
 
 

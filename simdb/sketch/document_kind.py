@@ -14,6 +14,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import TextColumn
 from simdb.ground.bits import ALL_BITS
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import F64, I64
 from simdb.ground.errors import InputError
 from simdb.values.arrays import Fingerprint, describe, offsets_of
 from simdb.values.documents import Features
@@ -76,7 +77,7 @@ class SparseRows:
     and must not be changed.
     """
 
-    offsets: npt.NDArray[np.int64]
+    offsets: I64
     columns: npt.NDArray[np.integer]
     values: npt.NDArray[Any]
     length: int
@@ -200,7 +201,7 @@ def read_csr(matrix: Any) -> SparseRows:
     return SparseRows(offsets, columns, values, length)
 
 
-def peaks_of(vectors: Vectors) -> npt.NDArray[np.float64]:
+def peaks_of(vectors: Vectors) -> F64:
     """Return the largest magnitude of each row; NaN or infinite if a coordinate is."""
     if isinstance(vectors, SparseRows):
         return reduced(np.maximum, np.abs(vectors.values), vectors.offsets).astype(np.float64)
@@ -209,9 +210,7 @@ def peaks_of(vectors: Vectors) -> npt.NDArray[np.float64]:
     return np.asarray(np.maximum(vectors.max(axis=1), -vectors.min(axis=1)), np.float64)
 
 
-def reduced(
-    operation: np.ufunc, values: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
-) -> npt.NDArray[Any]:
+def reduced(operation: np.ufunc, values: npt.NDArray[Any], offsets: I64) -> npt.NDArray[Any]:
     """Reduce the values of each row by `operation`; 0 for a row without values."""
     result = np.zeros(len(offsets) - 1, values.dtype)
     filled = np.flatnonzero(np.diff(offsets))

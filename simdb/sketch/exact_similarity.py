@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, text_column
+from simdb.ground.dtypes import F32, F64, I64, U32, U64, Bools
 from simdb.ground.errors import OptionError
 from simdb.running import kernel
 from simdb.running.threads import mapped
@@ -49,10 +49,6 @@ DROPPED_BITS = np.uint64(64 - 8 * HASH_BYTES)
 # The features of so many documents are packed together, so that they stay in the cache.
 PACKED_DOCUMENTS = 512
 
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Bodies = tuple[I64, U64, F32 | None]  # offsets, hashes and weights of features
 # A part has texts of about this size, and at most this number of pairs, or of documents on a side.
 PART_BYTES = 1 << 23
@@ -61,8 +57,6 @@ SIDE_DOCUMENTS = 1 << 9
 # From so many pairs for each document on, parts have sides.
 DENSE = 8
 
-U32 = npt.NDArray[np.uint32]
-Bools = npt.NDArray[np.bool_]
 # From ascending numbers of documents to their texts, and to their packed features.
 Read = Callable[[U32], Sequence[Any]]
 ReadFeatures = Callable[[U32], PackedFeatures]

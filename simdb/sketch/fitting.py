@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from simdb.columns.arrow import text_column
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
@@ -32,9 +33,6 @@ SORTED_FEATURES = 1 << 22
 # A column is merged with the column before it unless that column is longer by this factor.
 GROWTH = 2
 TAG_MASK = np.uint64(~WEIGHT_MASK & (2**64 - 1))
-
-U64 = npt.NDArray[np.uint64]
-U32 = npt.NDArray[np.uint32]
 
 
 def fit(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import minimum_type, pack_minima
 from simdb.ground.bits import SECOND_WORD, fmix64
+from simdb.ground.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
@@ -48,13 +49,7 @@ MERSENNE = (1 << 61) - 1
 # Makes the permutations independent of the hash of features, which uses the same seed.
 _BEGINNING = np.uint64(0x6D696E68617368)
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-F32 = npt.NDArray[np.float32]
-Flags = npt.NDArray[np.bool_]
-Minima = tuple[U32, Flags]  # uint32[n, permutations], and which documents have no features
+Minima = tuple[U32, Bools]  # uint32[n, permutations], and which documents have no features
 
 
 class MinHashSketcher:
@@ -127,7 +122,7 @@ class MinHashSketcher:
         if listed is None:
             listed = documents if isinstance(documents, list | tuple) else list(documents)
 
-        def sign(part: slice) -> list[tuple[npt.NDArray[Any], Flags]]:
+        def sign(part: slice) -> list[tuple[npt.NDArray[Any], Bools]]:
             return [
                 self._one_kind(kind, group, errors == "replace", position)
                 for kind, group, position in _by_kind(listed[part], start + part.start)
@@ -166,7 +161,7 @@ class MinHashSketcher:
 
     def _one_kind(
         self, kind: str, documents: Sequence[Any], replace: bool, start: int
-    ) -> tuple[npt.NDArray[Any], Flags]:
+    ) -> tuple[npt.NDArray[Any], Bools]:
         """Return minima as they are stored, and which documents are empty."""
         if kind == "signature":
             return self._ready(documents)
@@ -195,7 +190,7 @@ class MinHashSketcher:
                 " simdb.compat.datasketch, for example MinHashLSH.signature"
             )
 
-    def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Flags]:
+    def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Bools]:
         """Return the minima of ready signatures, and which of them are empty."""
         for each in documents:
             check_comparable(each.sketch, self._options)

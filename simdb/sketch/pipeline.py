@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from simdb import sketch as modules
 from simdb.ground.checks import is_one_of, shown
+from simdb.ground.dtypes import I64, U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources
@@ -39,16 +40,16 @@ from simdb.values.documents import NamedFeatures
 if TYPE_CHECKING:
     from simdb.sketch.weighing import Idf
 
-Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
+Projected = tuple[npt.NDArray[Any], I64]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
-Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+Counted = tuple[I64, U64, U32]
 # How many parts each text has, the key of each part, and its number of words.
-Parts = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
+Parts = tuple[I64, U64, I64]
 # Offsets and hashes of words.
-Words = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]
-Minima = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # minima, numbers of features
+Words = tuple[I64, U64]
+Minima = tuple[U32, I64]  # minima, numbers of features
 # A family of permutations of MinHash: its name, multipliers and increments.
-Family = tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
+Family = tuple[str, U64, U64]
 
 ERRORS = ("strict", "replace")
 TEXTS = (str, bytes)

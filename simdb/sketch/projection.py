@@ -18,14 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.dtypes import F32, F64, I64, U64
 from simdb.sketch.document_kind import SparseRows, Vectors, peaks_of, reduced
 from simdb.values.arrays import sorted_unique
 
 I16 = npt.NDArray[np.int16]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
 
 QUANTILES = 1 << 16
 UNITS = 1 << 12  # units of a quantile that make 1

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from simdb.columns.vector_form import HALF_MAX, fingerprints_of, has_features, pack, signs_of, width
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.dtypes import F32, U8, U64
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.values.arrays import (
@@ -28,10 +29,6 @@ from simdb.values.arrays import (
 # Weights of this many queries stay in the processor's cache while they are read twice.
 CACHED_ROWS = 1024
 LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
-
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
-F32 = npt.NDArray[np.float32]
 
 
 def columns_of(

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS, rotated
+from simdb.ground.dtypes import I64, U32, U64
 from simdb.running import kernel
 from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, WEIGHT_UNIT, TextSketch
 from simdb.values.documents import Features, NamedFeatures
@@ -21,9 +21,6 @@ UNITS = round(1 / WEIGHT_UNIT)
 COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
 TAG_SHIFT = np.uint64(WEIGHT_BITS)
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Idf = tuple[U64, U32, int]  # entries, directory, default
 
 
@@ -49,7 +46,7 @@ def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any)
     )
 
 
-def name_windows(codes: npt.NDArray[np.uint32], window: int) -> NamedFeatures:
+def name_windows(codes: U32, window: int) -> NamedFeatures:
     """Return the features of `Simhash.moz`: for each token, the `window` tokens that end with it.
 
     Every feature adds 2 to a weight or subtracts 2.  The sketch sets weights that sum up to 0 to
@@ -103,7 +100,7 @@ def idf_units(hashes: U64, idf: Idf) -> I64:
     return found
 
 
-def _letters(codes: npt.NDArray[np.uint32]) -> list[bytes]:
+def _letters(codes: U32) -> list[bytes]:
     """Return the stretches of ASCII letters up to the first NUL."""
     ends = np.flatnonzero(codes == 0)
     codes = codes[: ends[0]] if len(ends) else codes

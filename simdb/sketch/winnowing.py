@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
+from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources
@@ -34,9 +34,6 @@ PASSAGE_WORDS = GRAM_WORDS + WINDOW_GRAMS - 1
 # evenly distributed as all others.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(int(_MULTIPLIER), -1, 1 << 64))
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 class WordOrder:
@@ -176,7 +173,7 @@ def winnow(bounds: I64, grams: U64) -> Grains:
     return Grains(offsets_of(sizes), chosen[is_new])
 
 
-def _differs(hashes: U64, owners: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+def _differs(hashes: U64, owners: U32) -> Bools:
     """Return whether each hash, or its owner, is another one than before it."""
     is_new = np.ones(len(hashes), np.bool_)
     is_new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])

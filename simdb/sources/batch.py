@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, encoded
 from simdb.columns.arrow import joined as joined_columns
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
 from simdb.sources.origins import NOWHERE
 from simdb.sources.records import (
@@ -32,8 +32,6 @@ from simdb.sources.records import (
 COLLECTED_RECORDS = 1024
 COLLECTED_BYTES = 1 << 22
 
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
 Value = TypeVar("Value")
 # A column is valid UTF-8 without nulls.
 Texts = list[str] | TextColumn

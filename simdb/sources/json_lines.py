@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
 from simdb.ground.choices import KEEP
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.memory import block_bytes
@@ -42,8 +42,6 @@ from simdb.storage.codec import checksum_of
 PURPOSE = "reading JSON lines"
 DIGITS = b"0123456789"
 
-Bools = npt.NDArray[np.bool_]
-I64 = npt.NDArray[np.int64]
 # Of a pipe.
 WAITED_BYTES = 1 << 20
 # Lines of so many bytes are not tried again when they were refused together.

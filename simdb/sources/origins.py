@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, joined
+from simdb.ground.dtypes import I64
 from simdb.outputs.pieces import CsvHead, Lines, changed, content, merged, unreadable
 from simdb.storage.codec import checksum_of
 
@@ -37,7 +37,6 @@ TICKS_NS = 20_000_000
 
 # From so many lines to their texts; None if a line is refused.
 Parse: TypeAlias = Callable[[bytes, int], TextColumn | None]
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)

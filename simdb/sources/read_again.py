@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
-from simdb.outputs.pieces import I64, LineSpool, Piece, RowRange, Temporary, TextSpool, merged
+from simdb.ground.dtypes import I64, U32, U64, Bools
+from simdb.outputs.pieces import LineSpool, Piece, RowRange, Temporary, TextSpool, merged
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
@@ -34,14 +35,10 @@ READ_DOCUMENTS = 1 << 16
 # So many records are changed at a time.
 CHANGED_RECORDS = 1 << 10
 
-U32 = npt.NDArray[np.uint32]
-Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.void]
 REPORTED_NAMES = 10
 # Ids are written to the system so many bytes at a time.
 WRITTEN_BYTES = 1 << 20
-
-U64 = npt.NDArray[np.uint64]
 
 
 class LinesAgain(Temporary):
@@ -133,7 +130,7 @@ class LinesAgain(Temporary):
         survivors.finish()
 
     def _pieces(
-        self, flags: Flags, sources: Sequence[str], source: int | None = None
+        self, flags: Bools, sources: Sequence[str], source: int | None = None
     ) -> Iterator[Piece]:
         """Yield where the chosen documents lie: those of all `sources`, or of one, by its number.
 
@@ -146,7 +143,7 @@ class LinesAgain(Temporary):
                     own = flags[at : min(at + READ_DOCUMENTS, stop)]
                     yield from self._some(at, own, sources[number])
 
-    def _some(self, first: int, flags: Flags, path: str) -> Iterator[Piece]:
+    def _some(self, first: int, flags: Bools, path: str) -> Iterator[Piece]:
         """Yield where the chosen ones of the documents from `first` on lie, all of one source."""
         content = os.pread(self._file.fileno(), len(flags) * LINE.itemsize, first * LINE.itemsize)
         lines = np.frombuffer(content, LINE)[flags]

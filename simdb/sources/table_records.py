@@ -20,9 +20,9 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn, listed, load_arrow, text_column
+from simdb.ground.dtypes import I64, Bools
 from simdb.ground.errors import InputError
 from simdb.outputs.pieces import CsvHead
 from simdb.running import kernel
@@ -49,8 +49,6 @@ PURPOSE = "reading CSV"
 REFUSED_BYTES = 1 << 14
 BYTE_ORDER_MARK = MARK.encode()
 QUOTE, LINE_FEED, RETURN = b'"\n\r'
-
-I64 = npt.NDArray[np.int64]
 
 
 def read_table(path: str, name: str, reading: SourceOptions, *, delimiter: str) -> Found:
@@ -436,7 +434,7 @@ def _last_end(content: bytes, quotes: I64) -> int:
     return 0
 
 
-def _one_by_one(quotes: I64, opens: npt.NDArray[np.bool_], is_double: list[bool]) -> I64:
+def _one_by_one(quotes: I64, opens: Bools, is_double: list[bool]) -> I64:
     """Return what `quoted` does where some quotes stand for themselves."""
     openings = np.flatnonzero(opens).tolist()
     found: list[int] = []

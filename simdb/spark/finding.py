@@ -17,11 +17,12 @@ from simdb.distributed.plan import BY_BANDS
 from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.checks import one_of, shown, whole
 from simdb.ground.choices import VerifyName
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.settings.options import Minhash, Options, Simhash
 from simdb.spark import frames, packing, sketching
-from simdb.spark.frames import I64, HeldFrames
+from simdb.spark.frames import HeldFrames
 from simdb.spark.sketching import Keyed
 
 # So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.

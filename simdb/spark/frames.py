@@ -16,16 +16,14 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import load_arrow
+from simdb.ground.dtypes import I64, U8
 from simdb.ground.errors import InputError, OptionError
 
 REMEDY = "needs PySpark 4.1 or newer: pip install 'pyspark>=4.1' pyarrow pandas"
 LEAST_VERSION = (4, 1)
 LONG_TYPES = ("bigint", "int", "smallint", "tinyint")
-U8 = npt.NDArray[np.uint8]
-I64 = npt.NDArray[np.int64]
 LOCAL = "local[*]"
 LOOK_SECONDS = 0.5
 # The last line of the trace of a task that an error of simdb has ended.

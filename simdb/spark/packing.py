@@ -20,8 +20,8 @@ from simdb.distributed import PairsPlan, Split, chunks_of
 from simdb.distributed.exchange import ByBands
 from simdb.engine.clusters.labels import first_equal_rows
 from simdb.ground.bits import fmix64
+from simdb.ground.dtypes import I64, U8
 from simdb.spark import frames
-from simdb.spark.frames import I64, U8
 
 # `place`: the partition that gets the row; `task`: the work there that it is for; `chunk`: the side
 # of it, if it is between two chunks.

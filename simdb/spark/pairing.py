@@ -20,12 +20,13 @@ import numpy as np
 
 from simdb.distributed import LinkForest, chunks_of, components, exact_similarities
 from simdb.ground.choices import VerifyName
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import Minhash, Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.spark import finding, frames, packing, sketching
 from simdb.spark.finding import LINKS, SearchJob, Settings
-from simdb.spark.frames import I64, HeldFrames
+from simdb.spark.frames import HeldFrames
 
 # A task joins so many forests of others to one.
 FORESTS = 32

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simdb.ground.dtypes import Bools
 from simdb.settings.options import USUAL_SIMILARITY, Simhash
 from simdb.tuning.judged import (
-    Flags,
     Rating,
     best_ordered,
     chance_level,
@@ -116,12 +116,12 @@ class PairVerdict:
     """
 
     rating: Rating
-    left_out: Flags
-    taken: Flags
+    left_out: Bools
+    taken: Bools
     usual: Rating
     liked: Outlook
     order: float
-    labels: Flags
+    labels: Bools
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.vector_form import corrected, unpack
+from simdb.ground.dtypes import F32, F64, I64, Bools
 from simdb.running import kernel
 from simdb.settings.options import Simhash
 from simdb.sketch.quantisation import widened
@@ -39,10 +39,6 @@ LEVELS = np.linspace(0, 1, 101)
 FOLDS, REPEATS, INNER_REPEATS = 5, 6, 3
 RESAMPLES = 200
 CONFIDENCE = 0.9
-
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def directions(texts: Sequence[str], sketch: Simhash) -> F32:
@@ -104,18 +100,11 @@ class Rating:
     """
 
     threshold: float
-    taken: Flags
+    taken: Bools
     f1: float
 
 
-def rate(
-    similarities: npt.NDArray[np.float32],
-    labels: Flags,
-    *,
-    prior: float,
-    least: float,
-    folds: npt.NDArray[np.int64],
-) -> Rating:
+def rate(similarities: F32, labels: Bools, *, prior: float, least: float, folds: I64) -> Rating:
     """Rate a sketch by the similarities of judged pairs.
 
     `prior`: the threshold by the sample alone.  `least`: the smallest possible threshold.
@@ -140,7 +129,7 @@ def rate(
     return Rating(round(min(level, 0.98), 2), taken, float(f1_of(taken, labels)[0]))
 
 
-def folds_of(labels: Flags, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+def folds_of(labels: Bools, generator: np.random.Generator) -> I64:
     """Return the fold of each pair, int64[r, n]; each fold has its part of both kinds of pairs."""
     folds = np.empty((REPEATS, len(labels)), np.int64)
     for row in folds:
@@ -149,7 +138,7 @@ def folds_of(labels: Flags, generator: np.random.Generator) -> npt.NDArray[np.in
     return folds
 
 
-def f1_of(taken: Flags, labels: Flags, weights: F64 | None = None) -> Any:
+def f1_of(taken: Bools, labels: Bools, weights: F64 | None = None) -> Any:
     """Return F1 of the pairs taken in any repetition; `weights` [n, k]: how often a pair counts."""
     counts = np.ones((len(labels), 1)) if weights is None else weights
     share = taken.mean(axis=0)
@@ -158,7 +147,7 @@ def f1_of(taken: Flags, labels: Flags, weights: F64 | None = None) -> Any:
     return np.divide(2 * right, total, out=np.zeros_like(right), where=total > 0)
 
 
-def simplest(ratings: Sequence[Rating], labels: Flags, usual: int, seed: int) -> int:
+def simplest(ratings: Sequence[Rating], labels: Bools, usual: int, seed: int) -> int:
     """Return the position of the sketch to choose; `ratings` are in order of simplicity.
 
     It is the one at `usual`, unless the best one has a larger F1 by more than a standard error.
@@ -176,9 +165,7 @@ def simplest(ratings: Sequence[Rating], labels: Flags, usual: int, seed: int) ->
     return usual if is_as_good[usual] else int(is_as_good.argmax())
 
 
-def best_ordered(
-    ratings: Sequence[Rating], measured: Sequence[npt.NDArray[np.float32]], labels: Flags
-) -> int:
+def best_ordered(ratings: Sequence[Rating], measured: Sequence[F32], labels: Bools) -> int:
     """Return the position of the first sketch whose similarities order and divide the pairs best.
 
     F1 alone says little where few pairs are duplicates; how often a duplicate is more similar than
@@ -191,14 +178,14 @@ def best_ordered(
 
 
 def left_out(
-    measured: Sequence[npt.NDArray[np.float32]],
-    labels: Flags,
+    measured: Sequence[F32],
+    labels: Bools,
     *,
     priors: Sequence[float],
     leasts: Sequence[float],
     usual: int | None,
     seed: int,
-) -> Flags:
+) -> Bools:
     """Return the pairs that are taken, bool[1, n], by choices that were made without them.
 
     Not only the threshold but also the sketch is chosen without them.  The best of many sketches
@@ -224,7 +211,7 @@ def left_out(
     return taken
 
 
-def precision_of(left_out: Flags, taken: Flags, labels: Flags) -> Share:
+def precision_of(left_out: Bools, taken: Bools, labels: Bools) -> Share:
     """Return the share of duplicates among the pairs taken.
 
     `left_out` [r, n]: the pairs that are taken by choices without them, which give the share.
@@ -235,7 +222,7 @@ def precision_of(left_out: Flags, taken: Flags, labels: Flags) -> Share:
     return _both(*(wilson(float(each @ labels), float(each.sum())) for each in shares))
 
 
-def recall_of(left_out: Flags, taken: Flags, labels: Flags) -> Share:
+def recall_of(left_out: Bools, taken: Bools, labels: Bools) -> Share:
     """Return the share of duplicates that are taken; the arguments are those of `precision_of`."""
     shares = [left_out.mean(axis=0), taken.astype(np.float64)]
     total = float(labels.sum())
@@ -259,7 +246,7 @@ def _both(first: Share, second: Share) -> Share:
     return Share(first.value, min(first.low, second.low), max(first.high, second.high))
 
 
-def order_of(similarities: npt.NDArray[np.float32], labels: Flags) -> float:
+def order_of(similarities: F32, labels: Bools) -> float:
     """Return how often a duplicate is more similar than another pair; half of equal ones count."""
     ranked = np.sort(similarities[~labels])
     below = np.searchsorted(ranked, similarities[labels], "left")

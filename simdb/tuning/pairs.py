@@ -8,12 +8,12 @@ import numpy as np
 
 from simdb.ground.checks import shown
 from simdb.ground.choices import UnitName
+from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
 from simdb.ground.previews import counted
 from simdb.settings.options import Simhash
 from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
-from simdb.tuning.judged import Flags
 from simdb.tuning.sample import SHORT_WORDS, TAG, TextSample, as_text
 from simdb.values.arrays import check_many, describe
 
@@ -40,7 +40,7 @@ class JudgedPairs:
 
     left: list[str]
     right: list[str]
-    labels: Flags
+    labels: Bools
 
 
 def checked_pairs(

@@ -17,10 +17,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import text_column
 from simdb.columns.vector_form import unpack, unpack_minima
+from simdb.ground.dtypes import F64, I64, U8, U32
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.options import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash, Simhash
@@ -69,8 +69,6 @@ NUMBERS = np.arange(1, 33)
 SIMULATED = 1000
 BINOMIAL_CHANCE = 0.5
 MINIMUM_BITS = 32
-
-U8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +194,14 @@ def _masked(word: str) -> list[str]:
     return [f"{word[:at]}.{word[at + 1 :]}" for at in range(len(word))]
 
 
-def count_words(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+def count_words(texts: Sequence[str]) -> I64:
     """Return the number of words in each text, as the kernel cuts it, int64[n]."""
     offsets, _, counts = kernel.count_texts(
         texts, unit=SPACELESS, lowercase=False, shingle=1, seed=0, vocabulary=None, replace=True,
         start=0,
     )  # fmt: skip
     sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    found: npt.NDArray[np.int64] = np.diff(sums[offsets])
+    found: I64 = np.diff(sums[offsets])
     return found
 
 
@@ -254,14 +252,14 @@ def features_by_levels(vectors: U8) -> float | None:
     return float(np.interp(found, curve, NUMBERS))
 
 
-def features_by_minima(minima: npt.NDArray[np.uint32]) -> float:
+def features_by_minima(minima: U32) -> float:
     """Estimate the median number of features from minima of 32 bits, uint32[n, permutations]."""
     means = (minima.astype(np.float64) + 0.5).mean(axis=1) / 2.0**MINIMUM_BITS
     return float(np.median(1 / means - 1))
 
 
 @cache
-def _level_curve(dimensions: int) -> npt.NDArray[np.float64]:
+def _level_curve(dimensions: int) -> F64:
     """Return the mean number of levels for each of `NUMBERS`, by simulation."""
     generator = np.random.default_rng(0)
     means = []
@@ -272,13 +270,13 @@ def _level_curve(dimensions: int) -> npt.NDArray[np.float64]:
     return np.maximum.accumulate(means)
 
 
-def _level_counts(vectors: U8) -> npt.NDArray[np.int64]:
+def _level_counts(vectors: U8) -> I64:
     """Return the number of levels in each vector: int64[n]."""
     weights = np.sort(unpack(vectors), axis=1)
     return np.asarray((weights[:, 1:] != weights[:, :-1]).sum(axis=1) + 1, np.int64)
 
 
-def _middle_mean(values: npt.NDArray[np.int64]) -> float:
+def _middle_mean(values: I64) -> float:
     """Return the mean of the middle half of some values: a median, but not a whole number."""
     ordered = np.sort(values)
     quarter = len(ordered) // 4

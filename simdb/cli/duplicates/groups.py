@@ -16,11 +16,12 @@ from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import SIMILARITY_DIGITS
-from simdb.deduplication.question import I64, Decided, texts_at
+from simdb.deduplication.question import Decided, texts_at
 from simdb.deduplication.reference import DatabaseReference, FileReference, Reference
 from simdb.deduplication.references import check_apart
 from simdb.deduplication.run import DedupRun
 from simdb.ground.choices import KEEP
+from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs

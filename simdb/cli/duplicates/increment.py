@@ -17,7 +17,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import simdb
 from simdb.cli.duplicates.texts import Beginnings, TextsById
@@ -31,10 +30,11 @@ from simdb.columns.arrow import encoded
 from simdb.deduplication import repeat
 from simdb.deduplication.claims import Arrivals, Refused
 from simdb.deduplication.minima import SortedKeys
-from simdb.deduplication.question import I64, joined
+from simdb.deduplication.question import joined
 from simdb.deduplication.repeat import Left
 from simdb.deduplication.run import SecondLook
 from simdb.engine.state.incoming import sketch_all
+from simdb.ground.dtypes import I64, U64
 from simdb.outputs.remote import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
@@ -51,7 +51,6 @@ from simdb.values.arrays import Id, object_array
 
 # The texts of so many documents are read again at a time.
 NOTED_DOCUMENTS = 1 << 12
-U64 = npt.NDArray[np.uint64]
 
 
 def open_against(

@@ -9,13 +9,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
 from simdb.columns.arrow import TextColumn
+from simdb.ground.dtypes import U64
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import COMPRESSIONS, TABLES
 from simdb.outputs.pieces import TextSpool
@@ -29,8 +29,6 @@ from simdb.values.arrays import Id, places_in
 
 # So many rows get their texts at a time.
 PORTION_ROWS = 512
-
-U64 = npt.NDArray[np.uint64]
 
 
 class TextsById:
