@@ -61,3 +61,27 @@ def test_a_program_runs_at_a_tiny_size(name, tool, corpora, tmp_path, monkeypatc
         program.main()
 
     assert json.loads((tmp_path / f"{name}.json").read_text())["rows"]
+
+
+def test_records_are_drawn_with_the_name_of_each_method(tool, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    row = {"task": "one query", "kind": "signatures", "each_processor": 1e-5}
+    rows = [
+        row | {"method": method, "count": count, "each_seconds": count / 1e9}
+        for method in ("banding", "auto") for count in (1_000, 100_000)
+    ]  # fmt: skip
+    spent = {"seconds": 2.0, "processor": 1.0, "longest": 0.2, "longest_processor": 0.1}
+    million = spent | {"documents": 1_000, "stored": 1_000, "anonymous_bytes": 10**6}
+    grown = [{"label": "1k weights", "millions": [million, million | {"stored": 2_000}]}]
+    for name, each in (("speed", rows), ("growth", grown)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"rows": each}))
+    files = [f"{tmp_path}/speed.json", f"{tmp_path}/drawn", "--growth", f"{tmp_path}/growth.json"]
+    monkeypatch.setattr("sys.argv", ["draw", *files])
+
+    tool("draw").main()
+
+    drawn = {path.name: path.read_text() for path in (tmp_path / "drawn").iterdir()}
+    assert "banding" in drawn["growth-one-query.svg"]
+    assert "signatures, auto" in drawn["growth-one-query.svg"]
+    assert "1k weights" in drawn["insertion-rate.svg"]
+    assert len(drawn) == 4

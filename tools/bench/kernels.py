@@ -1,7 +1,8 @@
 """How fast is each operation of the kernel alone, in each variant of this processor?
 
 Stores nothing: each task is one call on arrays in memory.  The difference from the other benchmarks
-is what the database around the kernel costs.
+is what the database around the kernel costs.  Texts become sketches in `sketching.py`, which has
+`--all-variants`.
 """
 
 from collections.abc import Callable
@@ -15,16 +16,15 @@ from record import Record, in_turns, number, options, short
 from simdb.ground.bits import leading_masks
 from simdb.running import kernel
 from simdb.storage.runs.table import header_bits
-from texts import pieces
 
 QUERIES = 100_000
 SCANNED = 32_768  # fingerprints that fit into the second-level cache
 SCAN_QUERIES = 2_000
 WIDTH = 64  # bytes of a volatility vector
 COUPLES = 1_000_000
-TEXT_MEGABYTES = 10.0
+WEIGHED = 10_000  # rows of weights
 
-Task = tuple[float, str, Callable[[], object]]
+Task = tuple[float, Callable[[], object]]  # operations, and the work
 
 
 def main() -> None:
@@ -34,24 +34,17 @@ def main() -> None:
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     for count in arguments.n:
-        tasks = table_tasks(count, arguments.seed) | vector_tasks(count, arguments.seed)
-        tasks |= arranging_tasks(count, arguments.seed)
-        run(record, arguments.variants, arguments.repeats, tasks, short(count))
-    run(record, arguments.variants, arguments.repeats, text_tasks(), "text")
+        makers = table_tasks, vector_tasks, arranging_tasks
+        tasks = {
+            name: task for make in makers for name, task in make(count, arguments.seed).items()
+        }
+        for variant in arguments.variants or kernel.variants()[-1:]:
+            kernel.select(variant)
+            works = {name: work for name, (_, work) in tasks.items()}
+            for name, timing in in_turns(works, arguments.repeats).items():
+                what = f"{short(count)}: {name}, {variant}"
+                record.add_rate(what, tasks[name][0] / 1e6, "M/s", timing)
     record.finish()
-
-
-def run(
-    record: Record, variants: list[str] | None, repeats: int, tasks: dict[str, Task], label: str
-) -> None:
-    """Run every task in every variant."""
-    for variant in variants or kernel.variants()[-1:]:
-        kernel.select(variant)
-        timings = in_turns({name: task for name, (_, _, task) in tasks.items()}, repeats)
-        for name, timing in timings.items():
-            size, unit, _ = tasks[name]
-            record.add_rate(f"{label}: {name}, {variant}", size, unit, timing)
-    kernel.select(kernel.variants()[-1])
 
 
 def table_tasks(count: int, seed: int) -> dict[str, Task]:
@@ -67,44 +60,32 @@ def table_tasks(count: int, seed: int) -> dict[str, Task]:
         asked = queries.tolist()[:10_000]
         ask = partial(tables.lookup, distance=DISTANCE, flips=0, first=False, after=None)
         name = f"{len(masks)} tables"
-        tasks[f"lookup, {name}, batch"] = (QUERIES / 1e6, "M/s", partial(ask, queries))
-        tasks[f"lookup, {name}, 1,000 at a time"] = (
-            QUERIES / 1e6,
-            "M/s",
-            partial(in_parts, ask, queries, 1000),
-        )
-        tasks[f"lookup_one, {name}"] = (
-            len(asked) / 1e6,
-            "M/s",
-            partial(one_by_one, tables.lookup_one, asked),
-        )
+        tasks[f"lookup, {name}, batch"] = QUERIES, partial(ask, queries)
+        tasks[f"lookup, {name}, 1,000 at a time"] = QUERIES, partial(in_parts, ask, queries, 1000)
+        tasks[f"lookup_one, {name}"] = len(asked), partial(one_by_one, tables.lookup_one, asked)
         if blocks == 4:
-            keys, ordinals, _ = runs[0][0]
-            tasks["sweep, 4 tables, first"] = (
-                count * count / 2**17 / 1e9,
-                "G pairs/s",
-                partial(sweep, keys, ordinals, masks),
-            )
+            work = partial(sweep, *runs[0][0][:2], masks)
+            tasks["sweep, 4 tables, first, pairs"] = count * count / 2**17, work
     small = kernel.Tables([2**64 - 1], [], (stored[:SCANNED], numbers(min(SCANNED, count))), None)
-    scan = partial(small.scan, distance=DISTANCE, first=False, after=None)
-    compared = min(SCANNED, count) * SCAN_QUERIES / 1e9
-    tasks["scan in cache"] = (compared, "G/s", partial(scan, queries[:SCAN_QUERIES]))
-    return tasks
+    scan = partial(small.scan, queries[:SCAN_QUERIES], distance=DISTANCE, first=False, after=None)
+    return tasks | {"scan in cache": (min(SCANNED, count) * SCAN_QUERIES, scan)}
 
 
 def vector_tasks(count: int, seed: int) -> dict[str, Task]:
-    """Make the tasks that measure similarities of packed volatility vectors."""
+    """Make the tasks that quantise weights, and measure similarities of packed vectors."""
     random = np.random.default_rng([seed, 2])
     packed = random.integers(0, 256, (min(count, 1_000_000), WIDTH), np.uint8)
     vectors = kernel.Vectors(WIDTH, [(0, packed)])
     near = np.sort(random.integers(0, min(len(packed), 4096), (2, COUPLES), np.uint32))
     far = random.integers(0, len(packed), (2, COUPLES), np.uint32)
     queries = packed[:8].copy()
+    weights = random.standard_normal((WEIGHED, 2 * WIDTH), np.float32)
     scan = partial(vectors.scan, queries, similarity=0.88, skip=None, after=None)
     return {
-        "similarity between, in cache": (COUPLES / 1e6, "M/s", partial(vectors.between, *near)),
-        "similarity between, random": (COUPLES / 1e6, "M/s", partial(vectors.between, *far)),
-        "similarity scan of 8 queries": (len(packed) * len(queries) / 1e6, "M/s", scan),
+        "quantise": (WEIGHED, partial(kernel.quantise, weights)),
+        "similarity between, in cache": (COUPLES, partial(vectors.between, *near)),
+        "similarity between, random": (COUPLES, partial(vectors.between, *far)),
+        "similarity scan of 8 queries": (len(packed) * len(queries), scan),
     }
 
 
@@ -117,35 +98,16 @@ def arranging_tasks(count: int, seed: int) -> dict[str, Task]:
     merged = np.empty(count, np.uint64), np.empty(count, np.uint32)
     names = [f"document-{at:011d}" for at in range(min(count, 1_000_000))]
     offsets, content, _ = kernel.encode_ids(names)
-    directory = np.empty((1 << header_bits(count, -1)) + 1, np.uint32)
-    table = sorted_table(keys, 0xFFFF << 48)
-    size = count / 1e6
+    table, bits = sorted_table(keys, 0xFFFF << 48), header_bits(count, -1)
+    directory = np.empty((1 << bits) + 1, np.uint32)
     return {
-        "permute": (size, "M/s", partial(kernel.permute, keys, 0xFFFF << 16, merged[0])),
-        "sort": (size, "M/s", lambda: kernel.sort(keys.copy(), numbers(count))),
-        "merge": (size, "M/s", partial(kernel.merge, *left[:2], *right[:2], *merged)),
-        "directory": (
-            size,
-            "M/s",
-            partial(kernel.directory, table[0], header_bits(count, -1), directory),
-        ),
-        "encode_ids": (len(names) / 1e6, "M/s", partial(kernel.encode_ids, names)),
-        "decode_ids": (len(names) / 1e6, "M/s", partial(kernel.decode_ids, offsets, content)),
+        "permute": (count, partial(kernel.permute, keys, 0xFFFF << 16, merged[0])),
+        "sort": (count, lambda: kernel.sort(keys.copy(), numbers(count))),
+        "merge": (count, partial(kernel.merge, *left[:2], *right[:2], *merged)),
+        "directory": (count, partial(kernel.directory, table[0], bits, directory)),
+        "encode_ids": (len(names), partial(kernel.encode_ids, names)),
+        "decode_ids": (len(names), partial(kernel.decode_ids, offsets, content)),
     }
-
-
-def text_tasks() -> dict[str, Task]:
-    """Make the tasks that turn text into weights and weights into fingerprints."""
-    texts = pieces(TEXT_MEGABYTES)
-    size = sum(len(text.encode()) for text in texts) / 1e6
-    settings = {"lowercase": True, "seed": 0, "replace": False, "start": 0}
-    tasks: dict[str, Task] = {}
-    for unit, shingle in (("words", 1), ("words", 3), ("characters", 5)):
-        task = partial(kernel.project_texts, texts, unit=unit, shingle=shingle, **settings)
-        tasks[f"project_texts, {unit}, shingles of {shingle}"] = (size, "MB/s", task)
-    weights, _ = kernel.project_texts(texts, unit="words", shingle=3, **settings)
-    tasks["quantise"] = (len(weights) / 1e6, "M/s", partial(kernel.quantise, weights))
-    return tasks
 
 
 def sorted_table(fingerprints: Any, mask: int) -> tuple[Any, Any, Any]:

@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from itertools import accumulate, combinations, compress, islice, product
 from math import sqrt
 from random import Random
@@ -34,7 +33,8 @@ import numpy as np
 import simdb
 from corpus import curve
 from drawn import BLOCK, Drawn
-from record import Record, missing, number, options
+from peers import installed, signed
+from record import Record, number, options
 from texts import edited
 
 LEAST = 0.8
@@ -42,7 +42,7 @@ SEEDS = 3
 RUNS = 10
 GROUP, JUDGED, DRAWS = 5, 50, 6  # records of a block in each of two lists; judged pairs
 MINIMA = 128
-PEERS = {"rensa": ("RMinHash", "update"), "datasketch": ("MinHash", "update_batch")}
+PEERS = "rensa", "datasketch"
 SEARCHES = ("polytope", 0.9), ("polytope", 0.95), ("auto", 0.95)  # methods, recalls asked
 LETTERS = "bdfghklmnprstvzaeiou"  # of `drawn.py`
 
@@ -257,23 +257,19 @@ def minhash(record: Record, count: int, words: Words, chance: Random) -> None:
         texts = with_copies(kind, 2 * count, words, chance)
         truth = set(similar_pairs(texts))
         for name in ("simdb", *PEERS):
-            try:
-                made = [minima_of(name, texts, seed) for seed in range(1, SEEDS + 1)]
-            except ImportError:
-                missing(name)
-                continue
-            values = [f1(truth, agreeing(each)) for each in made]
-            note = f"{len(truth)} pairs, {SEEDS} seeds, deviation {stdev(values):.4f}"
-            record.add(f"{kind}, {MINIMA} minima, {name}", mean(values), "F1", note=note)
+            package = installed(name)
+            if package is not None:
+                made = [minima_of(name, package, texts, seed) for seed in range(1, SEEDS + 1)]
+                values = [f1(truth, agreeing(each)) for each in made]
+                note = f"{len(truth)} pairs, {SEEDS} seeds, deviation {stdev(values):.4f}"
+                record.add(f"{kind}, {MINIMA} minima, {name}", mean(values), "F1", note=note)
 
 
-def minima_of(name: str, texts: list[str], seed: int) -> Any:
+def minima_of(name: str, package: Any, texts: list[str], seed: int) -> Any:
     if name == "simdb":
         return simdb.signatures(texts, simdb.Minhash(permutations=MINIMA, seed=seed)).minima
-    made = [getattr(import_module(name), PEERS[name][0])(MINIMA, seed) for _ in texts]
-    for minima, text in zip(made, texts, strict=True):
-        getattr(minima, PEERS[name][1])([each.encode() for each in shingles_of(text)])
-    return np.array([minima.digest() for minima in made])
+    tokens = [list(shingles_of(text)) for text in texts]
+    return np.array([each.digest() for each in signed(name, package, tokens, MINIMA, seed)])
 
 
 def agreeing(minima: Any) -> Pairs:

@@ -42,6 +42,17 @@ def installed(name: str) -> ModuleType | None:
         return None
 
 
+def signed(
+    name: str, package: Any, tokens: list[list[Any]], minima: int = PERMUTATIONS, seed: int = 1
+) -> list[Any]:
+    """Sign many sets of tokens by rensa or datasketch, which takes tokens as bytes."""
+    if name == "rensa":
+        made: list[Any] = package.RMinHash.from_token_sets(tokens, minima, seed)
+        return made
+    many = [[each if isinstance(each, bytes) else each.encode() for each in row] for row in tokens]
+    return list(package.MinHash.bulk(many, num_perm=minima, seed=seed))
+
+
 class MultiHash:
     """faiss IndexBinaryMultiHash: 2 hashes of 28 bits, with up to one flip each; exact for 3."""
 
@@ -107,8 +118,7 @@ class Rensa:
 
     def signed(self, features: U64) -> list[Any]:
         tokens = [[f"{each:x}" for each in row] for row in features.tolist()]
-        signatures: list[Any] = self._rensa.RMinHash.from_token_sets(tokens, PERMUTATIONS, 1)
-        return signatures
+        return signed("rensa", self._rensa, tokens)
 
     def batch(self, queries: list[Any]) -> int:
         return sum(map(len, self._index.query_all(queries)))
@@ -130,7 +140,7 @@ class Datasketch:
 
     def signed(self, features: U64) -> list[Any]:
         tokens = [[each.tobytes() for each in row] for row in features]
-        return list(self._datasketch.MinHash.bulk(tokens, num_perm=PERMUTATIONS))
+        return signed("datasketch", self._datasketch, tokens)
 
     def batch(self, queries: list[Any]) -> int:
         return sum(map(self.one, queries))

@@ -13,7 +13,7 @@ text has few words and is fast, and makes no features for a text shorter than a 
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -24,7 +24,7 @@ import numpy as np
 
 import simdb
 from corpus import read_corpus
-from peers import installed
+from peers import installed, signed
 from record import Record, in_turns, options
 from simdb.engine.state.incoming import SKETCHED_DOCUMENTS
 from simdb.running import kernel
@@ -35,8 +35,11 @@ from texts import pieces
 
 Task = tuple[list[str], Callable[[], object]]  # the texts that are read, and the work
 Sketch = simdb.Simhash | simdb.Minhash
+Found = dict[str, Any]  # the libraries that are installed, by name
 
 MINIMA = 128
+PEERS = "rensa", "datasketch"  # of signatures
+LIBRARIES = "gaoya", "simhash", *PEERS
 SLOW_MEGABYTES = 2.0  # megabytes for libraries that do only a few a second
 FEATURES: dict[str, dict[str, Any]] = {
     "words": {"shingle": 1}, "word 3-shingles": {},
@@ -80,20 +83,22 @@ def main() -> None:
     parser.add_argument("--all-variants", action="store_true", help="of the kernel")
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
-    check()
+    found = {name: package for name in LIBRARIES if (package := installed(name)) is not None}
+    check(found)
     for path in arguments.texts or [None]:
         name, texts, distinct = taken(path, arguments.megabytes)
         few = texts[
             : max(1, int(len(texts) * SLOW_MEGABYTES / max(size_of(texts), SLOW_MEGABYTES)))
         ]
         record.add(f"{name}: text taken", size_of(texts), "MB", note=f"{len(texts)} documents")
-        tasks = own_tasks(texts, texts[:distinct]) | peer_tasks(texts, few) | ready_tasks(few)
+        tasks = own_tasks(texts, texts[:distinct]) | peer_tasks(found, texts, few)
+        tasks |= ready_tasks(found, few)
         run(record, arguments, name, tasks)
         for variant in kernel.variants() if arguments.all_variants else ():
             kernel.select(variant)
             chosen = {f"{each}, {variant}": sketching(texts, SETTINGS[each]) for each in VARIANTS}
             run(record, arguments, name, chosen)
-    compare(record, arguments)
+    compare(record, arguments, found)
     record.finish()
 
 
@@ -145,38 +150,38 @@ def sketching(texts: list[str], setting: Sketch) -> Task:
     return texts, lambda: [len(sketcher.sketch(chunk).bits) for chunk in chunks]
 
 
-def peer_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
+def peer_tasks(found: Found, texts: list[str], few: list[str]) -> dict[str, Task]:
     """Make the tasks from text to sketches in other libraries; `few` is for the slow ones."""
     tasks: dict[str, Task] = {
         "re alone, words": (texts, lambda: list(map(words, texts))),
         "re alone, word 3-shingles": (texts, lambda: list(map(shingles, texts))),
     }
-    gaoya, simhash = installed("gaoya"), installed("simhash")
-    rensa, datasketch = installed("rensa"), installed("datasketch")
-    for label, shingle in (("words", 1), ("word 3-shingles", 3)):
-        cut = words if shingle == 1 else shingles
-        if gaoya is not None:
+    for label, shingle, cut in (("words", 1, words), ("word 3-shingles", 3, shingles)):
+        if gaoya := found.get("gaoya"):
             form = {"analyzer": "word", "lowercase": True, "ngram_range": (shingle, shingle)}
             index = gaoya.gaoya.simhash.SimHash64StringIntIndex(6, 3, **form)
             tasks[f"gaoya simhash, {label}"] = texts, each_of(index.tokenize_and_simhash, texts)
             signer = gaoya.gaoya.minhash.MinHash32StringIntIndexVec(**form)
             tasks[f"gaoya minhash, {label}"] = few, each_of(signer.tokenize_and_minhash, few)
-        if simhash is not None:
+        if simhash := found.get("simhash"):
             tasks[f"simhash-pybind, {label}"] = few, each_of(partial(pybind, simhash, shingle), few)
-        if rensa is not None:
-            digests = rensa.RMinHash.digest_matrix_from_token_sets
-            tasks[f"rensa, re, {label}"] = texts, lambda cut=cut, digests=digests: digests(
-                list(map(cut, texts)), MINIMA, 1
-            )  # fmt: skip
-        if datasketch is not None:
-            bulk = datasketch.MinHash.bulk
-            tasks[f"datasketch, re, {label}"] = few, lambda cut=cut, bulk=bulk: bulk(
-                list(map(encoded, map(cut, few))), num_perm=MINIMA
-            )  # fmt: skip
+        for name, some in (("rensa", texts), ("datasketch", few)):
+            if name in found:
+                sign = partial(signed_matrix, found[name], some, cut)
+                tasks[f"{name}, re, {label}"] = some, sign
     return tasks
 
 
-def ready_tasks(texts: list[str]) -> dict[str, Task]:
+def signed_matrix(library: Any, many: Sequence[Any], cut: Callable[[Any], Any] | None) -> object:
+    """Sign texts that `cut` cuts, or ready tokens, by the fastest call of a library for many."""
+    tokens = many if cut is None else list(map(cut, many))
+    if hasattr(library, "RMinHash"):
+        return library.RMinHash.digest_matrix_from_token_sets(tokens, MINIMA, 1)
+    ready = tokens if cut is None else list(map(encoded, tokens))
+    return library.MinHash.bulk(ready, num_perm=MINIMA)
+
+
+def ready_tasks(found: Found, texts: list[str]) -> dict[str, Task]:
     """Make the tasks from ready tokens, which are 3-shingles as strings, and from ready hashes."""
     cut = list(map(shingles, texts))
     offsets = np.cumsum([0, *map(len, cut)])
@@ -188,20 +193,20 @@ def ready_tasks(texts: list[str]) -> dict[str, Task]:
             offsets, hashes, None, family=family, feature_bits=64
         ),
     }
-    if (rensa := installed("rensa")) is not None:
-        make, places = rensa.RMinHash, offsets.astype(np.uint64)
-        tasks["rensa, ready tokens"] = lambda: make.digest_matrix_from_token_sets(cut, MINIMA, 1)
-        tasks["rensa, ready hashes"] = lambda: make.digest_matrix_from_flat_token_hashes(
-            hashes, places, MINIMA, 1
+    for name, ready in (("rensa", cut), ("datasketch", list(map(encoded, cut)))):
+        if name in found:
+            tasks[f"{name}, ready tokens"] = partial(signed_matrix, found[name], ready, None)
+    if rensa := found.get("rensa"):
+        make, places = (
+            rensa.RMinHash.digest_matrix_from_flat_token_hashes,
+            offsets.astype(np.uint64),
         )
-    if (datasketch := installed("datasketch")) is not None:
-        ready = list(map(encoded, cut))
-        tasks["datasketch, ready tokens"] = lambda: datasketch.MinHash.bulk(ready, num_perm=MINIMA)
+        tasks["rensa, ready hashes"] = lambda: make(hashes, places, MINIMA, 1)
     return {name: (texts, work) for name, work in tasks.items()}
 
 
-def each_of(function: Callable[[str], object], texts: list[str]) -> Callable[[], object]:
-    return lambda: [function(text) for text in texts]
+def each_of(function: Callable[[Any], object], many: Sequence[Any]) -> Callable[[], object]:
+    return lambda: [function(each) for each in many]
 
 
 def pybind(simhash: Any, shingle: int, text: str) -> int:
@@ -210,48 +215,37 @@ def pybind(simhash: Any, shingle: int, text: str) -> int:
     return int(simhash.compute([simhash.unsigned_hash(" ".join(gram).encode()) for gram in grams]))
 
 
-def compare(record: Record, arguments: argparse.Namespace) -> None:
+def compare(record: Record, arguments: argparse.Namespace, found: Found) -> None:
     """Compare one signature with many."""
     chance = np.random.default_rng(arguments.seed)
-    tasks: dict[str, Callable[[], object]] = {}
+    tasks: dict[str, Task] = {}
     for bits, kind in ((32, np.uint32), (8, np.uint8)):
         minima = chance.integers(0, 2**bits, (COMPARED, MINIMA), kind)
         sketch = replace(SHINGLES, stored_bits=bits)
         many = simdb.Signatures(minima, sketch, np.zeros(COMPARED, np.bool_))
-        tasks[f"simdb, {bits} bits"] = lambda many=many: simdb.similarities(many[0], many)
-    counts = dict.fromkeys(tasks, COMPARED)
+        work = partial(simdb.similarities, many[0], many)
+        tasks[f"simdb, {bits} bits"] = ["each"] * COMPARED, work
     few = [text.split() for text in pieces(0.5)]
-    if (rensa := installed("rensa")) is not None:
-        first, *others = [signed_by_rensa(rensa, tokens) for tokens in few]
-        tasks["rensa"] = lambda: [first.jaccard(each) for each in others]
-    if (datasketch := installed("datasketch")) is not None:
-        lead, *rest = datasketch.MinHash.bulk(list(map(encoded, few)), num_perm=MINIMA)
-        tasks["datasketch"] = lambda: [lead.jaccard(each) for each in rest]
-    for label, timing in in_turns(tasks, arguments.repeats).items():
-        count = counts.get(label, len(few) - 1) / 1e6
+    for name in filter(found.get, PEERS):
+        first, *others = signed(name, found[name], few, MINIMA)
+        tasks[name] = ["each"] * len(others), each_of(first.jaccard, others)
+    works = {name: work for name, (_, work) in tasks.items()}
+    for label, timing in in_turns(works, arguments.repeats).items():
+        count = len(tasks[label][0]) / 1e6
         record.add_rate(f"{label}: one signature compared with many", count, "M pairs/s", timing)
 
 
-def check() -> None:
+def check(found: Found) -> None:
     """Check that every library estimates 0.5 for two sets whose Jaccard similarity is 0.5."""
     both = [[f"word{at}" for at in range(first, first + 300)] for first in (0, 100)]
     sketch = simdb.Minhash(shingle=1, permutations=MINIMA)
-    found = {"simdb": simdb.similarity(*simdb.signatures(both, sketch))}
-    if (rensa := installed("rensa")) is not None:
-        left, right = (signed_by_rensa(rensa, tokens) for tokens in both)
-        found["rensa"] = left.jaccard(right)
-    if (datasketch := installed("datasketch")) is not None:
-        left, right = datasketch.MinHash.bulk(list(map(encoded, both)), num_perm=MINIMA)
-        found["datasketch"] = left.jaccard(right)
-    for library, similarity in found.items():
+    estimates = {"simdb": simdb.similarity(*simdb.signatures(both, sketch))}
+    for name in filter(found.get, PEERS):
+        left, right = signed(name, found[name], both, MINIMA)
+        estimates[name] = left.jaccard(right)
+    for library, similarity in estimates.items():
         if abs(similarity - 0.5) > DEVIATIONS * (0.25 / MINIMA) ** 0.5:
             raise SystemExit(f"{library} estimates {similarity:.3f} for sets of similarity 0.5")
-
-
-def signed_by_rensa(rensa: Any, tokens: list[str]) -> Any:
-    made = rensa.RMinHash(MINIMA, 1)
-    made.update(tokens)
-    return made
 
 
 def words(text: str) -> list[str]:
