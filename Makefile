@@ -13,7 +13,7 @@ TARGETS ?=
 SEED ?= 1
 SEEDS ?= 250
 DOCUMENTS ?= 1000 20000 200000 2000000
-JOBS ?= auto
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 FIGURES ?=
 
 # Compiled modules are kept: hundreds of processes of the tests start from them.

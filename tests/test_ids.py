@@ -79,6 +79,7 @@ def test_a_strict_program_that_names_its_type_of_ids_has_no_error(tmp_path):
     assert checked(tmp_path, NAMED) == []
 
 
+@pytest.mark.more
 def test_a_type_checker_finds_ids_of_another_type(tmp_path):
     first = NAMED.count("\n") + 1
 

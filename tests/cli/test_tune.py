@@ -76,7 +76,7 @@ def test_judged_pairs_are_read_in_each_format(simdb_run, records, tmp_path, name
         ("a.tsv", "1\t2\t1\n3\t4\n", "a.tsv:2: a judged pair is id, id and label"),
         ("a.tsv", "1\t2\t1\n3\t4\tmaybe\n", "a.tsv:2: a judged pair"),
         ("a.tsv", "1 2 1\n", "a.tsv:1: a judged pair"),
-        ("a.jsonl", "[1, 2, 1]\n{\n", "a.jsonl:2: this is not JSON"),
+        ("a.jsonl", "[1, 2, 1]\n\n{\n", "a.jsonl:3: this is not JSON"),
         ("a.jsonl", "7\n", "a.jsonl:1: a judged pair is an array"),
         ("a.tsv", "1\tnobody\t1\n", "a.tsv: 1 of the ids are of no document"),
         ("a.tsv", "", "0 labels with 0 duplicates"),

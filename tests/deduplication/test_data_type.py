@@ -56,6 +56,7 @@ def test_a_strict_program_has_survivors_of_the_type_that_it_gave(tmp_path):
     assert checked(tmp_path, PROGRAM) == []
 
 
+@pytest.mark.more
 def test_a_type_checker_finds_survivors_used_as_another_type(tmp_path):
     first = PROGRAM.count("\n") + 1
 

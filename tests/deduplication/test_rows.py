@@ -12,6 +12,7 @@ import pytest
 from over import over
 
 import simdb
+from simdb.deduplication.texts import RowTexts
 
 PAGE = Path(__file__).parents[2] / "docs" / "site" / "how-to" / "tables.md"
 CHANCE = random.Random(5)
@@ -358,3 +359,13 @@ def test_no_rows_can_be_rows_with_any_fields(data, tmp_path):
 
     assert len(found.data) == 0
     assert simdb.deduplicate([], id="name", keep="min:number").data == []
+
+
+def test_each_row_with_a_text_has_a_name_that_follows_from_the_text():
+    alike, other = RowTexts(["a", "b", "a", None, "a"]), RowTexts(["a", "a", "b"])
+
+    first, second, third, none, fourth = alike.digests()
+
+    assert [third, fourth, none] == [f"{first}-2", f"{first}-3", ""]
+    assert other.digests() == [first, third, second]
+    assert first != second

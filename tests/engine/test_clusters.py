@@ -150,6 +150,19 @@ def test_a_field_of_the_metadata_chooses_the_representative(tmp_path_factory):
             transaction.abort()
 
 
+def test_of_documents_of_tokens_the_longest_stays(tmp_path_factory):
+    words = [f"word{number}" for number in range(40)]
+    tokens = {"a": words[:39], "b": words, "c": words[1:]}
+    with open_with(tmp_path_factory) as database:
+        database.insert_many(list(tokens), list(tokens.values()))
+
+        found = database.find_clusters(
+            similarity=0.7, keep="longest", texts=lambda ids: [tokens[id] for id in ids]
+        )
+
+        assert [each.representative for each in found] == ["b"]
+
+
 def test_fields_that_give_no_order_are_refused(tmp_path_factory):
     with open_with(tmp_path_factory) as database:
         assert len(database.find_clusters(keep="min:date")) == 0

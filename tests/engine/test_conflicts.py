@@ -78,6 +78,7 @@ def test_replace_claims_as_if_the_id_had_not_been_stored(database):
     database.insert_many(["page", "other"], [0, FAR], ["old", None])
 
     stored = database.add_if_new("page", 1, "new", on_conflict="replace")
+    assert database.get("page").metadata == "new"
     matched = database.add_if_new("page", FAR - 1, on_conflict="replace")
 
     assert stored is None

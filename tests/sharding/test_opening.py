@@ -226,6 +226,22 @@ def test_what_is_no_sharded_database_is_named(path, tmp_path):
             simdb.open(path, mode)
 
 
+def test_a_shard_that_cannot_be_closed_is_named(path):
+    database = simdb.open_sharded(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simdb.Database, "close", broken)
+        with pytest.raises(simdb.BusyError, match=r"shard-00000 of .*still read"):
+            database.close()
+
+    database.close()
+    assert database.is_closed
+
+
+def broken(_):
+    raise simdb.BusyError("a snapshot is still read")
+
+
 def test_a_closed_database_says_so(path):
     database = simdb.open_sharded(path)
     database.close()

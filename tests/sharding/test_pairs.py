@@ -33,7 +33,7 @@ SIMILAR = {"simhash": {"similarity": 0.7, "recall": 1.0}, "minhash": {"similarit
 KEEPS = ["first", "last", "max:text", "min:text", lambda metadata: -len(metadata["text"])]
 
 
-@pytest.fixture(scope="module", params=[("simhash", 3), ("bare", 14), ("minhash", 2)], ids=str)
+@pytest.fixture(scope="module", params=[("simhash", 3), ("bare", 6), ("minhash", 2)], ids=str)
 def both(request, tmp_path_factory):
     """Return the kind, the sharded database, the single one, and the texts by id."""
     kind, shards = request.param

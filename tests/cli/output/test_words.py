@@ -5,6 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
 from over import over
 from source_trees import PACKAGE, nodes_of
 
@@ -116,6 +117,7 @@ def messages():
     return found
 
 
+@pytest.mark.more
 def test_what_is_left_in_words_of_python_is_only_for_programs():
     left = [
         f"{where}: translate {in_words(text)!r} in {words}"
