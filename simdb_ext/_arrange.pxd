@@ -120,4 +120,5 @@ cdef extern from "variants.h" nogil:
                               int64_t count) noexcept nogil
 
     const arrange_operations_type *arrange_operations
-    const arrange_operations_type *arrange_variant(size_t index)
+    const arrange_operations_type *variant_at "arrange_variant"(size_t index)
+    const arrange_operations_type *in_use "arrange_operations"

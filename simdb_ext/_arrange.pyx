@@ -15,26 +15,7 @@ ORDINAL_COUNT_MAX = 2**32  # ordinals are uint32
 cdef uint8_t NOTHING = 0
 
 
-def variants():
-    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
-    names = []
-    while arrange_variant(len(names)) != NULL:
-        names.append(arrange_variant(len(names)).name.decode())
-    return names
-
-
-def select(str variant not None):
-    """Use `variant` from now on; return the name of the variant used before."""
-    global arrange_operations
-    names = variants()
-    if variant not in names:
-        raise ValueError(f"no variant {variant!r}; there are: {', '.join(names)}")
-    before = arrange_operations.name.decode()
-    arrange_operations = arrange_variant(names.index(variant))
-    return before
-
-
-select(variants().pop())
+include "choice.pxi"
 
 
 def permute(const uint64_t[::1] fingerprints not None, mask, uint64_t[::1] out not None):

@@ -27,7 +27,8 @@ cdef extern from "kernel.h" nogil:
 
     size_t search_sets_room(size_t cap)
     const search_kernel_type *search_kernel
-    const search_kernel_type *search_variant(size_t index)
+    const search_kernel_type *variant_at "search_variant"(size_t index)
+    const search_kernel_type *in_use "search_kernel"
 
 
 cdef extern from "found.h" nogil:

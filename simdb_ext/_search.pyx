@@ -57,26 +57,7 @@ cdef const char *WEIGHTS = b"fil"
 cdef const char *BOOLEAN = b"?"
 
 
-def variants():
-    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
-    names = []
-    while search_variant(len(names)) != NULL:
-        names.append(search_variant(len(names)).name.decode())
-    return names
-
-
-def select(str variant not None):
-    """Use `variant` from now on; return the name of the variant used before."""
-    global search_kernel
-    names = variants()
-    if variant not in names:
-        raise ValueError(f"no variant {variant!r}; there are: {', '.join(names)}")
-    before = search_kernel.name.decode()
-    search_kernel = search_variant(names.index(variant))
-    return before
-
-
-select(variants().pop())
+include "choice.pxi"
 search_polytope_prepare()
 
 

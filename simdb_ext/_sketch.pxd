@@ -367,4 +367,5 @@ cdef extern from "variants.h" nogil:
         agree_function *agree_wide
 
     const sketch_operations_type *sketch_operations
-    const sketch_operations_type *sketch_variant(size_t index)
+    const sketch_operations_type *variant_at "sketch_variant"(size_t index)
+    const sketch_operations_type *in_use "sketch_operations"

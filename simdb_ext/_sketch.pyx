@@ -35,26 +35,7 @@ include "sketch/parts.pxi"
 include "sketch/single.pxi"
 
 
-def variants():
-    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
-    names = []
-    while sketch_variant(len(names)) != NULL:
-        names.append(sketch_variant(len(names)).name.decode())
-    return names
-
-
-def select(str variant not None):
-    """Use `variant` from now on; return the name of the variant used before."""
-    global sketch_operations
-    names = variants()
-    if variant not in names:
-        raise ValueError(f"no variant {variant!r}; there are: {', '.join(names)}")
-    before = sketch_operations.name.decode()
-    sketch_operations = sketch_variant(names.index(variant))
-    return before
-
-
-select(variants().pop())
+include "choice.pxi"
 
 
 def murmur(bytes content not None, seed):
