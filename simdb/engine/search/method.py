@@ -29,9 +29,13 @@ if TYPE_CHECKING:
 # candidates are looked at.
 SURE_SHARE = 4
 
-Search = Callable[[State, Sketches, Criterion, Plan, int, U32 | None], Rows]
+# At most so many matches; None for all.
+Limit = int | None
+# For each query, the ordinal that those of its matches must exceed; None for all matches.
+After = U32 | None
+Search = Callable[[State, Sketches, Criterion, Plan, int, After], Rows]
 OneFound = list[Match] | Rows | None
-SearchOne = Callable[[State, Sketches, Criterion, Plan, int, int | None], OneFound]
+SearchOne = Callable[[State, Sketches, Criterion, Plan, int, Limit], OneFound]
 SearchBits = Callable[[State, int, Plan, int], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], "Iterator[Couples] | None"]
 Joining = Callable[[State, Criterion, Plan, kernel.Forest], "Iterator[Couples] | None"]
@@ -39,7 +43,7 @@ Nearest = Callable[[State, Sketches, int, bool], Rows]
 LinksAmong = Callable[[State, Criterion, Plan, U32], "Iterator[Couples]"]
 # Offsets of each query's candidates, their ordinals and distances.
 Candidates = tuple[I64, U32, U8]
-FindCandidates = Callable[[State, Sketches, Plan, int, U32 | None], Candidates]
+FindCandidates = Callable[[State, Sketches, Plan, int, After], Candidates]
 
 
 class PairMember(NamedTuple):
@@ -110,12 +114,7 @@ def by_candidates(find: FindCandidates) -> Search:
     """
 
     def search(
-        state: State,
-        sketches: Sketches,
-        criterion: Criterion,
-        plan: Plan,
-        first: int,
-        after: U32 | None,
+        state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
     ) -> Rows:
         is_measured = criterion.similarity is not None
         # The first candidate need not match, but of very many candidates some usually do.
@@ -171,7 +170,7 @@ def matches_of_one(
     sketches: Sketches,
     criterion: Criterion,
     found: list[tuple[int, int]],
-    limit: int | None,
+    limit: Limit,
 ) -> list[Match]:
     """Return the matches of one document with weights, best first.
 

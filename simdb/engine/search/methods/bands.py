@@ -7,7 +7,7 @@ import numpy as np
 
 from simdb.engine.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
 from simdb.engine.search.couples import Couples, joined_couples, measured, sweep_table, whole_table
-from simdb.engine.search.method import SURE_SHARE, Method
+from simdb.engine.search.method import SURE_SHARE, After, Limit, Method
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -26,12 +26,7 @@ from simdb.values.documents import COUNTED_MAX
 
 
 def search(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    after: U32 | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
     """Return the matches that share a band with a query; see `Method`."""
     offsets, ordinals, similarities = state.tables().search(
@@ -47,12 +42,7 @@ def search(
 
 
 def search_one(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    limit: int | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | None:
     """Return the matches of one signature, best first; None if there are many."""
     # A match has an entry in several bands.
@@ -153,12 +143,7 @@ def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
 
 
 def measure_all(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    after: U32 | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
     """Return the matches of each query by measuring every stored signature; see `Method`."""
     vectors = state.vectors()

@@ -18,7 +18,9 @@ from simdb.engine.search.couples import (
     sweep_table,
 )
 from simdb.engine.search.method import (
+    After,
     Candidates,
+    Limit,
     Method,
     by_candidates,
     estimates,
@@ -49,12 +51,7 @@ def scans_vectors(plan: Plan) -> bool:
 
 
 def search(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    after: U32 | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
     if not scans_vectors(plan):
@@ -75,12 +72,7 @@ def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Ro
 
 
 def search_one(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    limit: int | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | Rows | None:
     """Return the matches of one document with weights, best first; None if vectors are scanned.
 
@@ -235,7 +227,7 @@ def _with_distances(
 
 
 def _candidates(
-    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
     found: Candidates = state.tables().scan(
         sketches.bits, distance=plan.distance, first=first, after=after

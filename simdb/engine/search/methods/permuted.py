@@ -17,7 +17,15 @@ from functools import partial
 import numpy as np
 
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table, whole_table
-from simdb.engine.search.method import Candidates, Method, PairMember, by_candidates, matches_of_one
+from simdb.engine.search.method import (
+    After,
+    Candidates,
+    Limit,
+    Method,
+    PairMember,
+    by_candidates,
+    matches_of_one,
+)
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
@@ -39,12 +47,7 @@ PART_ENTRIES = 1 << 14
 
 
 def search_one(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    limit: int | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
     is_measured = criterion.similarity is not None
@@ -148,7 +151,7 @@ def probe_of(plan: Plan, query: int, stored: int, masks: Sequence[int]) -> Probe
 
 
 def _candidates(
-    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
     found: Candidates = state.tables().lookup(
         sketches.bits, distance=plan.distance, flips=plan.table_flips, first=first, after=after

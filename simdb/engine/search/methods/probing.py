@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from simdb.engine.search.method import (
+    After,
     Candidates,
+    Limit,
     Method,
     PairMember,
     by_candidates,
@@ -22,7 +24,7 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.ground.bits import FINGERPRINT_BITS, header_mask, key_order, set_bits
-from simdb.ground.dtypes import U8, U32
+from simdb.ground.dtypes import U8
 from simdb.plan.problem import Criterion
 from simdb.plan.recall import count_sets
 from simdb.plan.volatility import NEVER
@@ -35,12 +37,7 @@ from simdb.values.arrays import Sketches
 
 
 def search_one(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    limit: int | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
     probing, is_measured = plan.probing, criterion.similarity is not None
@@ -113,7 +110,7 @@ def probe_of(
 
 
 def _candidates(
-    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
     if plan.compared:
         return _covered_candidates(state, sketches, plan, first == 1, after)
@@ -121,7 +118,7 @@ def _candidates(
 
 
 def _covered_candidates(
-    state: State, sketches: Sketches, plan: Plan, first: int, after: U32 | None
+    state: State, sketches: Sketches, plan: Plan, first: int, after: After
 ) -> Candidates:
     """Return each candidate once, of tables that compare what the calibration does not cover."""
     tables = state.covered_tables()
@@ -135,9 +132,7 @@ def _covered_candidates(
     return offsets - fewer, np.delete(ordinals, again), np.delete(distances, again)
 
 
-def _probed(
-    tables: Any, sketches: Sketches, plan: Plan, first: int, after: U32 | None
-) -> Candidates:
+def _probed(tables: Any, sketches: Sketches, plan: Plan, first: int, after: After) -> Candidates:
     probing = plan.probing
     assert probing is not None
     found: Candidates = tables.probe(
