@@ -255,9 +255,9 @@ class Reading(Protocol[IdT]):
         """
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall)
         check_filters(where)
+        if (document is None) == (id is None):
+            raise InputError("nearest needs either a document or the id= of a stored document")
         if vectors is not None or texts is not None:
-            if (document is None) == (id is None):
-                raise InputError("nearest needs either a document or the id= of a stored document")
             documents, ids = ([document], None) if id is None else (None, [id])
             return self.nearest_many(
                 documents, k, ids=ids, recall=recall, where=where, vectors=vectors, texts=texts,

@@ -33,6 +33,7 @@ from simdb.settings.options import Options
 from simdb.settings.search import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.sharding import searching
 from simdb.sharding.shards import Shards, all_sketches, check_known, contained, drawn_ids, of_stored
+from simdb.storage.files.location import directory_of
 from simdb.storage.files.shards_file import shard_name
 from simdb.values.arrays import ORDINALS_MAX, IdT, Sketches, object_array
 from simdb.values.documents import Document
@@ -563,11 +564,7 @@ def open_sharded(
             f"a sharded database is opened with mode 'r', got {mode!r}; write a new one with"
             " write_sharded, or change one shard with simdb.open and call finish_sharded"
         )
-    try:
-        directory = os.fsdecode(path)
-    except TypeError as error:
-        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
-    return ShardedDatabase(Shards(directory, missing, allow, thread_count(threads)))
+    return ShardedDatabase(Shards(directory_of(path), missing, allow, thread_count(threads)))
 
 
 def _reopen(path: str, missing: MissingName, allow: Collection[str]) -> ShardedDatabase:

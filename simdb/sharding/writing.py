@@ -36,7 +36,7 @@ from simdb.settings.options import Options
 from simdb.settings.stored_options import differences
 from simdb.sharding.shard import ContentDigest, Inspected, check_shards, inspect, numbers_of
 from simdb.storage.environment import registry
-from simdb.storage.files.location import sync_directory
+from simdb.storage.files.location import directory_of, sync_directory
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.files.plain import check_directory
 from simdb.storage.files.shards_file import (
@@ -321,10 +321,7 @@ def _as_written(place: str, number: int, shards: int, written: Shard) -> Inspect
 
 
 def _checked_path(path: str | os.PathLike[str]) -> str:
-    try:
-        directory = os.fsdecode(path)
-    except TypeError as error:
-        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+    directory = directory_of(path)
     if not directory:
         raise InputError("the path of the sharded database is empty")
     return directory

@@ -93,8 +93,6 @@ def find(
 
     `where`: only documents whose metadata satisfy it.
     """
-    if (document is None) == (id is None):
-        raise InputError("nearest needs either a document or the id= of a stored document")
     if id is None:
         sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
         found = None if where else _find_fast(state, sketches, wanted)

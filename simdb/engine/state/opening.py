@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from simdb import index
 from simdb.engine.state.store import Store
 from simdb.ground.checks import one_of, share, shown
-from simdb.ground.errors import ExistsError, ForkedError, FormatError, InputError, OptionError
+from simdb.ground.errors import ExistsError, ForkedError, FormatError, OptionError
 from simdb.settings.options import TABLES_MAX, USUAL_POLYTOPES, Options
 from simdb.settings.stored_options import Resources, check_same
 from simdb.sketch.packages import take_resources, warn_of_changes
@@ -123,10 +123,7 @@ def open_store(
             f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"
         )
     allowed = _allowed(allow, options)
-    try:
-        directory = os.fsdecode(path)
-    except TypeError as error:
-        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+    directory = location.directory_of(path)
     if options is not None and location.is_new(directory, mode):
         _make_resources(settled(options))  # an error here leaves no empty directory behind
     location.prepare(directory, mode)

@@ -60,6 +60,14 @@ DATABASE = "temporary.simdb"
 ABANDONED_SECONDS = 60
 
 
+def directory_of(path: str | os.PathLike[str]) -> str:
+    """Return a path as text; InputError if it is none."""
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+
+
 def prepare(path: str, mode: str) -> None:
     """Make the directory if `mode` allows it; raise an error if `path` cannot be a database."""
     if not path:
