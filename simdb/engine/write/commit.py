@@ -29,7 +29,7 @@ from simdb.storage.records.features import encode_blocks as encode_features
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
 from simdb.storage.records.metadata import changed_blocks, changed_times, encode_blocks
 from simdb.storage.records.tombstones import Bitmap, encode_chunks
-from simdb.storage.runs.merging import Merging, steps_of, written_keys
+from simdb.storage.runs.merging import MergedRuns, Merging, steps_of, written_keys
 from simdb.storage.runs.rewriting import write_run
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
@@ -154,9 +154,8 @@ def step_ahead(
         def write(writer: Writer, at: int = at) -> Manifest:
             merge = ahead.manifest.unfinished
             assert merge is not None
-            run = merging(merge).write(
-                work.steps[at], merge.run, work.runs, source, writer.put, base.dead
-            )
+            merged = MergedRuns(work.runs, source, base.dead)
+            run = merging(merge).write(work.steps[at], merge.run, merged, writer.put)
             return replace(ahead.manifest, unfinished=Unfinished(run, at + 1, merge.begun))
 
         ahead.commit(write)
@@ -182,11 +181,12 @@ def carry_on(
     assert merge is not None
     work = _Work(writer.store, base, merge)
     run, runs, steps, due = merge.run, work.runs, work.steps, work.due(manifest.next_ordinal)
+    merged = MergedRuns(runs, source, dead)
     if merge.done >= due:
-        merging.prepare(steps[merge.done], run, runs, source, dead)
+        merging.prepare(steps[merge.done], run, merged)
         return manifest
     for step in steps[merge.done : due]:
-        run = merging.write(step, run, runs, source, writer.put, dead)
+        run = merging.write(step, run, merged, writer.put)
     if due < len(steps):
         merging.note(steps[due], runs)
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))

@@ -78,6 +78,14 @@ def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tu
                 yield layout.column_name(column), layout.segment_key(number, column, segment)
 
 
+class MergedRuns(NamedTuple):
+    """The runs that a step merges; `source` sees them, and `dead` is what is deleted now."""
+
+    runs: Sequence[Run]
+    source: Source
+    dead: Bitmap | None
+
+
 class Merging:
     """What a process keeps in memory between the steps of an unfinished merge.
 
@@ -96,20 +104,12 @@ class Merging:
         self._kept: U32 | None = None
         self._left_out: Bitmap | None = None
 
-    def write(
-        self,
-        step: MergedValues,
-        run: RunInfo,
-        runs: Sequence[Run],
-        source: Source,
-        put: Put,
-        dead: Bitmap | None,
-    ) -> RunInfo:
-        """Carry out one step of merging `runs` into `run`; returns its row with the known counts.
+    def write(self, step: MergedValues, run: RunInfo, merged: MergedRuns, put: Put) -> RunInfo:
+        """Carry out one step of merging into `run`; returns its row with the known counts.
 
-        `source` sees the steps before it, unless this object has carried them out.  `dead`: what is
-        deleted now.
+        The source sees the steps before it, unless this object has carried them out.
         """
+        runs, source, _ = merged
         if step.table is None:
             joined = self._joined if self._step == step else None
             self._step = self._joined = None
@@ -119,7 +119,7 @@ class Merging:
                 put_segment(run.number, number, segment, put, has_vectors=True)
             return run
         self._take(step.table, runs)
-        self._advance(step, run, runs, source, dead, most=sum(len(each.info) for each in runs))
+        self._advance(step, run, merged, most=sum(len(each.info) for each in runs))
         assert self._merge is not None
         keys, ordinals, directory = self._merge.merged
         entries = self._merge.written
@@ -149,25 +149,18 @@ class Merging:
             self._step, self._joined = step, None
         return is_known
 
-    def prepare(
-        self,
-        step: MergedValues,
-        run: RunInfo,
-        runs: Sequence[Run],
-        source: Source,
-        dead: Bitmap | None,
-    ) -> None:
+    def prepare(self, step: MergedValues, run: RunInfo, merged: MergedRuns) -> None:
         """Join the columns that the next step writes, or merge one more window of its table.
 
         If the step was not noted it only is noted: if each process commits once, more would be in
         vain.
         """
-        if not self.note(step, runs):
+        if not self.note(step, merged.runs):
             return
         if step.table is not None:
-            self._advance(step, run, runs, source, dead, most=WINDOW_ENTRIES)
+            self._advance(step, run, merged, most=WINDOW_ENTRIES)
         elif self._joined is None:
-            self._joined = _joined(step, runs, source)
+            self._joined = _joined(step, merged.runs, merged.source)
 
     def _take(self, table: bytes, runs: Sequence[Run]) -> bool:
         """Make `table` the one that is merged; returns whether it is new."""
@@ -177,17 +170,9 @@ class Merging:
         self._table, self._merge = table, TableMerge(lengths)
         return True
 
-    def _advance(
-        self,
-        step: MergedValues,
-        run: RunInfo,
-        runs: Sequence[Run],
-        source: Source,
-        dead: Bitmap | None,
-        *,
-        most: int,
-    ) -> None:
+    def _advance(self, step: MergedValues, run: RunInfo, merged: MergedRuns, *, most: int) -> None:
         """Merge at most `most` more entries of the table that was taken."""
+        runs, source, dead = merged
         assert self._merge is not None
         assert step.table is not None
         if self._merge.is_complete:
