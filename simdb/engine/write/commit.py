@@ -8,7 +8,7 @@ due for the documents that were inserted since the merge began (`steps_due` in
 or none, because the manifest is part of the same transaction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +28,8 @@ from simdb.storage.records.delta import encode_batch
 from simdb.storage.records.features import encode_blocks as encode_features
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
 from simdb.storage.records.metadata import changed_blocks, changed_times, encode_blocks
-from simdb.storage.records.tombstones import Bitmap, encode_chunks
-from simdb.storage.runs.merging import MergedRuns, Merging, steps_of, written_keys
+from simdb.storage.records.tombstones import encode_chunks
+from simdb.storage.runs.merging import MergedRuns, steps_of, written_keys
 from simdb.storage.runs.rewriting import write_run
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
@@ -44,7 +44,7 @@ def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
     options = ahead.store.options
     if staging.delta_count > options.delta_documents:
         staging.seal_delta()
-    step_ahead(ahead, base, staging.merging_of, staging.next_ordinal, source)
+    _step_ahead(ahead, base, staging, source)
     passages.write_new_ahead(ahead, staging, source)
     if not staging.sealed:
         return
@@ -104,8 +104,7 @@ def write_staged(
     else:
         _append_to_delta(writer, staging)
     if manifest.unfinished is not None:
-        merging, dead = staging.merging_of(manifest.unfinished), staging.dead
-        manifest = carry_on(writer, manifest, base, merging, dead, source)
+        manifest = _carry_on(writer, manifest, base, staging, source)
     if manifest.unfinished is None and manifest.runs != base.manifest.runs:
         manifest = begin_merge(manifest, store.options.growth)
     if staging.maintainer is not None:
@@ -132,13 +131,14 @@ def begin_merge(manifest: Manifest, growth: int) -> Manifest:
     return replace(manifest, next_run=number + 1, unfinished=merge)
 
 
-def step_ahead(
-    ahead: Ahead,
-    base: Contents,
-    merging: Callable[[Unfinished], Merging],
-    next_ordinal: int,
-    source: Source,
-) -> None:
+def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
+    """Remove every value that an unfinished merge has written."""
+    if merge is not None:
+        for name, key in written_keys(merge, table_names(writer.store.options)):
+            writer.delete(name, key)
+
+
+def _step_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
     """Do the due steps of the unfinished merge but the last, each in a commit of its own.
 
     So a commit that inserts many documents need not have the values of many steps in memory.
@@ -148,14 +148,14 @@ def step_ahead(
     if merge is None:
         return
     work = _Work(ahead.store, base, merge)
-    due = work.due(next_ordinal)
+    due = work.due(staging.next_ordinal)
     for at in range(merge.done, due - 1):
 
         def write(writer: Writer, at: int = at) -> Manifest:
             merge = ahead.manifest.unfinished
             assert merge is not None
             merged = MergedRuns(work.runs, source, base.dead)
-            run = merging(merge).write(work.steps[at], merge.run, merged, writer.put)
+            run = staging.merging_of(merge).write(work.steps[at], merge.run, merged, writer.put)
             return replace(ahead.manifest, unfinished=Unfinished(run, at + 1, merge.begun))
 
         ahead.commit(write)
@@ -164,24 +164,18 @@ def step_ahead(
             each.give_back()
 
 
-def carry_on(
-    writer: Writer,
-    manifest: Manifest,
-    base: Contents,
-    merging: Merging,
-    dead: Bitmap | None,
-    source: Source,
+def _carry_on(
+    writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
     """Do the due steps of the unfinished merge of `manifest`; returns the manifest afterwards.
 
-    `source` sees `base`, the state before this commit.  `merging` is what the last commit of this
-    process left in memory, or new.
+    `source` sees `base`, the state before this commit.
     """
     merge = manifest.unfinished
     assert merge is not None
-    work = _Work(writer.store, base, merge)
+    work, merging = _Work(writer.store, base, merge), staging.merging_of(merge)
     run, runs, steps, due = merge.run, work.runs, work.steps, work.due(manifest.next_ordinal)
-    merged = MergedRuns(runs, source, dead)
+    merged = MergedRuns(runs, source, staging.dead)
     if merge.done >= due:
         merging.prepare(steps[merge.done], run, merged)
         return manifest
@@ -194,13 +188,6 @@ def carry_on(
     unmerged = [row for row in manifest.runs if row not in work.rows]
     every = sorted([*unmerged, run], key=lambda row: row.start)
     return replace(manifest, runs=tuple(every), unfinished=None)
-
-
-def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
-    """Remove every value that an unfinished merge has written."""
-    if merge is not None:
-        for name, key in written_keys(merge, table_names(writer.store.options)):
-            writer.delete(name, key)
 
 
 def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> None:
