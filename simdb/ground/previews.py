@@ -16,10 +16,10 @@ SHOWN_ROWS = 10
 DIGITS = 4  # of a similarity
 
 
-def first_of(values: Iterable[Any], count: int, most: int = SHOWN_VALUES) -> str:
-    """List the first of `count` values, and an ellipsis if there are more than `most`."""
-    parts = [number(each) for each in islice(values, most)]
-    return ", ".join([*parts, "..."] if count > most else parts)
+def first_of(values: Iterable[Any], count: int) -> str:
+    """List the first three of `count` values, and an ellipsis if there are more."""
+    parts = [number(each) for each in islice(values, SHOWN_VALUES)]
+    return ", ".join([*parts, "..."] if count > SHOWN_VALUES else parts)
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

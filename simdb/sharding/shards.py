@@ -6,7 +6,7 @@ out: a warning says so, once, and `skipped` remembers why.
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -121,12 +121,10 @@ class Shards:
         except (*LASTING, *PASSING) as error:
             raise named(error, shard_name(number), self.path) from error
 
-    def each(
-        self, function: Callable[[OpenShard], Result], numbers: Iterable[int] | None = None
-    ) -> Iterator[tuple[int, Result]]:
+    def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the number and the answer of one shard after the other; see `all`."""
         self._check_open()
-        for number in self._open if numbers is None else numbers:
+        for number in self._open:
             if number not in self.failures:
                 for answer in self._answer(number, function):
                     yield number, answer

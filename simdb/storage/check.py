@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import CorruptError, FormatError
@@ -198,7 +197,7 @@ def _check_table(
 ) -> Iterator[Finding]:
     """Compare a table of keys with the columns."""
     name = layout.table_name(number)
-    states = _whole_column(run, layout.STATE, source)
+    states = _states_of(run, source)
     keys = np.empty(len(states), np.uint64)
     for segment in range(run.segment_count):
         columns = run.segment(segment, source, (layout.FINGERPRINT, layout.VECTOR)).columns
@@ -213,7 +212,7 @@ def _check_polytopes(
     run: Run, source: Source, keying: Keying, contents: Contents
 ) -> Iterator[Finding]:
     """Compare the cross-polytope tables with the vectors of the documents with weights."""
-    states = _whole_column(run, layout.STATE, source)
+    states = _states_of(run, source)
     every = np.empty((keying.polytopes.table_count, len(states)), np.uint64)
     for segment in range(run.segment_count):
         vectors = run.segment(segment, source, (layout.VECTOR,)).columns[layout.VECTOR]
@@ -282,12 +281,11 @@ def _check_members(
         yield Finding(place, message, REBUILD)
 
 
-def _whole_column(run: Run, column: int, source: Source) -> npt.NDArray[Any]:
-    return np.concatenate(
-        [run.column(column, number, source) for number in range(run.segment_count)]
-    )
+def _states_of(run: Run, source: Source) -> U8:
+    parts = [run.column(layout.STATE, number, source) for number in range(run.segment_count)]
+    return np.concatenate(parts)
 
 
 def _all_states(contents: Contents, source: Source) -> U8:
-    parts = [_whole_column(run, layout.STATE, source) for run in contents.runs]
+    parts = [_states_of(run, source) for run in contents.runs]
     return np.concatenate([*parts, contents.delta.batch.states])

@@ -202,11 +202,9 @@ def live_count(bitmap: Bitmap | None, stop: int) -> int:
     """Count the ordinals below `stop` that are not deleted."""
     if bitmap is None:
         return stop
-    count = stop
-    for start in range(0, stop, layout.CHUNK_ORDINALS):
-        ordinals = np.arange(start, min(start + layout.CHUNK_ORDINALS, stop), dtype=np.uint32)
-        count -= int(np.count_nonzero(is_deleted(bitmap, ordinals)))
-    return count
+    step = layout.CHUNK_ORDINALS
+    starts = range(0, stop, step)
+    return sum(len(live_ordinals(bitmap, start, min(start + step, stop))) for start in starts)
 
 
 def _capacity(ordinal_count: int) -> int:
