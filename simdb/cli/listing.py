@@ -20,7 +20,7 @@ import simdb
 from simdb.cli.duplicates.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
-from simdb.cli.options.opening import one_database, open_either
+from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
     ListingOptions,
     ReadingOptions,
@@ -163,7 +163,7 @@ def pairs(
     with _opened(db, wanted, inputs) as (database, texts):
         columns, deciding = PAIRS, wanted.deciding(texts)
         if contained is not None:
-            one_database(database, "--contained")
+            with_passages(database)
             columns = CONTAINED
             known = None if texts is None else texts.texts
             deciding = {"contained": contained, "texts": known, "verify": wanted.verify}

@@ -40,6 +40,10 @@ Memory = Annotated[
 AllPairs = Annotated[
     bool, Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document.")
 ]
+WAY_FIELDS = (
+    "method", "tables", "flips", "table_flips", "header_bits", "theta", "probes", "compared",
+    "distance", "similarity",
+)  # fmt: skip
 WAY_COLUMNS = (
     "method", "tables", "flips", "theta", "probes", "recall", "time", "reads", "bytes",
 )  # fmt: skip
@@ -210,16 +214,7 @@ def _in_words(row: Row) -> Row:
 def _way_row(plan: simdb.Plan) -> Row:
     """Return one plan as a row."""
     return {
-        "method": plan.method,
-        "tables": plan.tables,
-        "flips": plan.flips,
-        "table_flips": list(plan.table_flips),
-        "header_bits": plan.header_bits,
-        "theta": plan.theta,
-        "probes": plan.probes,
-        "compared": plan.compared,
-        "distance": plan.distance,
-        "similarity": plan.similarity,
+        **{name: getattr(plan, name) for name in WAY_FIELDS},
         "recall": round(plan.recall, 6),
         **_speed(plan.cost_seconds),
         "page_reads": round(plan.page_reads, 3),

@@ -8,7 +8,7 @@ import simdb
 from simdb.cli import duplicates
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.options.opening import one_database, open_either
+from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
     ReadingOptions,
     SearchOptions,
@@ -69,7 +69,7 @@ class QueryOptions(SearchOptions):
             return database.query(
                 document, id=id, limit=self.limit, errors=errors, where=where, **criterion
             )
-        return one_database(database, "--contained").query(
+        return with_passages(database).query(
             document, id=id, limit=self.limit, errors=errors, where=where,
             contained=self.contained, texts=texts, **criterion,
         )  # fmt: skip

@@ -32,7 +32,7 @@ from simdb.values.documents import Signatures
 
 UNFINISHED = ".importing"
 # Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.
-ROOM_BYTES, ROOM_TIMES = 1 << 26, 16
+VALUES_BYTES, VALUES_TIMES = 1 << 26, 16
 # The head of a LeanMinHash: seed and number of values.  If this is negative, the scheme follows.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}
@@ -116,15 +116,15 @@ def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
     content = Path(path).read_bytes()
     try:
         found = Unpickler(io.BytesIO(content), hashfuncs).load()
-        room = max(ROOM_BYTES, ROOM_TIMES * len(content))
-        return _of_index(found, room) if isinstance(found, StoredIndex) else _of_many(found, room)
+        limit = max(VALUES_BYTES, VALUES_TIMES * len(content))
+        return _of_index(found, limit) if isinstance(found, StoredIndex) else _of_many(found, limit)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except NONSENSE as error:
         raise InputError(f"{path} is not a pickle of datasketch: {error!r}") from None
 
 
-def _of_index(index: StoredIndex, room: int) -> Pickled:
+def _of_index(index: StoredIndex, limit: int) -> Pickled:
     """Return the content of a MinHashLSH, from the hash values in its bands."""
     storage = index.get("keys")
     bands, rows = index.get("b"), index.get("r")
@@ -135,7 +135,7 @@ def _of_index(index: StoredIndex, room: int) -> Pickled:
     stored = storage.get("_dict", {})
     scheme = index.get("_minhash_scheme")
     widest = 8 * bands * rows
-    _check_room(len(stored) * widest, room)
+    _check_size(len(stored) * widest, limit)
     if any(len(band) > widest for bands_of in stored.values() for band in bands_of):
         raise InputError(
             "a band holds no hash values; an index that was made with hashfunc= does not store them"
@@ -156,7 +156,7 @@ def _of_index(index: StoredIndex, room: int) -> Pickled:
     )
 
 
-def _of_many(found: Any, room: int) -> Pickled:
+def _of_many(found: Any, limit: int) -> Pickled:
     """Return the content of a dict, a list of pairs or a list of MinHash."""
     if isinstance(found, dict):
         keys, many = list(found), list(found.values())
@@ -173,7 +173,7 @@ def _of_many(found: Any, room: int) -> Pickled:
     if not many:
         raise InputError("the pickle holds no MinHash")
     scheme, seed, first = _one(many[0])
-    _check_room(len(many) * first.nbytes, room)
+    _check_size(len(many) * first.nbytes, limit)
     values = np.empty((len(many), len(first)), np.uint64)
     for at, each in enumerate(many):
         *kind, row = _one(each)
@@ -224,8 +224,8 @@ def _checked(values: Values, scheme: str) -> Values:
     return values
 
 
-def _check_room(size: int, room: int) -> None:
-    if size > room:
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
         raise InputError(f"the file describes {size} bytes of hash values, many times its own size")
 
 

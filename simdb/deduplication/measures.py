@@ -118,7 +118,7 @@ class ByEstimates:
     def begin(self, count: int, texts: TextSource, threads: int) -> None:
         """Take the texts of all documents; see `Measure`."""
         self._texts, self._threads = texts, threads
-        # Memory that is not written takes no room.
+        # Memory that is not written takes no pages.
         self._bits = np.zeros(count, np.uint64)
         self._vectors = np.zeros((count, self._sketch.vector_bytes), np.uint8)
         self._is_known = np.zeros(count, np.bool_)

@@ -263,14 +263,14 @@ class Blocks:
             return every.reshape(-1, *self._waiting[0][1][1:])
         if len(self._held) > 1:
             first, ends = self._held[0], np.cumsum([0, *map(len, self._held)]).tolist()
-            room = np.empty((ends[-1], *first.shape[1:]), first.dtype)
+            whole = np.empty((ends[-1], *first.shape[1:]), first.dtype)
 
             def fill(number: int) -> None:
-                room[ends[number] : ends[number + 1]] = self._held[number]
+                whole[ends[number] : ends[number + 1]] = self._held[number]
 
             for _ in mapped(fill, range(len(self._held)), thread_count()):
                 pass
-            self._held = [room]
+            self._held = [whole]
         return self._held[0]
 
     def close(self) -> None:

@@ -279,13 +279,13 @@ class TextSpool(Temporary):
         starts = np.where(places > 0, every[places - 1], 0)
         lengths = every[places] - starts
         ends = np.cumsum(lengths)
-        room = np.empty(int(ends[-1]), np.uint8)
-        file, view = self._file.fileno(), room.data
+        buffer = np.empty(int(ends[-1]), np.uint8)
+        file, view = self._file.fileno(), buffer.data
         parts = zip(starts.tolist(), (ends - lengths).tolist(), ends.tolist(), strict=True)
         for start, at, stop in parts:
             os.preadv(file, [view[at:stop]], start)
-        addresses = (ends - lengths + room.ctypes.data).astype(np.uint64)
-        return TextColumn(addresses, lengths, (room,), is_binary=True)
+        addresses = (ends - lengths + buffer.ctypes.data).astype(np.uint64)
+        return TextColumn(addresses, lengths, (buffer,), is_binary=True)
 
 
 def _read(lines: Lines, block: LineBytes) -> bytes:

@@ -34,25 +34,25 @@ I32 = npt.NDArray[np.int32]
 IntP = npt.NDArray[np.intp]
 
 
-def code_points(text: str | bytes | None, position: int, errors: str) -> U32:
-    """Return the code points of document number `position`; InputError for invalid Unicode."""
+def code_points(text: str | bytes | None, errors: str) -> U32:
+    """Return the code points of the only document; InputError for invalid Unicode."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8", errors)
         if isinstance(text, str):
             return np.frombuffer(text.encode("utf-32-le", errors), "<u4")
     except UnicodeDecodeError as error:
-        raise InputError(f"document {position} is not valid UTF-8: {error}") from error
+        raise InputError(f"document 0 is not valid UTF-8: {error}") from error
     except UnicodeEncodeError as error:
-        raise InputError(f"document {position} has a lone surrogate: {error}") from error
+        raise InputError(f"document 0 has a lone surrogate: {error}") from error
     found = "null" if text is None else type(text).__name__
-    raise InputError(f"document {position} is {found}, not str or bytes")
+    raise InputError(f"document 0 is {found}, not str or bytes")
 
 
-def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> list[bytes]:
-    """Return the tokens of document number `position` in UTF-8; InputError for other types."""
+def contents_of(tokens: Sequence[str | bytes], errors: str) -> list[bytes]:
+    """Return the tokens of the only document in UTF-8; InputError for other types."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise InputError(f"document {position} is {type(tokens).__name__}, not a list of tokens")
+        raise InputError(f"document 0 is {type(tokens).__name__}, not a list of tokens")
     contents = []
     for number, token in enumerate(tokens):
         if isinstance(token, bytes):
@@ -61,11 +61,11 @@ def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> li
             try:
                 contents.append(token.encode("utf-8", errors))
             except UnicodeEncodeError as error:
-                message = f"document {position} has a lone surrogate in token {number}: {error}"
+                message = f"document 0 has a lone surrogate in token {number}: {error}"
                 raise InputError(message) from error
         else:
             what = f"a {type(token).__name__} as token {number}, not str or bytes"
-            raise InputError(f"document {position} has {what}")
+            raise InputError(f"document 0 has {what}")
     return contents
 
 

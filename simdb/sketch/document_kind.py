@@ -188,7 +188,7 @@ def read_csr(matrix: Any) -> SparseRows:
     offsets = np.asarray(matrix.indptr).astype(np.int64)
     columns = np.asarray(matrix.indices)
     length = int(matrix.shape[-1])
-    # The arrays of a matrix can have unused room after its last entry.
+    # The arrays of a matrix can have unused memory after its last entry.
     stop = int(offsets[-1]) if len(offsets) else -1
     is_laid_out = 0 <= stop <= min(len(columns), len(values)) and offsets[0] == 0
     columns, values = columns[: max(stop, 0)], values[: max(stop, 0)]

@@ -195,12 +195,12 @@ class Pipeline:
         options = self._options
         [cut_up], kind = self._stepped([document], kind, errors == "replace", 0)
         if kind == "tokens":
-            tokens = contents_of(cut_up, 0, errors)
+            tokens = contents_of(cut_up, errors)
         elif options.unit == "moz":
-            return modules.weighing.name_windows(code_points(cut_up, 0, errors), options.shingle)
+            return modules.weighing.name_windows(code_points(cut_up, errors), options.shingle)
         else:
             text = decoded(cut_up, "utf-8", position=0, replace=errors == "replace")
-            codes = code_points(cleaned(text, options), 0, errors)
+            codes = code_points(cleaned(text, options), errors)
             tokens = cut(codes, options.cutting, options.lowercase)
         return modules.weighing.name_features(tokens, options, self._vocabulary)
 

@@ -98,7 +98,7 @@ class WordOrder:
         return cleaned(text, self._sketch)
 
     def _bounds(self, text: str) -> I64:
-        codes = code_points(text, 0, "replace")
+        codes = code_points(text, "replace")
         starts, stops = bounds_of_words(codes, self._sketch.cutting)
         return np.stack([starts, stops], axis=1).astype(np.int64)
 

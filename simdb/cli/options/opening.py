@@ -108,11 +108,11 @@ def one_state(
     return database.read() if isinstance(database, simdb.Database) else nullcontext(database)
 
 
-def one_database(database: "Database | ShardedDatabase", option: str) -> "Database":
-    """Return a database that is not sharded; OptionError, naming the option, for a sharded one."""
+def with_passages(database: "Database | ShardedDatabase") -> "Database":
+    """Return a database that may have passages; OptionError for a sharded one."""
     if isinstance(database, simdb.Database):
         return database
     raise simdb.OptionError(
-        f"{option} does not apply to a sharded database, which has no passages; use a database that"
-        " simdb create --passages has made"
+        "--contained does not apply to a sharded database, which has no passages; use a database"
+        " that simdb create --passages has made"
     )
