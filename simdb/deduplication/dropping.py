@@ -8,9 +8,10 @@ import numpy as np
 
 from simdb.deduplication.files import Files, KeptDocuments, check_id, reading_of
 from simdb.deduplication.question import DedupQuestion, Evidence
+from simdb.deduplication.repeat import Noted
 from simdb.deduplication.result import Deduplicated, InMemory, Parts, Survivors
 from simdb.deduplication.rows import DataRows, rows_of
-from simdb.deduplication.sieve import Dropped, Noted, Sieve, UnitKeys
+from simdb.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.deduplication.texts import RowTexts
 from simdb.ground.choices import DROP
 from simdb.ground.dtypes import Bools

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from simdb.values.arrays import offsets_of
 
 if TYPE_CHECKING:
     from simdb.report.text_pairs import TextPair
+
+# Returns the texts at some positions, in that order; several threads may call it.
+TextSource: TypeAlias = Callable[[I64], Any]
 
 
 class Documents(Protocol):
@@ -148,13 +151,6 @@ class DedupQuestion:
             except InputError as own:
                 raise InputError(f"row {row} of {of}: {own}") from own
         raise error
-
-
-class TextSource(Protocol):
-    """Returns the texts of documents; several threads may call it."""
-
-    def __call__(self, positions: I64, /) -> Any:
-        """Return the texts at some positions, in that order."""
 
 
 @dataclass(frozen=True, slots=True)

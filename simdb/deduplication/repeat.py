@@ -42,8 +42,11 @@ class Before(Protocol):
         """Return whether each id is stored, and the bits of its sketch."""
 
 
-class Noting(Protocol):
-    """A transaction that stores notes."""
+class Noted(Protocol):
+    """A transaction, by its notes."""
+
+    def note(self, name: str) -> Any:
+        """Return the content of a note; None without one."""
 
     def set_note(self, name: str, content: Any) -> None:
         """Store the content of a note."""
@@ -132,7 +135,7 @@ class Repeat:
             self._new_hashes.append(_text_hashes(hashes, contents))
             self._new_left.append(left)
 
-    def store(self, transaction: Noting) -> None:
+    def store(self, transaction: Noted) -> None:
         """Stage the note of the run, unless nothing was added."""
         if self._name is None or not (self._new_kept or self._new_left or not self.is_known):
             return

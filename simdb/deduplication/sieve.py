@@ -4,13 +4,13 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.deduplication.minima import SortedKeys
 from simdb.deduplication.question import DedupQuestion, joined
-from simdb.deduplication.repeat import name_of
+from simdb.deduplication.repeat import Noted, name_of
 from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.within import find_alike
 from simdb.ground.checks import one_of, whole
@@ -39,16 +39,6 @@ UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
 # Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
 MIN_WORDS = 5
 MIN_WORDS_MOST = 1 << 20
-
-
-class Noted(Protocol):
-    """A transaction, by its notes."""
-
-    def note(self, name: str) -> Any:
-        """Return the content of a note; None without one."""
-
-    def set_note(self, name: str, content: Any) -> None:
-        """Store the content of a note."""
 
 
 class UnitKeys:
