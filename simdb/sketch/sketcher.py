@@ -201,7 +201,7 @@ class Sketcher:
         )
 
     def numbers(self, documents: Sequence[Any]) -> npt.NDArray[np.uint64]:
-        """Return a hash of the numbers in each of many texts and lists of tokens; see `numbers.py`.
+        """Return a hash of the numbers in each of many texts and lists of tokens; see `numbers_in`.
 
         What is not valid Unicode has no digits.
         """
