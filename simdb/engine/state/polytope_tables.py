@@ -203,7 +203,8 @@ def _fingerprints(view: View, source: Source) -> U64:
 
 def _whole(table: Table, fingerprints: U64, threads: int) -> Table:
     """Return the same table with the fingerprints of its documents in place of keys."""
-    keys = np.empty_like(table.keys)
+    # Stored keys are read-only; those of a table that was merged or made have no other use.
+    keys = table.keys if table.keys.flags.writeable else np.empty_like(table.keys)
 
     def fill(start: int) -> None:
         some = slice(start, start + KEYED_DOCUMENTS)
