@@ -67,5 +67,5 @@ def test_a_campaign_that_finds_something_is_told_with_its_seed_and_what_it_said(
 
     assert ended.returncode == 1
     assert "ended with 1" in ended.stdout
-    assert "FAILED with seed " in ended.stdout
+    assert "FAILED in step " in ended.stdout
     assert "1 runs failed" in ended.stdout

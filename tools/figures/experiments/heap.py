@@ -3,14 +3,14 @@
 import pictures
 from claim import Claim, Section
 from scene import World
-from simdb.index.vosh import children
+from simdb.running.kernel import flip_set_children as children
 
 LEVELS = 5
 SAME = Claim(
     "Sood & Loguinov, Figure 2",
     "The top five levels of the heaps for h = 1, 2, 3 have the 5, 9 and 11 sets that the figure"
     " shows.",
-    "`simdb.index.vosh.children` makes the same sets, no others, and none twice.",
+    "`kernel.flip_set_children` makes the same sets, no others, and none twice.",
 )
 THEIRS = {
     1: "1 2 3 4 5",
