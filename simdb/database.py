@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from traceback import clear_frames
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -393,11 +394,10 @@ class Database(Reading[IdT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path and the mode; unpickling opens the same directory at once."""
-        mode = "r" if self._mode == "r" else "w"
-        store = self._handle.latest
-        return _reopen, (
-            store.environment.path, mode, self._durability, store.timeout, store.allowed,
-        )  # fmt: skip
+        mode: ModeName = "r" if self._mode == "r" else "w"
+        store, how = self._handle.latest, self._durability
+        reopened = partial(open, durability=how, timeout=store.timeout, allow=store.allowed)
+        return reopened, (store.environment.path, mode)
 
     def __repr__(self) -> str:
         """Return the path, the mode or that it is closed, and the number of documents."""
@@ -476,13 +476,3 @@ def open(
         return Database(store, store.environment.path, mode, "none")
     store = open_store(path, mode, options, access)
     return Database(store, os.fsdecode(path), mode, durability)
-
-
-def _reopen(
-    path: str,
-    mode: ModeName,
-    durability: DurabilityName,
-    timeout: float | None,
-    allowed: frozenset[str],
-) -> Database:
-    return open(path, mode, durability=durability, timeout=timeout, allow=allowed)

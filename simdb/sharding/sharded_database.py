@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
@@ -512,7 +513,8 @@ class ShardedDatabase(Generic[IdT]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path; unpickling opens the same directory at once."""
         shards = self._shards
-        return _reopen, (os.path.abspath(shards.path), shards.missing, shards.allow)
+        reopened = partial(open_sharded, missing=shards.missing, allow=shards.allow)
+        return reopened, (os.path.abspath(shards.path),)
 
     def __repr__(self) -> str:
         """Return the path, and the number of shards or that it is closed."""
@@ -565,7 +567,3 @@ def open_sharded(
             " write_sharded, or change one shard with simdb.open and call finish_sharded"
         )
     return ShardedDatabase(Shards(directory_of(path), missing, allow, thread_count(threads)))
-
-
-def _reopen(path: str, missing: MissingName, allow: Collection[str]) -> ShardedDatabase:
-    return open_sharded(path, missing=missing, allow=allow)
