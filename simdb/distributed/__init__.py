@@ -25,16 +25,11 @@ else:
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.distributed.exchange": ["PartPairs"],
-            "simdb.distributed.forest": ["LinkForest", "components", "stars"],
-            "simdb.distributed.plan": [
-                "Cell",
-                "PairsPlan",
-                "Split",
-                "chunks_of",
-                "exact_similarities",
-                "plan_pairs",
-            ],
+            "simdb.distributed.exchange": "PartPairs",
+            "simdb.distributed.forest": "LinkForest components stars",
+            "simdb.distributed.plan": (
+                "Cell PairsPlan Split chunks_of exact_similarities plan_pairs"
+            ),
         },
     )
 

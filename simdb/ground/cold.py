@@ -7,7 +7,7 @@ type checkers only, and says at run time in which module each name is:
     if TYPE_CHECKING:
         from simdb.database import Database, open
     else:
-        __getattr__ = cold.names(__name__, {"simdb.database": ["Database", "open"]})
+        __getattr__ = cold.names(__name__, {"simdb.database": "Database open"})
 
 A package whose modules few programs need lists them in its `__init__.py`, in the same way:
 
@@ -52,14 +52,15 @@ def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
 
 
 def names(
-    package: str, places: Mapping[str, Collection[str]], moved: Mapping[str, str] | None = None
+    package: str, places: Mapping[str, str], moved: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
     """Make the `__getattr__` of a package that loads each of its names when first used.
 
-    `places` has the names that each module gives to the package.  `moved`: what to use in place of
-    names that the package had; such a name never means a package, as `simdb.plan` would.
+    `places`: the names, separated by spaces, that each module gives to the package.  `moved`: what
+    to use in place of names that the package had; such a name never means a package, as
+    `simdb.plan` would.
     """
-    place_of = {name: module for module, given in places.items() for name in given}
+    place_of = {name: module for module, given in places.items() for name in given.split()}
     moved = {} if moved is None else moved
     vars(sys.modules[package])["__moved__"] = moved
     sys.modules[package].__class__ = _Package

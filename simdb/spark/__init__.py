@@ -23,12 +23,12 @@ else:
     __getattr__ = cold.names(
         __name__,
         {
-            "simdb.spark.clustering": ["clusters"],
-            "simdb.spark.dropping": ["drop_duplicates"],
-            "simdb.spark.finding": ["plan"],
-            "simdb.spark.pairing": ["pairs"],
-            "simdb.spark.sketching": ["fingerprints", "signatures"],
-            "simdb.spark.storing": ["query", "write_database"],
+            "simdb.spark.clustering": "clusters",
+            "simdb.spark.dropping": "drop_duplicates",
+            "simdb.spark.finding": "plan",
+            "simdb.spark.pairing": "pairs",
+            "simdb.spark.sketching": "fingerprints signatures",
+            "simdb.spark.storing": "query write_database",
         },
     )
 
