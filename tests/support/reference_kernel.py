@@ -92,8 +92,11 @@ def project_texts(
     idf: Idf | None = None,
     dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
-    """Return the weights [n, dimensions] and the numbers of features int64[n] of texts."""
-    features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary)
+    """Return the weights [n, dimensions] and the numbers of features int64[n] of texts.
+
+    `start` is for the messages of the kernel.
+    """
+    features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace, vocabulary)
     return _projected(features, counting, idf, dimensions)
 
 
@@ -110,7 +113,7 @@ def project_tokens(
     dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
     """Do `project_texts` for documents whose tokens are given; tokens are hashed as they are."""
-    features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
+    features = _features_of_tokens(documents, shingle, seed, replace, vocabulary)
     return _projected(features, counting, idf, dimensions)
 
 
@@ -139,12 +142,11 @@ def _features_of_texts(
     lowercase: bool,
     seed: int,
     replace: bool,
-    start: int,
     vocabulary: Vocabulary | None,
 ) -> Iterator[U64]:
     """Yield, for each text, both words of the hash of every occurrence of a feature."""
-    for position, text in enumerate(texts, start):
-        codes = code_points(text, position, "replace" if replace else "strict")
+    for text in texts:
+        codes = code_points(text, "replace" if replace else "strict")
         tokens = cut(codes, unit, lowercase)
         yield _features(_hash_tokens(tokens, seed, vocabulary), shingle)
 
@@ -154,12 +156,11 @@ def _features_of_tokens(
     shingle: int,
     seed: int,
     replace: bool,
-    start: int,
     vocabulary: Vocabulary | None,
 ) -> Iterator[U64]:
     """Do `_features_of_texts` for documents whose tokens are given."""
-    for position, tokens in enumerate(documents, start):
-        contents = contents_of(tokens, position, "replace" if replace else "strict")
+    for tokens in documents:
+        contents = contents_of(tokens, "replace" if replace else "strict")
         yield _features(_hash_tokens(contents, seed, vocabulary), shingle)
 
 
