@@ -91,7 +91,7 @@ def test_the_curve_is_that_of_jointly_normal_weights(cosine: float) -> None:
     assert corrected(measured)[0] == pytest.approx(cosine, abs=3e-4)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_the_mean_estimate_of_normal_weights_is_their_cosine(dimensions: int) -> None:
     # 40,000 pairs: the standard error of the mean is below .0002, and an estimate of a correlation

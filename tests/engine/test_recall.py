@@ -89,7 +89,7 @@ def close():
     return World(CLOSE, stored=1200, copies=300, queries=400)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("blocks", "leading"), LAYOUTS)
 def test_recall_asked_is_recall_given(open_database, world, blocks, leading):
     database = open_database(options=laid_out(blocks, leading))

@@ -183,7 +183,8 @@ def test_capitals_of_any_script_become_small(sketch: Any, capital: str) -> None:
     assert_same(sketch, texts, shingle=1)
 
 
-@over("unit", ["words", "spaceless", "characters"])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("unit", ["words", "spaceless", "characters"])
 def test_the_compiled_table_is_that_of_the_definition(unit: str) -> None:
     # All that are assigned, and the edges of the planes beyond.
     planes = [code for plane in range(3, 17) for code in range(plane << 16, (plane << 16) + 512)]

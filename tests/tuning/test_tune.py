@@ -172,6 +172,7 @@ def test_of_a_blocking_step_the_pairs_set_a_threshold_below_chance():
     assert not any("blocking" in reason for reason in held.reasons)
 
 
+@pytest.mark.more
 def test_of_sketches_that_judge_few_pairs_alike_that_which_tells_copies_best_is_taken():
     """Six of 30 candidates are duplicates; several sketches divide these 30 without error.
 
@@ -251,6 +252,7 @@ def test_the_same_seed_gives_the_same_advice(titles, judged):
     assert simdb.tune(few, *judged, seed=5) == simdb.tune(few, *judged, seed=5)
 
 
+@pytest.mark.more
 def test_idf_is_advised_where_frequent_words_hide_the_others():
     # Every text has the same six words; two rare words say what it is about.
     generator = random.Random(11)
