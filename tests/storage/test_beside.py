@@ -3,13 +3,12 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import run
 from soundness import assert_sound
 
 import simdb
@@ -24,9 +23,8 @@ def killed(script, *arguments):
     """Run a script in a process of its own, which must be ended by SIGKILL."""
     start = "import os, signal, sys\nimport simdb\npath, target = sys.argv[1:]\n"
     start += "def die(*_, **__):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-    command = [sys.executable, "-W", "ignore", "-c", start + textwrap.dedent(script)]
-    ended = subprocess.run([*command, *map(str, arguments)], check=False)
-    assert ended.returncode == -signal.SIGKILL
+    status, _, complained = run(start + textwrap.dedent(script), *arguments)
+    assert status == -signal.SIGKILL, complained
 
 
 @pytest.fixture

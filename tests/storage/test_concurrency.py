@@ -1,11 +1,10 @@
 """Readers beside a writer, in threads and in processes: each sees one committed state."""
 
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from forked import Child
 
 import simdb
 
@@ -53,11 +52,6 @@ def run_threads(actions):
     for thread in threads:
         thread.join()
     return errors
-
-
-def start(script, *arguments):
-    command = [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.more
@@ -143,7 +137,7 @@ def test_compaction_beside_readers_loses_nothing(database):
 
 
 def test_processes_read_committed_states_while_another_writes(database):
-    readers = [start(READER, database.path, 12 * GROUP) for _ in range(2)]
+    readers = [Child(READER, database.path, 12 * GROUP) for _ in range(2)]
     for reader in readers:
         assert reader.stdout.readline() == "open\n"
 
@@ -152,28 +146,28 @@ def test_processes_read_committed_states_while_another_writes(database):
         database.insert_many(ids, [number << 20] * GROUP)
 
     for reader in readers:
-        output, errors = reader.communicate()
+        output, errors = reader.rest()
         assert (output, errors) == ("done\n", "")
 
 
 def test_compaction_while_another_process_reads_says_so(database):
     database.insert_many(range(GROUP), [0] * GROUP)
-    reader = start(READER, database.path, 2 * GROUP)
+    reader = Child(READER, database.path, 2 * GROUP)
     assert reader.stdout.readline() == "open\n"
 
     report = database.compact()
 
     assert report.note == "the file was not shrunk: other processes have the database open"
     database.insert_many(range(GROUP, 2 * GROUP), [1 << 20] * GROUP)
-    assert reader.communicate() == ("done\n", "")
+    assert reader.rest() == ("done\n", "")
     assert database.compact().note == ""
 
 
 def test_processes_that_write_take_turns(database):
-    writers = [start(WRITER, database.path, name) for name in "ab"]
+    writers = [Child(WRITER, database.path, name) for name in "ab"]
 
     for writer in writers:
-        assert writer.communicate()[1] == ""
+        assert writer.rest()[1] == ""
 
     assert len(database) == 50
     assert database.query(3 << 20, distance=0)[0].distance == 0

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from forked import run
 
 import simdb
 from simdb.engine.state import opening
@@ -50,8 +51,9 @@ def other_process(database, code):
         f"    with simdb.open(sys.argv[1], 'w', timeout=0.05) as database: {code}\n"
         "except simdb.Error as error: print(type(error).__name__)\n"
     )
-    command = [sys.executable, "-c", script, database.path]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    status, printed, complained = run(script, database.path)
+    assert status == 0, complained
+    return printed.strip()
 
 
 READING = {

@@ -2,12 +2,11 @@
 
 import errno
 import os
-import subprocess
-import sys
 import textwrap
 
 import lmdb
 import pytest
+from forked import run
 from soundness import TINY, assert_sound
 
 import simdb
@@ -38,11 +37,9 @@ database = simdb.open(sys.argv[1], "w", durability=sys.argv[2])
 
 
 def run_limited(path, script, durability="full"):
-    whole = LIMITED + textwrap.dedent(script)
-    command = [sys.executable, "-W", "ignore", "-c", whole, str(path), durability]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    status, _, complained = run(LIMITED + textwrap.dedent(script), path, durability)
 
-    assert ended.returncode == 0, ended.stderr
+    assert status == 0, complained
 
 
 @pytest.fixture

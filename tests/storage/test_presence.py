@@ -2,10 +2,9 @@
 
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
+from forked import Child
 from soundness import TINY, assert_sound
 
 import simdb
@@ -38,21 +37,15 @@ class Process:
     """Another process that has the database open and does what it is told."""
 
     def __init__(self, path, mode):
-        command = [sys.executable, "-W", "ignore", "-c", HOLDER, str(path), mode]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._process = Child(HOLDER, path, mode)
         assert self._process.stdout.readline() == "open\n"
 
     def ask(self, verb):
         self._process.stdin.write(verb + "\n")
-        self._process.stdin.flush()
         return self._process.stdout.readline().strip()
 
     def close(self):
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait(20)
+        self._process.rest()
 
 
 @pytest.fixture
