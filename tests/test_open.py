@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from forked import run
 from soundness import TINY
 
 import simdb
@@ -84,9 +83,8 @@ def test_a_process_with_little_address_space_has_a_smaller_map(tmp_path):
         "    database.insert(1, 1)\n"
         "    assert database.stats().map_bytes < 4 << 30\n"
     )
-    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
 
-    subprocess.run(command, check=True)
+    assert run(script, tmp_path / "db") == (0, "", "")
 
     with simdb.open(tmp_path / "db") as database:
         assert list(database) == [1]
@@ -126,7 +124,7 @@ def test_two_that_create_at_once_make_one_database(open_database, tmp_path, monk
 
     def after_another(environment, change):
         monkeypatch.undo()
-        subprocess.run([sys.executable, "-W", "ignore", "-c", script, environment.path], check=True)
+        assert run(script, environment.path) == (0, "", "")
         return environment.write(change)
 
     monkeypatch.setattr(contents, "create", create_late)
@@ -236,8 +234,5 @@ import simdb
 database = simdb.open(sys.argv[1], "c")
 database.insert(1, "some text")
 """
-    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
 
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-
-    assert (done.stdout, done.stderr) == ("", "")
+    assert run(script, tmp_path / "db") == (0, "", "")

@@ -8,6 +8,7 @@ import sys
 import warnings
 
 import pytest
+from forked import run
 
 import simdb
 from simdb.storage.files import location
@@ -111,10 +112,11 @@ def test_a_pickle_opens_the_same_database_while_it_is_open(place):
 
 def test_the_end_of_the_process_removes_it():
     code = "import simdb; db = simdb.open(None); db.insert('a', 'a text'); print(db.path)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stderr == ""
-    path = done.stdout.strip()
+    status, printed, complained = run(code)
+
+    assert (status, complained) == (0, "")
+    path = printed.strip()
     assert path.endswith("temporary.simdb")
     assert not os.path.exists(os.path.dirname(path))
 
