@@ -38,6 +38,8 @@ while True:
     message, places, *_ = socket.recv_fds(link, 1 << 20, 4)
     if not message:
         os._exit(0)
+    while not message.endswith(b"\\n"):
+        message += link.recv(1 << 20)
     if os.fork():
         for place in places:
             os.close(place)
@@ -78,7 +80,7 @@ class Child:
         self._told, told = _pipe()
         places = [asked, printed, warned, told]
         socket.send_fds(
-            _server(), [json.dumps(request).encode()], [each.fileno() for each in places]
+            _server(), [json.dumps(request).encode() + b"\n"], [each.fileno() for each in places]
         )
         for each in places:
             each.close()
@@ -115,7 +117,7 @@ def _pipe():
 
 @cache
 def _server():
-    link, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    link, other = socket.socketpair()
     with other:
         command = [sys.executable, "-W", "ignore", "-c", SERVER, str(other.fileno())]
         subprocess.Popen(command, pass_fds=[other.fileno()])
