@@ -2,13 +2,12 @@
 
 import errno
 import os
-import signal
 import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
-from forked import run
+from forked import run_until_killed
 from soundness import assert_sound
 
 import simdb
@@ -23,8 +22,7 @@ def killed(script, *arguments):
     """Run a script in a process of its own, which must be ended by SIGKILL."""
     start = "import os, signal, sys\nimport simdb\npath, target = sys.argv[1:]\n"
     start += "def die(*_, **__):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-    status, _, complained = run(start + textwrap.dedent(script), *arguments)
-    assert status == -signal.SIGKILL, complained
+    run_until_killed(start + textwrap.dedent(script), *arguments)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Forked processes: children that have the modules of the tests already, and kill themselves."""
+"""Forked processes: programs that run in processes of their own, which have simdb already."""
 
 import json
 import os
@@ -6,28 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
-import traceback
 from functools import cache
 
-
-def run_until_killed(code, *arguments):
-    """Run a program in a forked process, which must end by SIGKILL."""
-    child = os.fork()
-    if not child:
-        try:
-            sys.argv[1:] = map(str, arguments)
-            exec(compile(code, "child", "exec"), {"__name__": "__main__"})
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-
-    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-
-
 # Run by one process for all: its children run programs, as a new interpreter would, but have simdb
-# already.  Of each, a parent tells the number and how it has ended.
+# already.  Of each, a parent tells that it has begun and how it has ended.
 SERVER = """
 import json, os, signal, socket, sys
 import numpy, simdb
@@ -51,7 +33,7 @@ while True:
     if child:
         for place in (0, 1, 2, *places):
             os.close(place)
-        os.write(told, b"%d\\n" % child)
+        os.write(told, b"begun\\n")
         os.write(told, b"%d\\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         os._exit(0)
     os.close(told)
@@ -72,7 +54,7 @@ class Child:
 
     def __init__(self, code, *arguments):
         """Start the program; its warnings are not shown."""
-        self._status = self._rest = None
+        self.status = self._rest = None
         request = {"code": code, "arguments": [*map(str, arguments)], "directory": os.getcwd()}
         asked, self.stdin = _pipe()
         self.stdout, printed = _pipe()
@@ -84,30 +66,33 @@ class Child:
         )
         for each in places:
             each.close()
-        self.pid = int(self._told.readline())
+        self._told.readline()  # the request is read, so another one may follow
 
     def rest(self):
-        """Return what is left of what the program prints and complains, and wait for its end."""
-        if self._rest is None:
+        """Wait for the end; return the rest of what the program printed and of its complaints.
+
+        `status` is its exit status then.
+        """
+        if self.status is None:
             self.stdin.close()
             self._rest = self.stdout.read(), self.stderr.read()
-            self.wait()
-        return self._rest
-
-    def wait(self):
-        """Wait for the end of the program, close its pipes, and return its exit status."""
-        if self._status is None:
-            self._status = int(self._told.readline())
-            for each in (self.stdin, self.stdout, self.stderr, self._told):
+            self.status = int(self._told.readline())
+            for each in (self.stdout, self.stderr, self._told):
                 each.close()
-        return self._status
+        return self._rest
 
 
 def run(code, *arguments):
     """Run a program to its end; return its exit status, and what it printed and complained."""
     child = Child(code, *arguments)
     printed, complained = child.rest()
-    return child.wait(), printed, complained
+    return child.status, printed, complained
+
+
+def run_until_killed(code, *arguments):
+    """Run a program, which must end by SIGKILL."""
+    status, _, complained = run(code, *arguments)
+    assert status == -signal.SIGKILL, complained
 
 
 def _pipe():
