@@ -31,6 +31,7 @@ from simdb.engine.search.couples import (
     sweep_tables,
 )
 from simdb.engine.search.rows import Rows
+from simdb.engine.state.polytope_tables import with_fingerprints
 from simdb.ground.bits import ALL_BITS, leading_masks
 from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.index.bands import Bands
@@ -381,7 +382,7 @@ def _looked_up(
     tables = kernel.Polytopes(
         vectors.shape[1],
         [(0, vectors)],
-        [list(_tables(vectors, width))],
+        [list(_tables(vectors, width, threads))],
         (np.empty(0, np.uint64), np.empty(0, np.uint32)),
         None,
         are_whole=True,
@@ -414,9 +415,9 @@ def _is_first(vectors: U8, found: Couples, threshold: float, width: int) -> npt.
     return is_first
 
 
-def _tables(vectors: U8, width: int) -> Iterator[Table]:
+def _tables(vectors: U8, width: int, threads: int) -> Iterator[Table]:
     """Yield tables with whole fingerprints in place of keys."""
     signs = signs_of(vectors)
     for keys in kernel.polytope_keys(vectors, TABLES):
         table = make_table(keys.copy(), np.arange(len(keys), dtype=np.uint32), width)
-        yield table._replace(keys=signs[table.ordinals])
+        yield with_fingerprints(table, signs, threads)

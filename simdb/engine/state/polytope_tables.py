@@ -91,7 +91,7 @@ def gathered(
             if tables == stored
             else _keyed(view, source, numbers, ordinals, threads)
         )
-        made = [_whole(table, fingerprints, threads) for table in made]
+        made = [with_fingerprints(table, fingerprints, threads) for table in made]
         sealed = copy(view.sealed)
         sealed.gathered = GatheredTables(made, first, tables)
         sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
@@ -154,6 +154,24 @@ def searched_tables(view: View) -> range:
     return range(gathered.first, gathered.first + len(gathered.tables))
 
 
+def with_fingerprints(table: Table, fingerprints: U64, threads: int) -> Table:
+    """Return the same table with the fingerprints of its documents in place of keys.
+
+    `fingerprints`: of all documents, by ordinal.  They are written over keys that are not
+    read-only, so a table that was made for this must not be used any more.
+    """
+    keys = table.keys if table.keys.flags.writeable else np.empty_like(table.keys)
+
+    def fill(start: int) -> None:
+        some = slice(start, start + KEYED_DOCUMENTS)
+        # A damaged table may have ordinals beyond all documents.
+        np.take(fingerprints, table.ordinals[some], out=keys[some], mode="clip")
+
+    for _ in mapped(fill, range(0, len(keys), KEYED_DOCUMENTS), threads):
+        pass
+    return table._replace(keys=keys)
+
+
 def is_gathered(view: View) -> bool:
     """Return whether the tables of a view have whole fingerprints in place of keys."""
     return view.sealed.gathered is not None
@@ -199,21 +217,6 @@ def _fingerprints(view: View, source: Source) -> U64:
     """Return the fingerprints of the documents in runs, by ordinal."""
     parts = [part.column(layout.FINGERPRINT, source) for part in view.sealed.parts]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _whole(table: Table, fingerprints: U64, threads: int) -> Table:
-    """Return the same table with the fingerprints of its documents in place of keys."""
-    # Stored keys are read-only; those of a table that was merged or made have no other use.
-    keys = table.keys if table.keys.flags.writeable else np.empty_like(table.keys)
-
-    def fill(start: int) -> None:
-        some = slice(start, start + KEYED_DOCUMENTS)
-        # A damaged table may have ordinals beyond all documents.
-        np.take(fingerprints, table.ordinals[some], out=keys[some], mode="clip")
-
-    for _ in mapped(fill, range(0, len(keys), KEYED_DOCUMENTS), threads):
-        pass
-    return table._replace(keys=keys)
 
 
 def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: int) -> list[Table]:
