@@ -7,7 +7,7 @@ KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.[ch] */*/
 
 # `make test JOBS=1`, `make fuzz SECONDS=300 TARGETS="page database"`, `make campaigns SECONDS=300`,
 # `make torture SEEDS=20 DOCUMENTS="1000 20000"`, `make mutants SEED=7`,
-# `make figures FIGURES="--documents 300k"`
+# `make figures FIGURES="--documents 100k"`
 SECONDS ?= 30
 TARGETS ?=
 SEED ?= 1

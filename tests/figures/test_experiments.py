@@ -17,8 +17,7 @@ def test_an_experiment_judges_each_of_its_claims_once_and_draws(world: Any, name
     claim = importlib.import_module("claim")
     module = importlib.import_module(f"experiments.{name}")
 
-    section = module.run(world)
-    world.facts[name] = section.facts
+    section = world.section(name)
 
     claims = [value for value in vars(module).values() if isinstance(value, claim.Claim)]
     assert sorted(each.claim.says for each in section.verdicts) == sorted(c.says for c in claims)

@@ -5,7 +5,6 @@ import importlib
 import itertools
 import json
 import math
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -158,34 +157,6 @@ def test_a_batch_finds_in_chunks_what_its_queries_find_in_each(
         assert reached[-1].tolist() == near_counts
 
 
-def test_threads_do_not_change_answers(planted: tuple[Any, Any, Any]) -> None:
-    paper = importlib.import_module("paper")
-    bits, queries, prices = planted
-    tables, psm = paper.Bphs(bits, paper.by_blocks(4, 1)), paper.Psm(bits, header_bits=10)
-
-    for first in (False, True):
-        answers, ranks = [], []
-        for threads in (1, 2, 7, 400):  # there are 300 queries
-            counts = np.zeros(10, np.uint64)
-            found = psm.search(
-                queries.bits, queries.levels, prices, attempts=9, first=first, threads=threads,
-                ranks=counts,
-            ).found  # fmt: skip
-            ranks.append(counts.tolist())
-            exact = tables.search(queries.bits, first=first, threads=threads).found
-            asked = paper.Batch(
-                queries.bits, queries.levels, prices, header_bits=8, attempts=9, first=first,
-                threads=threads,
-            )  # fmt: skip
-            for chunk in np.array_split(bits, 3):
-                asked.look_up(paper.Psm(chunk, header_bits=8, is_sorted=True))
-            answers.append([found.tolist(), exact.tolist(), asked.found.tolist(), asked.left])
-
-        assert all(each == answers[0] for each in answers)
-        assert all(each == ranks[0] for each in ranks)
-        assert sum(ranks[0]) == sum(answers[0][0]) > 0
-
-
 def test_planted_matches_are_the_true_ones(planted: tuple[Any, Any, Any]) -> None:
     bits, queries, _ = planted
 
@@ -209,17 +180,12 @@ def test_ranks_count_the_sets_before(world: Any) -> None:
         assert found[place] == len(before) + 1
 
 
-def test_archives_are_read_without_short_pages_and_copies(tmp_path: Path) -> None:
+def test_a_corpus_has_no_short_pages_and_no_copies(tmp_path: Path) -> None:
     corpus = importlib.import_module("corpus")
     page = "a page of words about nothing in particular " * 200
-    archive = tmp_path / "made-1.tar.gz"
-    with tarfile.open(archive, "w:gz") as made:
-        for name, text in (("a.rst", page), ("b.txt", page), ("c.rst", "short"), ("d.png", page)):
-            (tmp_path / name).write_text(text)
-            made.add(tmp_path / name, name)
     target = tmp_path / "made.jsonl.gz"
 
-    written = corpus._write(target, corpus._plain_pages(archive))
+    written = corpus._write(target, iter([page, "short", page]))
 
     assert written == 2
     assert corpus._distinct([target], 10) == ([page], ["made"])

@@ -41,6 +41,10 @@ class Section:
     pictures: list[tuple[str, str]] = field(default_factory=list)  # file name, description
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def table(self, head: list[str], rows: list[list[str]]) -> None:
+        """Add a table."""
+        self.tables.append((head, rows))
+
     def judge(
         self, claim: Claim, *, theirs: str, ours: str, holds: bool | list[bool], why: str
     ) -> None:

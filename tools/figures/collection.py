@@ -4,7 +4,7 @@ Words without stop words, stemmed, with TF-IDF weights and 64-bit Murmur hashes
 (`simdb.Simhash.paper`).  The exact cosine of two documents comes from all their features.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ class Collection:
     hashes: U64
     shares: F32
     norms: F64
-    texts: list[str] = field(repr=False)
     origin: str
 
     def __len__(self) -> int:
@@ -57,10 +56,6 @@ class Collection:
         """Return how far each fingerprint bit of some documents is from flipping: uint8[k, 64]."""
         return volatility.levels(self.weights[chosen])
 
-    def fingerprints(self, chosen: I64 | slice) -> simdb.Fingerprints:
-        """Return some documents as simdb takes them."""
-        return simdb.Fingerprints(self.bits[chosen], self.weights[chosen])
-
 
 def collect(corpus: Corpus) -> Collection:
     """Sketch a corpus; documents without features are left out."""
@@ -69,19 +64,17 @@ def collect(corpus: Corpus) -> Collection:
     made = [
         _part(corpus.texts[at : at + PART], sketcher) for at in range(0, len(corpus.texts), PART)
     ]
-    present = np.concatenate([each[0] for each in made])
     bits, weights, counts, hashes, shares = (
-        np.concatenate([each[column] for each in made]) for column in range(1, 6)
+        np.concatenate(columns) for columns in zip(*made, strict=True)
     )
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     squares = np.concatenate([[0.0], np.cumsum(shares.astype(np.float64) ** 2)])
     norms = np.sqrt(squares[offsets[1:]] - squares[offsets[:-1]])
-    texts = [text for text, is_kept in zip(corpus.texts, present, strict=True) if is_kept]
-    return Collection(bits, weights, offsets, hashes, shares, norms, texts, corpus.origin)
+    return Collection(bits, weights, offsets, hashes, shares, norms, corpus.origin)
 
 
 def _part(texts: list[str], sketcher: Sketcher) -> tuple[npt.NDArray[Any], ...]:
-    """Return which texts have features, then their bits, weights and features."""
+    """Return the bits, weights and features of the texts that have features."""
     offsets, hashes, counts = sketcher.count_features(texts, errors="replace")
     table = sketcher.options.idf
     shares = weighing.weigh(
@@ -96,4 +89,4 @@ def _part(texts: list[str], sketcher: Sketcher) -> tuple[npt.NDArray[Any], ...]:
         [text for text, is_kept in zip(texts, present, strict=True) if is_kept]
     )
     shares = (shares / weighing.UNITS).astype(np.float32)
-    return present, made.bits, made.weights, sizes[present], hashes[kept], shares[kept]
+    return made.bits, made.weights, sizes[present], hashes[kept], shares[kept]

@@ -1,10 +1,8 @@
-"""The corpus: real documents, made on this machine of what Debian packages and PyPI sdists contain.
+"""The corpus: real documents, made on this machine of what Debian packages contain.
 
-    python tools/figures/corpus.py -n 300k
-
-Each package is fetched with `apt-get download` or `pip download`, its pages are read from the
-archive without unpacking it, and their texts are written to one file of JSON lines in the cache, a
-folder outside the repository.  A later call reads these files and fetches only what is missing.
+Each package is fetched with `apt-get download`, its pages are read from the archive without
+unpacking it, and their texts are written to one file of JSON lines in the cache, a folder outside
+the repository.  A later call reads these files and fetches only what is missing.
 
 As in Sood & Loguinov 2011, section 6, pages of less than 5 KB and exact duplicates are left out.
 So are pages with less than 1 KB of text, and what follows the first pages of a large package, so
@@ -14,14 +12,12 @@ Where no package can be fetched, the corpus is made of the files of this machine
 documentation, which are fewer and hold few near-duplicates; `Corpus.origin` says so.
 """
 
-import argparse
 import contextlib
 import gzip
 import hashlib
 import json
 import os
 import subprocess
-import sys
 import sysconfig
 import tarfile
 import tempfile
@@ -31,7 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packages import SDISTS, debian
 from simdb.settings.options import Simhash
 from simdb.sketch.markup import Markup
 
@@ -40,10 +35,43 @@ PAGE_BYTES_MAX = 300_000
 TEXT_BYTES = 1_000
 PACKAGE_PAGES = 6_000
 BATCH = 200
+JOBS = 2  # processes that read packages
 SUFFIXES = (".html", ".htm", ".html.gz", ".htm.gz")
-PLAIN = (".rst", ".txt", ".md")
-OFFLINE_SUFFIXES = (".py", *PLAIN)
-ONLINE, OFFLINE = "Debian packages and PyPI sdists", "files of this machine (no network)"
+OFFLINE_SUFFIXES = (".py", ".rst", ".txt", ".md")
+ONLINE, OFFLINE = "Debian packages", "files of this machine (no network)"
+# Packages with documentation in HTML, in the order in which they are fetched.  Many of a line are
+# adjacent versions, or one library documented for several languages, so their pages are
+# near-duplicates that nobody planted.  Packages that this machine's release lacks are left out.
+FAMILIES = (
+    "llvm-13-doc llvm-14-doc llvm-15-doc llvm-16-doc llvm-19-doc",
+    "libboost1.74-doc libboost1.81-doc",
+    "libbiojava4-java-doc libbiojava5-java-doc libbiojava6-java-doc",
+    "libgtkmm-2.4-doc libgtkmm-3.0-doc libgtkmm-4.0-doc libglibmm-2.4-doc libglibmm-2.68-doc",
+    "libstdc++-11-doc libstdc++-12-doc",
+    "libcommons-math-java-doc libcommons-math3-java-doc libcommons-lang3-java-doc",
+    "libdune-grid-doc libdune-istl-doc libdune-common-doc libdune-localfunctions-doc",
+    "python3.11-doc python-django-doc python-sqlalchemy-doc apache2-doc cmake-doc gradle-doc",
+    "ironic-doc cinder-doc heat-doc keystone-doc octavia-doc",
+    "libxerces-c-doc libxerces2-java-doc libxalan-c-doc libxalan2-java-doc",
+    "libghc-gi-gio-doc libghc-gi-glib-doc libghc-gi-gdk-doc libghc-gtk-doc libghc-gtk3-doc",
+    "gnome-user-docs cargo-doc erlang-doc ghc-doc groovy-doc derby-doc fop-doc db5.3-doc",
+    "libfastutil-java-doc libtrove3-java-doc libjogl2-java-doc libapache-poi-java-doc",
+    "openjdk-17-doc libopenjfx-java-doc scala-doc",
+    "libsbml5-doc libsbml5-perl-doc",
+    "qtbase5-doc-html qtdeclarative5-doc-html wx3.2-doc fltk1.3-doc efl-doc ogre-1.12-doc",
+    "dcmtk-doc libgecode-doc libpcl-doc libvisp-doc libcoin-doc openscenegraph-doc elastix-doc",
+    "seqan3-doc libball1.5-doc libcrypto++-doc liblapack-doc libeigen3-doc libopenvdb-doc",
+    "lilypond-doc-html twisted-doc python-pandas-doc python-dask-doc dpdk-doc rdkit-doc",
+    "libghc-openglraw-doc libghc-agda-doc libghc-ghc-lib-parser-doc libghc-pandoc-doc",
+    "libhbci4j-core-java-doc libjfreechart-java-doc libjmol-java-doc uima-doc weka-doc ant-doc",
+    "singular-doc singular-dev-doc clhep-doc crystal-doc lorene-doc pike8.0-doc libjuce-doc",
+    "libmed-doc libxcb-doc libpwiz-doc libviennacl-doc imagemagick-6-doc grass-dev-doc",
+    "gnuradio-doc casacore-doc libarm-compute-doc libcegui-mk2-doc rheolef-doc dolfin-doc",
+    "racket-doc simbody-doc petsc3.18-doc rust-doc rust-web-doc sagemath-doc",
+    "sumo-doc libghc-gi-gtk-doc augustus-doc libbiojava-java-doc libghc-language-python-doc",
+    "libghc-gi-gtk-hs-doc libgtk-4-doc cargo-web-doc libghc-lambdahack-doc halide14-api-doc",
+    "libmwaw-doc sofia-sip-doc libsc-doc libvigraimpex-doc libghc-xmonad-contrib-doc",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +89,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("SIMDB_FIGURES_CACHE") or Path(base) / "simdb-figures")
 
 
-def read(count: int, cache: Path, *, jobs: int = 2, is_offline: bool = False) -> Corpus:
+def read(count: int, cache: Path, *, is_offline: bool = False) -> Corpus:
     """Return up to `count` documents; fetch packages until there are as many."""
-    online = [] if is_offline else list(_made(count, cache, jobs))
+    online = [] if is_offline else list(_made(count, cache))
     texts, sources = _distinct(online, count)
     if texts:
         return Corpus(texts, sources, ONLINE)
@@ -95,14 +123,14 @@ def _texts(path: Path) -> Iterator[str]:
             yield json.loads(line)["text"]
 
 
-def _made(count: int, cache: Path, jobs: int) -> Iterator[Path]:
+def _made(count: int, cache: Path) -> Iterator[Path]:
     """Yield the file of texts of each package, until `count` pages are in them."""
     cache.mkdir(parents=True, exist_ok=True)
     enough, failures = 0, 0
-    names = [*debian(), *SDISTS]
-    with ProcessPoolExecutor(jobs) as workers:
-        for start in range(0, len(names), 2 * jobs):
-            made = list(workers.map(_package, names[start : start + 2 * jobs], [cache] * 2 * jobs))
+    names = " ".join(FAMILIES).split()
+    with ProcessPoolExecutor(JOBS) as workers:
+        for start in range(0, len(names), 2 * JOBS):
+            made = list(workers.map(_package, names[start : start + 2 * JOBS], [cache] * 2 * JOBS))
             for path in made:
                 if path is None:
                     failures += 1
@@ -111,7 +139,7 @@ def _made(count: int, cache: Path, jobs: int) -> Iterator[Path]:
                 yield path
                 if enough >= count * 1.1 + 100:
                     return
-            if failures >= 2 * jobs and enough == 0:
+            if failures >= 2 * JOBS and enough == 0:
                 return  # no network
 
 
@@ -121,18 +149,19 @@ def _counted(path: Path) -> int:
 
 def _package(name: str, cache: Path) -> Path | None:
     """Make the texts of one package unless they are there; None if it cannot be fetched."""
-    target = cache / f"{name.replace('==', '-')}.jsonl.gz"
+    target = cache / f"{name}.jsonl.gz"
     counted = target.with_suffix("").with_suffix(".count")
     if target.exists() and counted.exists():
         return target
+    command = ["apt-get", "download", "-o", "APT::Sandbox::User=root", "-q", name]
     with tempfile.TemporaryDirectory(dir=cache) as folder:
-        fetched = _sdist(name, folder) if "==" in name else _deb(name, folder)
-        if fetched is None:
-            return None
-        pages = _plain_pages(fetched) if "==" in name else _html_texts(_members(fetched))
-        written = _write(target, pages)
-    counted.write_text(f"{written}\n")
-    return target
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
+        for fetched in Path(folder).glob("*.deb"):
+            written = _write(target, _html_texts(_members(fetched)))
+            counted.write_text(f"{written}\n")
+            return target
+    return None
 
 
 def _write(target: Path, texts: Iterator[str]) -> int:
@@ -146,24 +175,6 @@ def _write(target: Path, texts: Iterator[str]) -> int:
                 written += 1
     unfinished.rename(target)
     return written
-
-
-def _deb(name: str, folder: str) -> Path | None:
-    command = ["apt-get", "download", "-o", "APT::Sandbox::User=root", "-q", name]
-    return _fetched(command, folder, "*.deb")
-
-
-def _sdist(name: str, folder: str) -> Path | None:
-    command = [
-        sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", name,
-    ]  # fmt: skip
-    return _fetched(command, folder, "*.tar.gz")
-
-
-def _fetched(command: list[str], folder: str, pattern: str) -> Path | None:
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
-    return next(iter(Path(folder).glob(pattern)), None)
 
 
 def _members(package: Path) -> Iterator[bytes]:
@@ -208,16 +219,6 @@ def _string(text: Any) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 
-def _plain_pages(package: Path) -> Iterator[str]:
-    """Yield the pages of documentation in a source distribution."""
-    with tarfile.open(package) as archive:
-        for member in archive:
-            if member.isfile() and member.name.endswith(PLAIN):
-                content = _content(archive, member)
-                if PAGE_BYTES <= len(content) <= PAGE_BYTES_MAX:
-                    yield content.decode("utf-8", "replace")
-
-
 def _local_pages() -> Iterator[str]:
     """Yield the sources of the standard library, of installed packages, and their documents."""
     folders = {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "/usr/share/doc"}
@@ -229,30 +230,3 @@ def _local_pages() -> Iterator[str]:
                 content = path.read_bytes()
                 if PAGE_BYTES <= len(content) <= PAGE_BYTES_MAX:
                     yield content.decode("utf-8", "replace")
-
-
-def number(text: str) -> int:
-    """Parse a whole number such as 200000, 200k or 10M."""
-    multiples = {"k": 1_000, "M": 1_000_000}
-    if text[-1:] in multiples:
-        return int(float(text[:-1]) * multiples[text[-1]])
-    return int(text)
-
-
-def main() -> None:
-    """Make the corpus, and say how large it is."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-n", type=number, default=300_000, help="documents")
-    parser.add_argument("--cache", type=Path, default=cache_folder())
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--offline", action="store_true")
-    arguments = parser.parse_args()
-    corpus = read(arguments.n, arguments.cache, jobs=arguments.jobs, is_offline=arguments.offline)
-    print(
-        f"{len(corpus.texts):,} documents of {len(set(corpus.sources))} packages: {corpus.origin}"
-    )
-    print(f"{sum(map(len, corpus.texts)):,} characters in {arguments.cache}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,6 @@
 /* The two programs that Sood & Loguinov 2011 compare, as the paper describes them: BPHS with a
    binary search in every table, and PSM with VOSH, a header table and one copy of the data.
-   Scalar code; several threads may call a function at once, each with its own part of the queries.
-   Nothing of simdb is used. */
+   Scalar code; nothing of simdb is used. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,9 +2,6 @@
 
 They are the yardstick of the figures that compare the two methods: the same algorithms on the same
 machine, with the paper's binary search and scalar code.  simdb stands beside them.
-
-Queries are split across threads, as the paper suggests; a call into `paper.c` releases the lock of
-the interpreter, and its threads write to their own places, so answers are the same for any number.
 """
 
 import ctypes
@@ -12,8 +9,7 @@ import itertools
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -51,38 +47,15 @@ def _at(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What one search found: matches of each query; processor time and elapsed time of a query."""
+    """What one search found: matches of each query, and the processor time of a query."""
 
     found: U32
     seconds: float
-    elapsed: float
 
     @property
     def matches(self) -> int:
         """All matches."""
         return int(self.found.sum(dtype=np.int64))
-
-    @property
-    def answered(self) -> int:
-        """Queries with a match."""
-        return int(np.count_nonzero(self.found))
-
-
-def _timed(found: U32, work: Callable[[], object]) -> Searched:
-    """Do the work, which fills `found`, and time it."""
-    processor, elapsed = time.process_time(), time.perf_counter()
-    work()
-    spent = time.process_time() - processor, time.perf_counter() - elapsed
-    return Searched(found, *(each / max(len(found), 1) for each in spent))
-
-
-def _in_threads(call: Callable[[int], None], threads: int) -> None:
-    """Call with 0, 1, .. `threads` - 1, each in a thread of its own."""
-    if threads == 1:
-        call(0)
-    else:
-        with ThreadPoolExecutor(threads) as workers:
-            list(workers.map(call, range(threads)))
 
 
 Pieces = Sequence[tuple[int, int]]  # first bit and width
@@ -160,24 +133,20 @@ class Bphs:
         """T."""
         return len(self._tables)
 
-    def search(self, queries: U64, *, first: bool = False, threads: int = 1) -> Searched:
+    def search(self, queries: U64, *, first: bool = False) -> Searched:
         """Find all within distance 3, or whether there is one."""
         found = np.zeros(len(queries), np.uint32)
-        edges = [len(queries) * each // threads for each in range(threads + 1)]
         pointers = (ctypes.c_void_p * len(self._tables))(
             *(each.ctypes.data for each in self._tables)
         )
-
-        def look_up(part: int) -> None:
-            own = slice(edges[part], edges[part + 1])
-            library().bphs(
-                pointers, ctypes.c_int64(len(self._tables[0])), len(self._tables), self._pieces,
-                _at(self._from), _at(self._to), _at(self._masks), _at(self._masks_of),
-                self.header_bits, DISTANCE, int(first), _at(queries[own]),
-                ctypes.c_int64(edges[part + 1] - edges[part]), _at(found[own]),
-            )  # fmt: skip
-
-        return _timed(found, lambda: _in_threads(look_up, threads))
+        started = time.process_time()
+        library().bphs(
+            pointers, ctypes.c_int64(len(self._tables[0])), len(self._tables), self._pieces,
+            _at(self._from), _at(self._to), _at(self._masks), _at(self._masks_of),
+            self.header_bits, DISTANCE, int(first), _at(queries), ctypes.c_int64(len(queries)),
+            _at(found),
+        )  # fmt: skip
+        return Searched(found, (time.process_time() - started) / max(len(found), 1))
 
 
 class Psm:
@@ -205,12 +174,13 @@ class Psm:
         *,
         attempts: int,
         first: bool = False,
-        threads: int = 1,
         ranks: U64 | None = None,
     ) -> Searched:
         """Try the header and `attempts` flip sets; `ranks` uint64[attempts + 1] counts by rank."""
-        asked = _Asked(queries, levels, prices, attempts=attempts, first=first, threads=threads)
-        return _timed(asked.found, lambda: asked.look_up(self, ranks=ranks))
+        asked = Batch(queries, levels, prices, attempts=attempts, first=first)
+        started = time.process_time()
+        asked.look_up(self, ranks=ranks)
+        return Searched(asked.found, (time.process_time() - started) / max(len(queries), 1))
 
     def curve(
         self, queries: U64, levels: U8, prices: F64, *, most: int, first: bool = False
@@ -221,10 +191,12 @@ class Psm:
         return np.cumsum(ranks.astype(np.int64))
 
 
-class _Asked:
-    """Queries that are looked up in one array of fingerprints, or in several, one after another.
+class Batch:
+    """Q, a batch of queries that is looked up in one array of fingerprints or in chunks of a file.
 
-    With `first`, those that found a match are not looked up again.
+    With `first`, queries that found a match are not looked up again, so the file need not be read
+    further when no query is `left`.  With `header_bits`, those of all chunks, the flip sets of the
+    queries are found once, before the first chunk.
     """
 
     def __init__(
@@ -235,76 +207,40 @@ class _Asked:
         *,
         attempts: int,
         first: bool = False,
-        threads: int = 1,
+        header_bits: int | None = None,
     ) -> None:
         """Take fingerprints, levels uint8[m, 64] and prices float64[256]."""
         self._queries, self._levels, self._prices = queries, levels, prices
         self._attempts, self._first = attempts, first
-        self._sets: U32 | None = None
-        self._asked: list[U32] = np.array_split(np.arange(len(queries), dtype=np.uint32), threads)
+        self._asked = np.arange(len(queries), dtype=np.uint32)
         self.found = np.zeros(len(queries), np.uint32)
-
-    @property
-    def left(self) -> int:
-        """The number of queries that would be looked up next."""
-        return sum(map(len, self._asked))
-
-    def look_up(self, psm: Psm, *, ranks: U64 | None = None) -> None:
-        """Look the queries up that are left; `ranks` counts matches by attempt."""
-        counts = np.zeros((len(self._asked), self._attempts + 1), np.uint64)
-
-        def look_part_up(part: int) -> None:
-            asked = self._asked[part]
-            left = library().psm(
-                _at(psm.keys), _at(psm.headers), psm.header_bits, DISTANCE, int(self._first),
-                _at(self._queries), _at(self._levels), _at(self._prices), _at(asked),
-                ctypes.c_int64(len(asked)), ctypes.c_int64(self._attempts),
-                None if self._sets is None else _at(self._sets), _at(self.found),
-                None if ranks is None else _at(counts[part]),
-            )  # fmt: skip
-            if left < 0:
-                raise MemoryError(NO_MEMORY)
-            self._asked[part] = asked[:left]
-
-        _in_threads(look_part_up, len(self._asked))
-        if ranks is not None:
-            ranks += counts.sum(axis=0, dtype=np.uint64)
-
-
-class Batch(_Asked):
-    """Q, a batch of queries that passes along the chunks of a file.
-
-    The flip sets of its queries are found once, before the first chunk.  The file need not be read
-    further when no query is `left`.
-    """
-
-    def __init__(
-        self,
-        queries: U64,
-        levels: U8,
-        prices: F64,
-        *,
-        header_bits: int,
-        attempts: int,
-        first: bool = False,
-        threads: int = 1,
-    ) -> None:
-        """Find the flip sets of headers of `header_bits`, which all chunks have."""
-        super().__init__(queries, levels, prices, attempts=attempts, first=first, threads=threads)
-        sets = np.empty((len(queries), attempts), np.uint32)
-
-        def find(part: int) -> None:
-            asked = self._asked[part]
-            own = slice(asked[0], asked[-1] + 1) if len(asked) else slice(0)
+        self._sets: U32 | None = None
+        if header_bits is not None:
+            self._sets = np.empty((len(queries), attempts), np.uint32)
             is_done = library().prepare(
-                _at(levels[own]), _at(prices), header_bits, DISTANCE, ctypes.c_int64(len(asked)),
-                ctypes.c_int64(attempts), _at(sets[own]),
+                _at(levels), _at(prices), header_bits, DISTANCE, ctypes.c_int64(len(queries)),
+                ctypes.c_int64(attempts), _at(self._sets),
             )  # fmt: skip
             if not is_done:
                 raise MemoryError(NO_MEMORY)
 
-        _in_threads(find, threads)
-        self._sets = sets
+    @property
+    def left(self) -> int:
+        """The number of queries that would be looked up next."""
+        return len(self._asked)
+
+    def look_up(self, psm: Psm, *, ranks: U64 | None = None) -> None:
+        """Look the queries up that are left; `ranks` counts matches by attempt."""
+        left = library().psm(
+            _at(psm.keys), _at(psm.headers), psm.header_bits, DISTANCE, int(self._first),
+            _at(self._queries), _at(self._levels), _at(self._prices), _at(self._asked),
+            ctypes.c_int64(self.left), ctypes.c_int64(self._attempts),
+            None if self._sets is None else _at(self._sets), _at(self.found),
+            None if ranks is None else _at(ranks),
+        )  # fmt: skip
+        if left < 0:
+            raise MemoryError(NO_MEMORY)
+        self._asked = self._asked[:left]
 
 
 def _others(pieces: Pieces) -> list[int]:

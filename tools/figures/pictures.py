@@ -1,13 +1,11 @@
 """Pictures: axes with one look, written as SVG that is the same for the same data."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogFormatter
 
 mpl.rcParams |= {
     "svg.hashsalt": "simdb", "svg.fonttype": "none", "font.size": 9,
@@ -18,15 +16,6 @@ mpl.rcParams |= {
 METADATA = {"Date": None, "Creator": None}
 OURS, THEIRS, OTHER, FOURTH, GREY = "#1f6fb4", "#d9820f", "#1c8a4c", "#9a4fb5", "#888888"
 RED = "#b23a48"
-
-
-class Minor(LogFormatter):
-    """Numbers beside small ticks, in digits; none where powers would be needed."""
-
-    def __call__(self, value: float, place: int | None = None) -> str:
-        """Return the number, or nothing where it does not fit."""
-        fits = bool(super().__call__(value, place))
-        return plain(value) if fits and 1e-2 <= value <= 1e3 else ""
 
 
 def begun(*titles: str, height: float = 3.4, width: float = 3.8) -> tuple[Figure, list[Axes]]:
@@ -46,25 +35,7 @@ def label(axes: Axes, across: str, up: str, *, logs: str = "") -> None:
     """Name both axes; `logs`: "x", "y" or "xy" are logarithmic."""
     axes.set_xlabel(across)
     axes.set_ylabel(up)
-    for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-        if letter in logs:
-            axes.set(**{f"{letter}scale": "log"})
-            axis.set_major_formatter(FuncFormatter(plain))
-            axis.set_minor_formatter(Minor(minor_thresholds=(1.6, 0.6)))
-
-
-def above(axes: Axes, *, columns: int = 2, factor: float = 12.0) -> None:
-    """Place the legend of logarithmic axes above the curves."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high * factor)
-    axes.legend(fontsize=8, ncols=columns, loc="upper left")
-
-
-def plain(value: float, _: int | None = None) -> str:
-    """Write 0.1 and 100 in digits, and larger or smaller powers of ten as powers."""
-    if 1e-2 <= value <= 1e3:
-        return f"{value:g}"
-    return f"$10^{{{math.log10(value):.0f}}}$"
+    axes.set(**{f"{letter}scale": "log" for letter in logs})
 
 
 def write(figure: Figure, folder: Path, name: str, panels: Sequence[Axes]) -> str:

@@ -1,15 +1,16 @@
 """The world of one run: the collection, its near pairs, the generator, the sizes and the folder."""
 
+import importlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import generated
 import simdb
+from claim import Section
 from collection import Collection
 from simdb.plan import volatility
 
@@ -30,12 +31,11 @@ class Sizes:
     queries: int = 300_000
     bphs_queries: int = 10_000  # by far the slowest method
     batch: int = (1 << 24) // FILE_BATCHES  # the largest batch
-    beyond: int = 50_000  # documents of the databases of the last section
 
 
 TINY = Sizes(
     documents=300, random_pairs=20_000, flip_pairs=60, fingerprints=9_000, queries=400,
-    bphs_queries=50, batch=1_500, beyond=300,
+    bphs_queries=50, batch=1_500,
 )  # fmt: skip
 
 
@@ -50,7 +50,13 @@ class World:
         self.folder = folder
         self.sizes = replace(sizes or Sizes(), documents=len(collection))
         self.seed = seed
-        self.facts: dict[str, dict[str, Any]] = {}  # of the experiments that have run
+        self._sections: dict[str, Section] = {}  # of the experiments that have run
+
+    def section(self, name: str) -> Section:
+        """Return the results of an experiment, which runs if it has not."""
+        if name not in self._sections:
+            self._sections[name] = importlib.import_module(f"experiments.{name}").run(self)
+        return self._sections[name]
 
     def generator(self, name: str) -> np.random.Generator:
         """Return the random numbers of one experiment, whichever others have run."""

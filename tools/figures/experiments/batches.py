@@ -20,7 +20,6 @@ import generated
 import pictures
 from arena import arena
 from claim import Claim, Section
-from experiments import tables
 from paper import Batch, Bphs, Psm, by_blocks
 from scene import World
 
@@ -51,7 +50,6 @@ SLOWER = Claim(
 ONLINE = {"PSM, all": "PSM, t = d, False", "PSM, first": "PSM, t = d, True",
           "BPHS": "BPHS, 4 tables, False"}  # fmt: skip
 BPHS_SAMPLE = 1 << 20  # stored fingerprints looked up in the tables of the batch, then scaled
-THREADS = (1, 2)
 SMALLER = (16, 4, 2, 1)  # the largest batch is so many times as large as each
 
 
@@ -110,14 +108,12 @@ def run(world: World) -> Section:
     )
     judge_sizes(section, by_batch, measured[most], measured[min(measured)][0], searching, answered)
     judge_files(section, by_file)
-    facts = world.facts.get("tables") or tables.run(world).facts
-    online = facts["rates"][str(world.sizes.fingerprints)]
+    online = world.section("tables").facts["rates"][str(world.sizes.fingerprints)]
     judge_online(section, by_batch[most], online, measured[most])
     section.facts = {"file": len(file), "by batch": {str(m): r for m, r in by_batch.items()},
                      "by file": {str(n): r for n, r in by_file.items()}}  # fmt: skip
-    section.tables.append(rates_table(by_batch, by_file, len(file)))
-    section.tables.append(costs_table(measured, searching))
-    section.tables.append(threads_table(world, file[:most], batch))
+    section.table(*rates_table(by_batch, by_file, len(file)))
+    section.table(*costs_table(measured, searching))
     section.pictures.append((draw(world, by_batch, by_file), "Rates of batches"))
     return section
 
@@ -291,32 +287,6 @@ def costs_table(
              f"{look_up_ns(every):,.1f} ns", f"{bphs.single / 4 * 1e9:,.0f} ns",
              f"{searching.single / 10 * 1e9:,.0f} ns" if m == most else ""]
             for m, (every, first, bphs) in measured.items()
-        ],
-    )  # fmt: skip
-
-
-def threads_table(
-    world: World, chunk: U64, batch: generated.Queries
-) -> tuple[list[str], list[list[str]]]:
-    """Return the elapsed time of a query of one chunk in several threads."""
-    place = arena(world, world.sizes.fingerprints)
-    width = len(chunk).bit_length() - 1
-    psm = Psm(chunk, header_bits=width, is_sorted=True)
-    copies = Bphs(chunk, by_blocks(4, 1))
-    attempts = place.attempts(place.psm(width), first=False)
-    found = [
-        (
-            psm.search(batch.bits, batch.levels, place.prices, attempts=attempts, threads=threads),
-            copies.search(batch.bits[: len(batch) // 8], threads=threads),
-        )
-        for threads in THREADS
-    ]
-    names = "PSM, all", "BPHS, 4 tables"
-    return (
-        [f"single queries, n = {len(chunk):,}", *(f"elapsed, threads: {each}" for each in THREADS)],
-        [
-            [name, *(f"{pair[at].elapsed * 1e9:,.0f} ns" for pair in found)]
-            for at, name in enumerate(names)
         ],
     )  # fmt: skip
 

@@ -53,18 +53,14 @@ def run(world: World) -> Section:
         " times for 8B pages are those of 1B: from 64M to 8B pages the pairs grow 15,625 times, its"
         " times 256 times",
     )  # fmt: skip
+    columns = ["n", "cosine, theirs", "ours", "distance, theirs", "ours", "memory, ours"]
     rows = []
     for name, count in COLLECTIONS.items():
-        every = count * count / 2
-        rows.append(
-            [
-                name, THEIRS[name][0], in_words(every / cosines), THEIRS[name][1],
-                in_words(every / distances),
-                f"{count * mean_features * FEATURE_BYTES / 1e9:,.0f} GB, {count * 8 / 1e9:,.2f} GB",
-            ]
-        )  # fmt: skip
-    columns = ["n", "cosine, theirs", "ours", "distance, theirs", "ours", "memory, ours"]
-    section.tables.append((columns, rows))
+        spent = [in_words(count * count / 2 / rate) for rate in (cosines, distances)]
+        memory = [count * each / 1e9 for each in (mean_features * FEATURE_BYTES, 8)]
+        times = [each for pair in zip(THEIRS[name], spent, strict=True) for each in pair]
+        rows.append([name, *times, f"{memory[0]:,.0f} GB, {memory[1]:,.2f} GB"])
+    section.table(columns, rows)
     return section
 
 
@@ -72,9 +68,6 @@ def in_words(seconds: float) -> str:
     """Write a time in the largest unit that fits."""
     for unit, size in (("years", 365.25 * 86400), ("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
-            return (
-                f"{seconds / size:,.3g} {unit}"
-                if seconds < 1000 * size
-                else (f"{seconds / size:,.0f} {unit}")
-            )
+            form = ",.3g" if seconds < 1000 * size else ",.0f"
+            return f"{seconds / size:{form}} {unit}"
     return f"{seconds:.2g} s"

@@ -52,26 +52,9 @@ STORED = Claim(
     "For 50 % and for 95 % of the pairs, stored weights need at most three times the attempts at"
     " each h.",
 )
-FINER = Claim(
-    "Beyond the paper",
-    "Another quantiser of the 64 weights that probe would need fewer attempts than the stored one.",
-    "At h = 3 some quantiser of 4 bits needs at most half the attempts of the stored one, for half"
-    " of the pairs.",
-)
 SIMILAR = 0.9
 PARTS = (0.5, 0.8, 0.95, 1.0)
-COMPARED = 1_000  # pairs of each distance that compare quantisers
-# Edges of the magnitudes in root mean squares.  A quantiser of b bits has 2^(b - 1) magnitudes.
-QUANTISERS = {
-    "4 bits, uniform (stored)": np.arange(1, 8) * 0.335,
-    "5 bits, uniform": np.arange(1, 16) * 0.1675,
-    "6 bits, uniform": np.arange(1, 32) * 0.08375,
-    "8 bits, uniform": np.arange(1, 128) * 0.0209,
-    "4 bits, geometric": 0.02 * 2.0 ** np.arange(7),
-    "3 bits, geometric": 0.04 * 3.0 ** np.arange(3),
-}
 EXACT, FOUR_BITS = "exact weights", "stored 4-bit weights"
-PART = 256
 
 
 def run(world: World) -> Section:
@@ -79,13 +62,18 @@ def run(world: World) -> Section:
     collection, near = world.collection, world.asked
     chosen = {h: near[near[:, 2] == h][: world.sizes.flip_pairs] for h in (1, 2, 3)}
     counted: dict[tuple[str, int], I64] = {}
+    similar: dict[int, I64] = {}
     for name, price in prices(world).items():
         for h, pairs in chosen.items():
             weights = collection.weights[pairs[:, 0]]
             shown = weights if name == EXACT else stored_weights(weights)
             levels = volatility.levels(np.asarray(shown, np.float32))
             differing = collection.bits[pairs[:, 0]] ^ collection.bits[pairs[:, 1]]
-            counted[name, h] = np.sort(ranks(price[levels], differing, h))
+            found = ranks(price[levels], differing, h)
+            counted[name, h] = np.sort(found)
+            if name == EXACT:
+                cosines = collection.cosines(pairs[:, 0], pairs[:, 1])
+                similar[h] = np.sort(found[cosines >= SIMILAR])
     section = Section(
         "Figure 3: attempts of VOSH",
         ", ".join(f"{len(pairs):,} pairs at distance {h}" for h, pairs in chosen.items())
@@ -93,33 +81,20 @@ def run(world: World) -> Section:
         " volatility.",
     )
     judge(section, counted)
-    judge_quantisers(section, world, {h: pairs[:COMPARED] for h, pairs in chosen.items()})
-    similar = {
-        h: counted_of(world, pairs[collection.cosines(pairs[:, 0], pairs[:, 1]) >= SIMILAR], h)
-        for h, pairs in chosen.items()
-    }
-    section.tables.append(
-        (
-            [f"pairs of exact cosine {SIMILAR} or more", "50 %", "80 %", "95 %", "all"],
-            [
-                [f"h = {h}, {len(each):,} pairs", *(f"{at(each, s):,}" for s in PARTS)]
-                for h, each in similar.items()
-            ],
-        )
+    section.table(
+        [f"pairs of exact cosine {SIMILAR} or more", "50 %", "80 %", "95 %", "all"],
+        [[f"h = {h}, {len(each):,} pairs", *(f"{at(each, s):,}" for s in PARTS)]
+         for h, each in similar.items()],
     )  # fmt: skip
-    section.tables.append(
-        (
-            ["h", "found", "theirs", *(f"{name}" for name in (EXACT, FOUR_BITS)), "at random"],
-            [
-                [
-                    str(h), f"{share:.0%}",
-                    "" if THEIRS[h][place] is None else f"x {THEIRS[h][place]}",
-                    *(in_words(counted[name, h], share, h) for name in (EXACT, FOUR_BITS)),
-                    f"{math.ceil(share * math.comb(64, h)):,}",
-                ]
-                for h in chosen for place, share in enumerate(SHARES)
-            ],
-        )
+    section.table(
+        ["h", "found", "theirs", EXACT, FOUR_BITS, "at random"],
+        [
+            [str(h), f"{share:.0%}",
+             "" if THEIRS[h][place] is None else f"x {THEIRS[h][place]}",
+             *(in_words(counted[name, h], share, h) for name in (EXACT, FOUR_BITS)),
+             f"{math.ceil(share * math.comb(64, h)):,}"]
+            for h in chosen for place, share in enumerate(SHARES)
+        ],
     )  # fmt: skip
     section.pictures.append((draw(world, counted), "Attempts until a pair is found"))
     return section
@@ -131,61 +106,6 @@ def prices(world: World) -> dict[str, F64]:
     sides = [np.asarray(stored_weights(weights[learnt[:, side]]), np.float32) for side in (0, 1)]
     stored = volatility.fit(*sides, documents=len(weights), distance=3, step=volatility.STORED_STEP)
     return {EXACT: world.prices, FOUR_BITS: generated.prices_of(stored)}
-
-
-def counted_of(world: World, pairs: I64, bits: int) -> I64:
-    """Return the attempts for some pairs, by exact weights, in ascending order."""
-    levels = world.collection.levels(pairs[:, 0])
-    differing = world.collection.bits[pairs[:, 0]] ^ world.collection.bits[pairs[:, 1]]
-    return np.sort(ranks(world.prices[levels], differing, bits))
-
-
-def judge_quantisers(section: Section, world: World, chosen: dict[int, I64]) -> None:
-    """Add the attempts with magnitudes rounded by each quantiser.
-
-    The price of a flip in a step comes from how many bits of the learnt pairs flip there.
-    """
-    collection, learnt = world.collection, world.learnt
-    rows, half = [], {}
-    for name, edges in QUANTISERS.items():
-        steps, flipped = steps_of(world, learnt[:, 0], edges), differing_bits(world, learnt)
-        every = np.bincount(steps.ravel(), minlength=len(edges) + 1)
-        flips = np.bincount(steps[flipped], minlength=len(edges) + 1)
-        chance = (flips + 0.5) / (every + 1)
-        price = np.maximum.accumulate(np.log((1 - chance) / chance))
-        found = {}
-        for h, pairs in chosen.items():
-            differing = collection.bits[pairs[:, 0]] ^ collection.bits[pairs[:, 1]]
-            costs = price[steps_of(world, pairs[:, 0], edges)]
-            found[h] = np.sort(ranks(costs, differing, h))
-        half[name] = at(found[3], 0.5)
-        rows.append([name, *(f"{at(found[h], s):,}" for h in found for s in (0.5, 0.8, 0.95))])
-    head = [f"h = {h}, {share}" for h in chosen for share in ("50 %", "80 %", "95 %")]
-    section.tables.append(([f"attempts by quantiser, {COMPARED:,} pairs or fewer", *head], rows))
-    stored, *others = half.values()
-    best = half["4 bits, geometric"]
-    section.judge(
-        FINER, theirs="-",
-        ours=f"for half of the pairs {stored:,} attempts as stored, {best:,} with 4 geometric bits,"
-        f" {min(others):,} at best",
-        holds=best <= stored / 2,
-        why="the bits that flip have the least magnitudes, where uniform steps are coarse; but a"
-        " similarity needs uniform steps, so this would be a second form of the weights",
-    )  # fmt: skip
-
-
-def steps_of(world: World, documents: I64, edges: F64) -> npt.NDArray[np.int64]:
-    """Return the step of the magnitude of each of the 64 weights."""
-    weights = world.collection.weights[documents].astype(np.float64)
-    scale = np.sqrt((weights**2).mean(axis=1, keepdims=True))
-    return np.searchsorted(edges, np.abs(weights[:, :64]) / scale, side="right")
-
-
-def differing_bits(world: World, pairs: I64) -> npt.NDArray[np.bool_]:
-    """Return which of the 64 bits differ: bool[n, 64]."""
-    differing = world.collection.bits[pairs[:, 0]] ^ world.collection.bits[pairs[:, 1]]
-    places = np.arange(64, dtype=np.uint64)
-    return (differing[:, None] >> places) & np.uint64(1) == 1
 
 
 def ranks(costs: F64, differing: npt.NDArray[np.uint64], bits: int) -> I64:

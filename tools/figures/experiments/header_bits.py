@@ -100,19 +100,17 @@ def run(world: World) -> Section:
         why="half of our queries have no match at all, and these try every flip set either way",
     )  # fmt: skip
     real = real_counts(world)
-    section.tables.append(
-        (
-            ["t", *map(str, sorted({*widths, *real}))],
-            [
-                [name, *(str(known.get(t, "")) for t in sorted({*widths, *real}))]
-                for name, known in (
-                    ("k, all, generated", dict(zip(widths, counts[False], strict=True))),
-                    ("k, first, generated", dict(zip(widths, counts[True], strict=True))),
-                    ("k, all, the documents themselves", real),
-                    ("every set, (20)", dict(zip(widths, most, strict=True))),
-                )
-            ],
-        )
+    section.table(
+        ["t", *map(str, sorted({*widths, *real}))],
+        [
+            [name, *(str(known.get(t, "")) for t in sorted({*widths, *real}))]
+            for name, known in (
+                ("k, all, generated", dict(zip(widths, counts[False], strict=True))),
+                ("k, first, generated", dict(zip(widths, counts[True], strict=True))),
+                ("k, all, the documents themselves", real),
+                ("every set, (20)", dict(zip(widths, most, strict=True))),
+            )
+        ],
     )
     section.facts = {"widths": widths, "attempts": counts, "seconds": spent}
     section.pictures.append((draw(world, widths, counts, spent, real), "k and time against t"))

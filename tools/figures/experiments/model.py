@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 import pictures
 import simdb
 from claim import Claim, Section
-from experiments import batches, growth, header_bits
 from scene import World
 from simdb.plan import cost
 
@@ -47,7 +46,7 @@ LAYOUTS = {"BPHS, T = 4": (4, 1), "BPHS, T = 10": (5, 2)}
 
 def run(world: World) -> Section:
     """Fit, predict and extrapolate."""
-    facts: Mapping[str, Any] = world.facts.get("growth") or growth.run(world).facts
+    facts: Mapping[str, Any] = world.section("growth").facts
     depths, seconds = facts["depths"], facts["seconds"]
     attempts = {name: facts["attempts"][is_first] for name, is_first in PSM.items()}
     delays = fitted(depths[:-1], {k: v[:-1] for k, v in seconds.items()}, attempts)
@@ -71,7 +70,7 @@ def run(world: World) -> Section:
         why="one delay of memory stands for every cache: a small set is nearer than the model"
         " says, a large one farther",
     )  # fmt: skip
-    rates = world.facts.get("batches") or batches.run(world).facts
+    rates = world.section("batches").facts
     batched = batch_rates(rates, attempts["PSM, T' = 2, all"], depths, delays)
     measured, model = batched["PSM, all"]
     ratios = [m / p for m, p in zip(measured, model, strict=True)]
@@ -84,7 +83,7 @@ def run(world: World) -> Section:
         " of known sets overlap. Chunks of a batch stay in the caches, which makes a look-up"
         " cheaper than one of Figure 7, too",
     )  # fmt: skip
-    fives = world.facts.get("header_bits") or header_bits.run(world).facts
+    fives = world.section("header_bits").facts
     ways, holds = at_web_size(fives, cost.USUAL_DELAYS)
     fitted_ways, fitted_holds = at_web_size(fives, delays)
     rows = [
@@ -97,19 +96,15 @@ def run(world: World) -> Section:
         holds=[*holds, *fitted_holds],
         why="k is extrapolated from Figure 5(a) by its growth with t",
     )  # fmt: skip
-    section.tables.append(
-        (
-            ["8 x 10^9 pages", "memory, GB", "a query, delays of the plan", "all pages, days",
-             "a query, fitted delays"],
-            rows,
-        )
-    )  # fmt: skip
-    section.pictures.append(
-        (
-            draw(world, depths, seconds, every, (fives, batched, rates, ways), delays),
-            "Model and measurements",
-        )
-    )
+    head = [
+        "memory, GB",
+        "a query, delays of the plan",
+        "all pages, days",
+        "a query, fitted delays",
+    ]
+    section.table(["8 x 10^9 pages", *head], rows)
+    picture = draw(world, depths, seconds, every, (fives, batched, rates, ways), delays)
+    section.pictures.append((picture, "Model and measurements"))
     return section
 
 
@@ -251,7 +246,6 @@ def draw(
         panels[0].plot(depths, [v * 1e6 for v in values], "-", color=colour, label=name)
         panels[0].plot(depths, [v * 1e6 for v in seconds[name]], "o", color=colour)
     pictures.label(panels[0], "d = log2 n (lines: model)", "microseconds a query", logs="y")
-    pictures.above(panels[0])
     widths = fives["widths"]
     for is_first, name, colour in ((False, "all", pictures.OURS), (True, "first", pictures.OTHER)):
         model = [

@@ -64,15 +64,13 @@ def run(world: World) -> Section:
         ALMOST, theirs="almost all", ours=f"{1 - best:.1%}", holds=best <= 0.05,
         why="a pair is near in some rotation if its differing bits leave a long run of equal ones",
     )  # fmt: skip
-    section.tables.append(
-        (
-            ["collection, neighbours on a side", *(f"k = {k}" for k in ROTATIONS)],
-            [
-                [f"{name}, {window}", *(f"{share:.1%}" for share in shares)]
-                for (name, window), shares in missed.items()
-            ],
-        )
-    )  # fmt: skip
+    section.table(
+        ["collection, neighbours on a side", *(f"k = {k}" for k in ROTATIONS)],
+        [
+            [f"{name}, {window}", *(f"{share:.1%}" for share in shares)]
+            for (name, window), shares in missed.items()
+        ],
+    )
     section.pictures.append((draw(world, missed), "Missed pairs"))
     return section
 

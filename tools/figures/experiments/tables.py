@@ -58,7 +58,7 @@ def run(world: World) -> Section:
     for each, of_each, tables in (
         (place, rates, memory), (smaller, beside, beside_memory),
     ):  # fmt: skip
-        section.tables.append(table(each, of_each, tables))
+        section.table(*table(each, of_each, tables))
     section.facts = {
         "rates": {
             str(len(each.bits)): {f"{name}, {first}": rate for (name, first), rate in found.items()}

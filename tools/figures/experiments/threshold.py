@@ -113,7 +113,7 @@ def judged(
         holds=best > f1, why="128 weights of 4 bits say more than 64 signs",
     )  # fmt: skip
     rows = [[str(h), f"{precision[h]:.3f}", f"{recall[h]:.3f}"] for h in range(11)]
-    section.tables.append((["h", "P(h)", "R(h)"], rows))
+    section.table(["h", "P(h)", "R(h)"], rows)
     section.pictures.append((draw(world, by_distance, by_similarity), "Precision and recall"))
     return section
 
