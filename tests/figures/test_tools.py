@@ -18,12 +18,11 @@ DISTANCE = 3
 
 
 @pytest.fixture(scope="module")
-def planted() -> tuple[Any, Any, Any]:
+def planted(world: Any) -> tuple[Any, Any, Any]:
     """Stored fingerprints, queries, and prices of flips."""
     generated = importlib.import_module("generated")
-    model = generated.laplace()
-    bits, queries = generated.world_of(model, 1 << 12, 300, seed=3)
-    return bits, queries, generated.prices_of(generated.volatility_of(model))
+    bits, queries = generated.world_of(world.model, 1 << 12, 300, seed=3)
+    return bits, queries, world.generated_prices
 
 
 def near(bits: np.ndarray, query: int) -> list[int]:

@@ -70,15 +70,6 @@ def _unit(weights: F32) -> F32:
     return np.asarray((weights / scale[:, None])[:, :BITS], np.float32)
 
 
-def laplace(count: int = 20_000, *, seed: int = 0, noise: float = 0.05) -> Model:
-    """Return a model without a collection: W and Y are Laplace variables, as in Figure 1."""
-    generator = np.random.default_rng(seed)
-    scales = noise * generator.gamma(2.0, 0.5, (count, 1))
-    weights = np.abs(generator.laplace(size=count * 8) / np.sqrt(2))
-    differences = scales * generator.laplace(size=(count, BITS))
-    return Model(np.sort(weights).astype(np.float32), differences.astype(np.float32))
-
-
 def world_of(
     model: Model,
     count: int,

@@ -113,10 +113,7 @@ class Bphs:
                 self._from[table, column], self._to[table, column] = start, place
                 self._masks[table, column] = (1 << width) - 1
         self.header_bits = min(sum(width for _, width in lead) for lead in leading)
-        fronts = np.array(
-            [sum(((1 << width) - 1) << start for start, width in lead) for lead in leading],
-            np.uint64,
-        )
+        fronts = np.array([_front(lead, self.header_bits) for lead in leading], np.uint64)
         self._masks_of = np.stack([self._permuted(fronts, table) for table in range(count)])
         self._tables = [np.sort(self._permuted(bits, table)) for table in range(count)]
 
@@ -241,6 +238,16 @@ class Batch:
         if left < 0:
             raise MemoryError(NO_MEMORY)
         self._asked = self._asked[:left]
+
+
+def _front(lead: Pieces, header_bits: int) -> int:
+    """Return the bits by which a table is searched: the first `header_bits` of its leading ones.
+
+    Leading bits that are behind the header do not count, or a match that differs in one of them
+    would be counted again by a later table.
+    """
+    bits = [bit for start, width in lead for bit in range(start + width - 1, start - 1, -1)]
+    return sum(1 << bit for bit in bits[:header_bits])
 
 
 def _others(pieces: Pieces) -> list[int]:
