@@ -2,11 +2,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import Oracle, Stored
 
 import simdb
 from simdb.engine.search import lookup
+from simdb.engine.search.rows import Rows
 from simdb.engine.write import claim
+from simdb.plan.problem import Criterion
+from simdb.values.arrays import offsets_of
 
 
 def test_a_new_document_is_stored_and_a_near_one_is_not(database):
@@ -54,6 +59,51 @@ def test_the_best_match_is_returned_and_the_oldest_of_equals(database):
     found = database.add_if_new("x", 0, distance=3)
 
     assert found == simdb.Match("old", 1)
+
+
+def rows_of(lists):
+    """Return matches, given as a list of ordinals and distances for each document, as arrays."""
+    every = np.array([match for row in lists for match in row], np.int64).reshape(-1, 2)
+    return Rows(
+        offsets_of(np.array([len(row) for row in lists], np.int64)),
+        every[:, 0].astype(np.uint32),
+        every[:, 1].astype(np.uint8),
+        (1 - every[:, 1] / 8).astype(np.float32),
+    )
+
+
+def decided_one_by_one(stored, earlier, next_ordinal):
+    """Return the positions of new documents, and ordinal and distance of the matches of others."""
+    ordinals, matches = {}, []
+    for at, (found, inside) in enumerate(zip(stored, earlier, strict=True)):
+        matching = found[:1] + [(ordinals[each], far) for each, far in inside if each in ordinals]
+        if matching:
+            matches.append(min(matching, key=lambda match: match[1]))
+        else:
+            ordinals[at] = next_ordinal + len(ordinals)
+    return list(ordinals), matches
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("similarity", [None, 0.5])
+@given(chosen=st.data())
+def test_arrays_decide_like_a_loop(similarity, chosen):
+    far, criterion = st.integers(0, 3), Criterion(similarity, 3, 1.0, None)
+    count = chosen.draw(st.integers(0, 9))
+    stored = [chosen.draw(st.lists(st.tuples(st.just(7), far), max_size=1)) for _ in range(count)]
+    earlier = [
+        sorted(chosen.draw(st.dictionaries(st.integers(0, at - 1), far) if at else st.just({}))
+               .items(), key=lambda match: (match[1], match[0]))
+        for at in range(count)
+    ]  # fmt: skip
+
+    new, rows = claim._decide(rows_of(stored), rows_of(earlier), 100, criterion)
+
+    expected, matches = decided_one_by_one(stored, earlier, 100)
+    assert new.tolist() == expected
+    assert rows.queries.tolist() == sorted(set(range(count)) - set(expected))
+    assert list(zip(rows.ordinals.tolist(), rows.distances.tolist(), strict=True)) == matches
+    assert rows.similarities.tolist() == [1 - distance / 8 for _, distance in matches]
 
 
 @pytest.mark.few(1)

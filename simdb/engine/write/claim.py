@@ -7,7 +7,6 @@ are decided one by one, since a document that is not stored must not keep the ne
 refused is remembered until the call ends, so that its copies are refused, too.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -24,22 +23,19 @@ from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.undecided import Referee, Refusals, matches_among, matches_in
 from simdb.engine.write.write_state import WriteState
-from simdb.ground.dtypes import I64
+from simdb.ground.dtypes import I64, Bools
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
 from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.tombstones import is_deleted
-from simdb.values.arrays import Sketches, offsets_of
+from simdb.values.arrays import Sketches
 
 GROUP_DOCUMENTS = 1024
 # So many candidates of a document are enough if some of them match: see `Method`.
 MATCHES_ENOUGH = 64
 # So many candidates of a document, the most similar ones, are judged by their texts at first.
 JUDGED_FIRST = 64
-
-# How far a match is, for comparing, and its ordinal, distance and similarity.
-Best = tuple[float, tuple[int, int, float]]
 
 
 def add_new(
@@ -134,60 +130,47 @@ def _decide(
 ) -> tuple[I64, Rows]:
     """Return the positions of the documents to store, and the best match of each of the rest.
 
-    `earlier`: the matches of each document among those before it in its group, as positions.  Only
-    documents with a match need a decision; all others are new.
+    Rows are best first.  `earlier`: the matches of each document among those before it in its
+    group, as positions.  Those of them that are not stored keep nothing out, and have no ordinal.
     """
-    count = len(stored.offsets) - 1
-    has_match = (np.diff(stored.offsets) > 0) | (np.diff(earlier.offsets) > 0)
-    refused: list[int] = []
-    rows: list[tuple[int, int, float]] = []
-    for at in np.flatnonzero(has_match).tolist():
-        best = _best_stored(stored, at, criterion)
-        inside = _best_new(earlier, at, refused, next_ordinal, criterion)
-        if best is None or (inside is not None and inside[0] < best[0]):
-            best = inside
-        if best is not None:
-            refused.append(at)
-            rows.append(best[1])
-    counts = np.zeros(count, np.int64)
-    counts[refused] = 1
-    matches = Rows(
-        offsets_of(counts),
-        np.array([row[0] for row in rows], np.uint32),
-        np.array([row[1] for row in rows], np.uint8),
-        np.array([row[2] for row in rows], np.float32),
-    )
-    return np.flatnonzero(counts == 0), matches
+    is_refused = np.diff(stored.offsets) > 0
+    _refuse_copies(is_refused, earlier)
+    first = stored.limited(1)
+    inside = earlier.chosen(np.flatnonzero(~is_refused[earlier.ordinals])).limited(1)
+    inside.ordinals = (
+        next_ordinal + (np.cumsum(~is_refused) - 1)[inside.ordinals.astype(np.int64)]
+    ).astype(np.uint32)
+    count = len(is_refused)
+    if len(inside.ordinals):
+        # Of two equal ones, the stored document comes first.
+        every, parts = np.arange(count), [first, inside]
+        far = np.full((2, count), np.inf)
+        for at, rows in enumerate(parts):
+            by = rows.distances if criterion.similarity is None else -rows.similarities
+            far[at, rows.queries] = by
+        is_inside = far[1] < far[0]
+        first = gathered(
+            count,
+            [
+                (every, rows.chosen(np.flatnonzero(is_inside[rows.queries] == at)))
+                for at, rows in enumerate(parts)
+            ],
+        )
+    return np.flatnonzero(~is_refused), first
 
 
-def _best_stored(rows: Rows, query: int, criterion: Criterion) -> Best | None:
-    """Return the best match of a query; rows are best first."""
-    at = int(rows.offsets[query])
-    if at == int(rows.offsets[query + 1]):
-        return None
-    return _as_best(rows, at, int(rows.ordinals[at]), criterion)
+def _refuse_copies(is_refused: Bools, earlier: Rows) -> None:
+    """Refuse documents that match a document before them that is stored.
 
-
-def _best_new(
-    rows: Rows, query: int, refused: list[int], next_ordinal: int, criterion: Criterion
-) -> Best | None:
-    """Return the best match of a query among the new documents of its group.
-
-    `rows`: the matches before it, as positions in the group; those at the ascending positions
-    `refused` are not stored, so the ordinals of the others leave them out.
+    `is_refused`: those that match a document stored before, at the begin.
     """
-    for at in range(int(rows.offsets[query]), int(rows.offsets[query + 1])):
-        position = int(rows.ordinals[at])
-        before = bisect_left(refused, position)
-        if before == len(refused) or refused[before] != position:
-            return _as_best(rows, at, next_ordinal + position - before, criterion)
-    return None
-
-
-def _as_best(rows: Rows, at: int, ordinal: int, criterion: Criterion) -> Best:
-    distance, similarity = int(rows.distances[at]), float(rows.similarities[at])
-    far = distance if criterion.similarity is None else -similarity
-    return far, (ordinal, distance, similarity)
+    queries, before = earlier.queries, earlier.ordinals
+    is_open = np.diff(earlier.offsets) > 0
+    # What matches nothing before it is certainly stored, and most copies match such a document.
+    is_refused[queries[~(is_open | is_refused)[before]]] = True
+    for at in np.flatnonzero(is_open & ~is_refused).tolist():
+        near = before[earlier.offsets[at] : earlier.offsets[at + 1]]
+        is_refused[at] = not is_refused[near].all()
 
 
 def stored_matches(
