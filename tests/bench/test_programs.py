@@ -21,7 +21,7 @@ SIZES = {
         "-n 300 --batch 100 --of fingerprints --one",
         "-n 300 --memory 256M --methods bphs psm polytope --single 2 --many 5",
     ],
-    "job": ["-n 200 --ask groups kept parts keys start --keys 100 --peers --corpora CORPORA"],
+    "job": ["-n 200 --ask groups kept start --peers --corpora CORPORA"],
     "sketching": ["--megabytes .05 --only words --texts CORPORA/a.jsonl.gz"],
     "recall": [
         "--folder CORPORA --queries 30 --similarities .8 --recalls .95 --only a --other b",

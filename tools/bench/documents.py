@@ -211,6 +211,13 @@ def source_of(kind: str, arguments: argparse.Namespace) -> Source:
     return Written(arguments.seed, lambda first, count: drawn.texts(first, count).to_pylist())
 
 
+def unrelated(seed: int) -> Iterator[str]:
+    """Yield texts of `drawn.py` that are no copies, without end."""
+    for at, (texts, origins) in enumerate(Drawn(seed).blocks(1 << 30)):
+        own = np.flatnonzero(origins == np.arange(at * BLOCK, (at + 1) * BLOCK))
+        yield from texts.take(own).to_pylist()
+
+
 def parts(source: Source, start: int, stop: int, size: int) -> Iterator[tuple[range, Any]]:
     """Yield ids and documents from number `start` up to, not including, `stop`."""
     for first in range(start, stop, size):

@@ -9,8 +9,6 @@ groups  near-duplicates of JSON lines, printed as groups: `simdb dedup --json`, 
 kept    `simdb dedup -o`, in several formats and with a database
 frame   `simdb.deduplicate` of a DataFrame beside `drop_duplicates`, which finds equal texts only;
         subtract the rows "read", which only read the file
-parts   `simdb dedup --unit` beside a loop with a set of Python
-keys    the memory of distinct keys of parts, beside a set; subtract "none"
 start   processor time of `import simdb` and of commands, beside `import numpy`
 
 The texts are those of `texts.py`, or with `--made drawn` of `drawn.py`, or of `--file`, which has
@@ -141,7 +139,6 @@ def main() -> None:
     parser.add_argument("--made", choices=("texts", "drawn"), default="texts")
     parser.add_argument("--peers", nargs="*", default=[*PEERS], choices=[*PEERS])
     parser.add_argument("--part", type=number, default=100_000, help="texts that datasketch reads")
-    parser.add_argument("--keys", type=number, default=5_000_000)
     add_corpora(parser)
     parser.set_defaults(repeats=3)
     arguments = parser.parse_args()
@@ -203,24 +200,6 @@ def frame(job: Job) -> dict[str, Task]:
     }  # fmt: skip
 
 
-def dropped_parts(job: Job) -> dict[str, Task]:
-    path, output = job.file(), str(job.folder / "parts.jsonl")
-    tasks = {}
-    for unit in ("line", "paragraph", "sentence"):
-        own = [*SIMDB, "dedup", str(path), "--unit", unit, "-o", output, "--quiet"]
-        for cores in job.cores:
-            tasks[f"simdb --unit {unit}, {cores}"] = Task(own, path, cores)
-        loop = [*PIPELINES, "set-of-parts", str(path), unit, output]
-        tasks[f"a set of Python, {unit}, one core"] = Task(loop, path)
-    return tasks
-
-
-def keys(job: Job) -> dict[str, Task]:
-    count = str(job.arguments.keys)
-    kinds = ("none", "simdb", "set")
-    return {f"{count} keys, {each}": Task([*PIPELINES, "keys", each, count]) for each in kinds}
-
-
 def start(job: Job) -> dict[str, Task]:
     # This variable forbids compiled files, so that the compiler would be measured, too.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -234,8 +213,7 @@ def start(job: Job) -> dict[str, Task]:
 
 
 ASKED: dict[str, Callable[[Job], dict[str, Task]]] = {
-    "groups": groups, "kept": kept, "frame": frame, "parts": dropped_parts, "keys": keys,
-    "start": start,
+    "groups": groups, "kept": kept, "frame": frame, "start": start,
 }  # fmt: skip
 
 

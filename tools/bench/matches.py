@@ -32,7 +32,7 @@ import numpy as np
 
 import simdb
 from corpus import curve
-from drawn import BLOCK, Drawn
+from documents import unrelated
 from peers import installed, signed
 from record import Record, number, options
 from texts import edited
@@ -87,10 +87,8 @@ def main() -> None:
 
 def zipf(seed: int) -> Words:
     """Yield words by Zipf's law, without end."""
-    for at, (texts, origins) in enumerate(Drawn(seed).blocks(1 << 30)):
-        own = np.flatnonzero(origins == np.arange(at * BLOCK, (at + 1) * BLOCK))
-        for text in texts.take(own).to_pylist():
-            yield from text.split()
+    for text in unrelated(seed):
+        yield from text.split()
 
 
 def take(words: Words, count: int) -> list[str]:

@@ -7,10 +7,8 @@ rensa, datasketch, gaoya and duckdb print groups of near-duplicates of JSON line
 candidate measured by its signature.  gaoya cuts the texts itself and uses all cores.  duckdb groups
 equal texts only, with its own reader, which is what SQL does for a large file.  The others:
 
-read          json.loads of each line
-frame         a DataFrame: read, drop_duplicates of pandas, or deduplicate of simdb
-set-of-parts  drops repeated parts of texts by a set of the digests of their words
-keys          puts N numbers below N into simdb's keys of parts, a set, or nothing
+read   json.loads of each line
+frame  a DataFrame: read, drop_duplicates of pandas, or deduplicate of simdb
 """
 
 import json
@@ -18,7 +16,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from itertools import islice
 
 try:
@@ -31,13 +28,6 @@ PERMUTATIONS = 128
 BANDS = 16  # of 8 minima, as the documentation of rensa has it for a similarity of 0.8
 BATCH = 10_000  # texts that are cut and signed at once
 WORD = re.compile(r"\w+")
-ENDS = {
-    "line": re.compile(r"(\n)"),
-    "paragraph": re.compile(r"(\n(?:\s*\n)+)"),
-    "sentence": re.compile(r"((?<=[.!?])\s+|\s*\n\s*)"),
-}
-MIN_WORDS = 5
-BATCH_KEYS = 50_000
 READ = "read_json(?, format = 'newline_delimited', columns = {id: 'VARCHAR', text: 'VARCHAR'})"
 EQUAL = f"""
 SELECT list(id ORDER BY place) FROM (
@@ -175,45 +165,7 @@ def frame(path: str, what: str, kind: str) -> None:
     print(len(made))
 
 
-def set_of_parts(path: str, unit: str, output: str) -> None:
-    seen: set[bytes] = set()
-    with open(path, "rb") as lines, open(output, "w", encoding="utf-8") as kept:
-        for line in lines:
-            row = json.loads(line)
-            pieces = ENDS[unit].split(row["text"])
-            left = []
-            for at in range(0, len(pieces), 2):
-                words = WORD.findall(pieces[at].lower())
-                if len(words) >= MIN_WORDS:
-                    key = blake2b(" ".join(words).encode(), digest_size=8).digest()
-                    if key in seen:
-                        continue
-                    seen.add(key)
-                left += pieces[at : at + 2]
-            if left:
-                row["text"] = "".join(left)
-                kept.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def keys(what: str, count: str) -> None:
-    import numpy as np  # noqa: PLC0415
-
-    from simdb.deduplication.minima import SortedKeys  # noqa: PLC0415
-
-    chance, seen, known = np.random.default_rng(1), SortedKeys(), set[int]()
-    for _ in range(0, int(count), BATCH_KEYS):
-        some = chance.integers(int(count), size=BATCH_KEYS, dtype=np.uint64)
-        some *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: distinct keys stay distinct
-        if what == "simdb":
-            seen.add(some)
-        elif what == "set":
-            known.update(some.tolist())
-    print(len(seen) or len(known))
-
-
-OTHERS: dict[str, Callable[..., None]] = {
-    "read": read, "frame": frame, "set-of-parts": set_of_parts, "keys": keys,
-}  # fmt: skip
+OTHERS: dict[str, Callable[..., None]] = {"read": read, "frame": frame}
 
 
 def main() -> None:

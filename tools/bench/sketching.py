@@ -31,7 +31,7 @@ from simdb.running import kernel
 from simdb.settings.options import DIMENSIONS
 from simdb.sketch.minhash_sketcher import permutations_of
 from simdb.sketch.sketcher import Sketcher
-from texts import pieces
+from texts import Texts, read_pools
 
 Task = tuple[list[str], Callable[[], object]]  # the texts that are read, and the work
 Sketch = simdb.Simhash | simdb.Minhash
@@ -108,13 +108,18 @@ def taken(path: Path | None, megabytes: float) -> tuple[str, list[str], int]:
     Documents of a small corpus are repeated.
     """
     if path is None:
-        found = pieces(megabytes)
+        found = of_python(megabytes)
         return "Python sources", found, len(found)
     _, texts = read_corpus(str(path))
     times = max(1, round(megabytes / size_of(texts) + 0.5))
     # Each text is a new str object, so that none is in a cache because it was sketched before.
     repeated = [f"{text} "[:-1] for _ in range(times) for text in texts]
     return path.name.split(".")[0], repeated, len(texts)
+
+
+def of_python(megabytes: float) -> list[str]:
+    """Return texts of 1 KB that are made of the sources of the running Python."""
+    return Texts(read_pools(None)).between(0, max(1, int(megabytes * 1e3)))
 
 
 def run(
@@ -225,7 +230,7 @@ def compare(record: Record, arguments: argparse.Namespace, found: Found) -> None
         many = simdb.Signatures(minima, sketch, np.zeros(COMPARED, np.bool_))
         work = partial(simdb.similarities, many[0], many)
         tasks[f"simdb, {bits} bits"] = ["each"] * COMPARED, work
-    few = [text.split() for text in pieces(0.5)]
+    few = [text.split() for text in of_python(0.5)]
     for name in filter(found.get, PEERS):
         first, *others = signed(name, found[name], few, MINIMA)
         tasks[name] = ["each"] * len(others), each_of(first.jaccard, others)

@@ -23,12 +23,10 @@ import argparse
 import json
 import os
 import re
-import site
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -49,8 +47,6 @@ LONG = re.compile(rf".{{1,{UNIT_MAX}}}(?:\s|$)|.{{{UNIT_MAX}}}", re.DOTALL)
 WORDS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]\s*|[^\s\u3040-\u9fff\uac00-\ud7af]+\s*")
 
 TEXT_SUFFIXES = (".py", ".txt", ".rst", ".md")
-PIECE_CHARACTERS = 3000
-PIECE = re.compile(rf"(?s:.{{1,{PIECE_CHARACTERS}}})[^\n]*\n?")
 
 # Number of words to edit, as a share of 1 - cosine of the words of the text.
 REPLACED = 1 / 3
@@ -139,35 +135,18 @@ def _collections(folder: Path | None) -> Iterator[tuple[str, Iterable[str]]]:
 def _installed() -> Iterator[str]:
     """Yield the sources and documents of the running Python, FILES_BYTES_MAX at most."""
     left = FILES_BYTES_MAX
-    for text in _files([sysconfig.get_path("stdlib")]):
-        left -= len(text)
-        if left < 0:
-            return
-        yield text
-
-
-def _files(folders: list[str]) -> Iterator[str]:
-    """Yield the texts in some folders, but not those of packages below them."""
-    for start in folders:
-        for folder, below, names in os.walk(start):
-            below[:] = sorted({*below} - {"site-packages"})
-            for name in sorted(names):
-                if name.endswith(TEXT_SUFFIXES):
-                    try:
-                        yield Path(folder, name).read_text("utf-8")
-                    except (OSError, UnicodeDecodeError):
-                        continue
-
-
-def pieces(megabytes: float) -> list[str]:
-    """Cut the files of the running Python at line ends into pieces of about 3 KB."""
-    every = (
-        piece
-        for text in _files([sysconfig.get_path("stdlib"), *site.getsitepackages()])
-        for piece in PIECE.findall(text)
-        if piece.strip()
-    )
-    return list(islice(every, int(megabytes * 1e6 / PIECE_CHARACTERS)))
+    for folder, below, names in os.walk(sysconfig.get_path("stdlib")):
+        below[:] = sorted({*below} - {"site-packages"})
+        for name in sorted(names):
+            if name.endswith(TEXT_SUFFIXES):
+                try:
+                    text = Path(folder, name).read_text("utf-8")
+                except (OSError, UnicodeDecodeError):
+                    continue
+                left -= len(text)
+                if left < 0:
+                    return
+                yield text
 
 
 def _is_new(unit: str, seen: set[str]) -> bool:
