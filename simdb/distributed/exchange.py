@@ -420,4 +420,4 @@ def _tables(vectors: U8, width: int, threads: int) -> Iterator[Table]:
     signs = signs_of(vectors)
     for keys in kernel.polytope_keys(vectors, TABLES):
         table = make_table(keys.copy(), np.arange(len(keys), dtype=np.uint32), width)
-        yield with_fingerprints(table, signs, threads)
+        yield with_fingerprints(signs, table, threads)

@@ -146,7 +146,8 @@ def mapped(
                     running.append(_Call.failed(error))
                     is_done = True
             if not workers and len(running) > 1:
-                workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(threads)]
+                count = min(threads, len(running))  # there are more calls if `running` is not full
+                workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(count)]
                 for worker in workers:
                     worker.start()
             if running:

@@ -103,15 +103,18 @@ class Crowds:
         # A crowd that was not there at the last count has joined many since.
         self._awaited = max(COUNTED_PAIRS, self.least // 2)
         self._seen, self._counted_at, self._pairs = 0, 0, 0
-        self._is_crowded = self._counted(forest.labels())
+        self._is_crowded: Bools | None = None  # there is no crowd
         self._waiting: list[U32] = []
+        self._count()
 
     def put_off(self, ordinals: U32) -> U32:
         """Put off the documents that are in crowds, and return the others."""
         if self._seen > 2 * self._counted_at and self._pairs >= self._awaited:
-            self._is_crowded = self._counted(self._forest.labels())
+            self._count()
             self._counted_at, self._pairs = self._seen, 0
         self._seen += len(ordinals)
+        if self._is_crowded is None:
+            return ordinals
         crowded = self._is_crowded[ordinals]
         self._waiting.append(ordinals[crowded])
         return ordinals[~crowded]
@@ -125,17 +128,24 @@ class Crowds:
 
         Call it when all other documents have been looked up.
         """
+        if not self._waiting:
+            return
         labels = self._forest.labels()
-        waiting = np.concatenate([np.empty(0, np.uint32), *self._waiting])
+        waiting = np.concatenate(self._waiting)
         waiting.sort()
         of_each = labels[waiting]
         for label in sorted_unique(of_each):
             yield waiting[of_each == label], labels == label
 
-    def _counted(self, labels: U32) -> Bools:
-        """Return which documents are in crowds."""
-        is_large: Bools = np.bincount(labels, minlength=1) >= self.least
-        return np.asarray(is_large[labels])
+    def _count(self) -> None:
+        """Find out which documents are in crowds."""
+        labels: U32 = self._forest.labels()
+        # The label of a component is one of its members, so it is enough to count the others.
+        others = labels[labels != np.arange(len(labels), dtype=np.uint32)]
+        is_large: Bools = np.bincount(others) >= self.least - 1
+        if is_large.any():
+            is_large = np.append(is_large, np.zeros(len(labels) - len(is_large), np.bool_))
+            self._is_crowded = is_large[labels]
 
 
 class _Ordered(NamedTuple):

@@ -26,6 +26,10 @@ CHUNK_PAIRS = 1 << 16
 SWEPT_ROWS = 1 << 15
 LOOKUP_QUERIES = 1 << 13
 LOOKUP_QUERIES_FIRST = 1 << 6
+# A batch has so many parts for each thread: the last ones end together, and few batches wait.
+LOOKUP_PARTS = 8
+# So many times larger is a batch than the one before, at most.
+LOOKUP_GROWTH = 4
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -85,7 +89,7 @@ class Batches:
     """Batches of documents to look up, each drawn from the whole range of ordinals.
 
     The number of pairs from a batch is not known before, so the size of each batch follows from the
-    pairs of the batch before it, and at most doubles.  A large group of similar neighbours is
+    pairs of the batch before it, up to some times its size.  A large group of similar neighbours is
     spread over many batches.
     """
 
@@ -101,7 +105,7 @@ class Batches:
         )
         self._last = 0
         self._size = LOOKUP_QUERIES_FIRST if first is None else first
-        self._most = LOOKUP_QUERIES * threads
+        self._most = LOOKUP_PARTS * LOOKUP_QUERIES * threads
 
     def __iter__(self) -> Iterator[U32]:
         """Yield the batches; after each, `found` must be called."""
@@ -114,7 +118,7 @@ class Batches:
     def found(self, pairs: int) -> None:
         """Take the number of pairs of the last batch."""
         suggested = CHUNK_PAIRS * self._last // max(pairs, 1)
-        self._size = max(1, min(self._most, 2 * self._size, suggested))
+        self._size = max(1, min(self._most, LOOKUP_GROWTH * self._size, suggested))
 
 
 def sweep_tables(

@@ -8,9 +8,10 @@ them, whole fingerprints take the places of the keys, since the directory has th
 costs a read of a vector.  Documents that are in no run yet are compared one by one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,11 +32,14 @@ from simdb.values.arrays import WEIGHTED
 GATHERED_BYTES = 1 << 30
 # At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
 GATHERED_TABLES = (8, 16)
-# The keys of so many documents are made by one thread at a time.
+# The keys of so many documents are made by one thread at a time, and so many are written over.
 KEYED_DOCUMENTS = 1 << 14
+REPLACED_KEYS = 1 << 18
 # The keys of a table are sorted in so many parts, which are then merged.
 SORTED_PARTS = 16
 ENTRY_BYTES = 12
+
+Item = TypeVar("Item")
 
 
 def polytopes_of(view: View, source: Source) -> Any:
@@ -91,7 +95,7 @@ def gathered(
             if tables == stored
             else _keyed(view, source, numbers, ordinals, threads)
         )
-        made = [with_fingerprints(table, fingerprints, threads) for table in made]
+        made = _of_each(partial(with_fingerprints, fingerprints), made, threads)
         sealed = copy(view.sealed)
         sealed.gathered = GatheredTables(made, first, tables)
         sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
@@ -154,7 +158,7 @@ def searched_tables(view: View) -> range:
     return range(gathered.first, gathered.first + len(gathered.tables))
 
 
-def with_fingerprints(table: Table, fingerprints: U64, threads: int) -> Table:
+def with_fingerprints(fingerprints: U64, table: Table, threads: int) -> Table:
     """Return the same table with the fingerprints of its documents in place of keys.
 
     `fingerprints`: of all documents, by ordinal.  They are written over keys that are not
@@ -163,11 +167,11 @@ def with_fingerprints(table: Table, fingerprints: U64, threads: int) -> Table:
     keys = table.keys if table.keys.flags.writeable else np.empty_like(table.keys)
 
     def fill(start: int) -> None:
-        some = slice(start, start + KEYED_DOCUMENTS)
+        some = slice(start, start + REPLACED_KEYS)
         # A damaged table may have ordinals beyond all documents.
         np.take(fingerprints, table.ordinals[some], out=keys[some], mode="clip")
 
-    for _ in mapped(fill, range(0, len(keys), KEYED_DOCUMENTS), threads):
+    for _ in mapped(fill, range(0, len(keys), REPLACED_KEYS), threads):
         pass
     return table._replace(keys=keys)
 
@@ -210,7 +214,8 @@ def _is_whole(view: View) -> bool:
 def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
     """Return some of the stored tables, each merged from those of all runs."""
     every = [[run.polytope_table(table, source) for run in view.runs] for table in numbers]
-    return [parts[0] if len(parts) == 1 else _merged(parts, threads) for parts in every]
+    merged = _of_each(lambda parts, own: merge_tables(parts, threads=own), every, threads)
+    return _with_directories(merged, threads)
 
 
 def _fingerprints(view: View, source: Source) -> U64:
@@ -231,11 +236,25 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
 
     for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
         pass
-    return [_merged(_sorted_parts(own, ordinals, threads), threads) for own in keys]
+    sort = partial(_sorted, ordinals)
+    return _with_directories(_of_each(sort, list(keys), threads), threads)
 
 
-def _sorted_parts(keys: U64, ordinals: U32, threads: int) -> list[Table]:
-    """Sort parts of `keys` in place, on all cores; return them as tables without directories."""
+def _of_each(
+    make: Callable[[Item, int], Table], given: Sequence[Item], threads: int
+) -> list[Table]:
+    """Return `make(each, threads)` of all: a thread makes each, or all make one after the other."""
+    if len(given) < threads:
+        return [make(each, threads) for each in given]
+    return list(mapped(lambda each: make(each, 1), given, threads))
+
+
+def _sorted(ordinals: U32, keys: U64, threads: int) -> Table:
+    """Sort `keys` in place; return a table without a directory."""
+    if threads == 1:
+        table = Table(keys, ordinals.copy(), np.empty(0, np.uint32))
+        kernel.sort(table.keys, table.ordinals)
+        return table
     size = max(-(-len(keys) // SORTED_PARTS), KEYED_DOCUMENTS)
 
     def sort(start: int) -> Table:
@@ -244,14 +263,20 @@ def _sorted_parts(keys: U64, ordinals: U32, threads: int) -> list[Table]:
         kernel.sort(part.keys, part.ordinals)
         return part
 
-    return list(mapped(sort, range(0, max(len(keys), 1), size), threads))
+    parts = list(mapped(sort, range(0, max(len(keys), 1), size), threads))
+    return merge_tables(parts, threads=threads)
 
 
-def _merged(parts: Sequence[Table], threads: int) -> Table:
-    """Return one table of the entries of sorted tables."""
-    merged = merge_tables(parts, threads=threads)
-    width = polytope_header_bits(len(merged.keys))
-    return make_table(merged.keys, merged.ordinals, width, is_sorted=True)
+def _with_directories(tables: Sequence[Table], threads: int) -> list[Table]:
+    """Return the same tables, with directories where they have none."""
+
+    def make(table: Table) -> Table:
+        if len(table.directory):
+            return table
+        width = polytope_header_bits(len(table.keys))
+        return make_table(table.keys, table.ordinals, width, is_sorted=True)
+
+    return list(mapped(make, tables, threads))
 
 
 def _all_parts(view: View, source: Source) -> list[list[Table]]:

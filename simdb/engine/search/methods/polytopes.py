@@ -51,7 +51,7 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
-AsCouples = Callable[[U32, Rows], Couples]
+Chosen = Callable[[Couples], Couples]
 
 
 def search(
@@ -112,7 +112,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         for ordinals, either in ((stored, True), (recent, False)):
             first_found = partial(_first_found, runs, criterion, either=either)
             yield from _looked_up(
-                state, runs, criterion, plan, ordinals, either=either, as_couples=first_found
+                state, runs, criterion, plan, ordinals, either=either, choose=first_found
             )
     if not len(recent):
         return
@@ -227,13 +227,13 @@ def _looked_up(
     either: bool,
     forest: kernel.Forest | None = None,
     crowds: Crowds | None = None,
-    as_couples: AsCouples = couples_of,
+    choose: Chosen | None = None,
 ) -> Iterator[Couples]:
     """Yield documents with their matches in `among`, themselves left out, batch by batch.
 
     `ordinals`: documents of `state`.  `forest`: matches in the component of the document are left
-    out, too.  `crowds`: puts off the documents that are in crowds.  `as_couples` makes pairs of
-    documents and their matches.
+    out, too.  `crowds`: puts off the documents that are in crowds.  `choose` returns those pairs
+    that are yielded; None for all.
     """
     batches = Batches(ordinals, state.threads, None if crowds is None else 1)
     for batch in batches:
@@ -245,8 +245,9 @@ def _looked_up(
             joined = None if forest is None else (forest.parents, asking)
             rows = _search(among, vectors, criterion, plan, either=either, forest=joined)
             state.check_known(rows.ordinals)
-            rows = rows.chosen(np.flatnonzero(rows.ordinals != asking[rows.queries]))
-            return len(rows.ordinals), as_couples(asking, rows)
+            couples = couples_of(asking, rows)
+            couples = couples.chosen(couples.left != couples.right)
+            return len(couples), couples if choose is None else choose(couples)
 
         parts = parts_of(len(queries), state.threads, most=LOOKUP_QUERIES)
         found = list(mapped(look_up, parts, state.threads))
@@ -282,48 +283,50 @@ def _without(state: State, is_left_out: Bools, query_count: int) -> State:
     return state.over(view)
 
 
-def _first_found(
-    state: State, criterion: Criterion, queries: U32, rows: Rows, *, either: bool
-) -> Couples:
+def _first_found(state: State, criterion: Criterion, found: Couples, *, either: bool) -> Couples:
     """Return the pairs that no document found before; the earlier of two documents comes first.
 
-    `either`: both documents of a pair are looked up, and not only the queries.
+    `found`: queries with their matches.  `either`: both documents of a pair are looked up, and not
+    only the queries.
     """
     assert criterion.similarity is not None
     share = table_share(criterion.recall)
     limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=either)
-    asking, tables = queries[rows.queries], searched_tables(state.view)
-    earlier, later = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
-    is_new = ~_reached(state, later, earlier, limits, tables.start, np.ones(len(later), np.bool_))
+    tables = searched_tables(state.view)
+    earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
+    is_new = np.ones(len(found), np.bool_)
+    if tables.start:
+        _leave_out(is_new, state, later, earlier, limits, tables.start)
     if either:
         # In the tables of this state the earlier document asks first; in those before, both did.
-        is_first = asking == earlier
-        for count, which in ((tables.start, is_first), (tables.stop, ~is_first)):
-            is_new &= ~_reached(state, earlier, later, limits, count, which & is_new)
-    return Couples(earlier, later, rows.distances, rows.similarities).chosen(is_new)
+        is_first = found.left == earlier
+        if tables.start:
+            _leave_out(is_new, state, earlier, later, limits, tables.start, is_first)
+        _leave_out(is_new, state, earlier, later, limits, tables.stop, ~is_first)
+    return Couples(earlier, later, found.distances, found.similarities).chosen(is_new)
 
 
-def _reached(state: State, left: U32, right: U32, limits: F32, tables: int, which: Bools) -> Bools:
-    """Return for which of some pairs, `which`, the left document finds the right one.
+def _leave_out(
+    is_new: Bools, state: State, left: U32, right: U32, limits: F32, tables: int,
+    which: Bools | None = None,
+) -> None:  # fmt: skip
+    """Set `is_new` to false where the left document of a pair, one of `which`, finds the right one.
 
     It is looked up in the first `tables` tables of each run, up to the limit of the run.
     """
-    is_reached = np.zeros(len(left), np.bool_)
-    if not tables:
-        return is_reached
-    numbers = run_of(state.view, right)
-    for number, run in enumerate(polytope_runs(state.view, state.source)):
-        some = np.flatnonzero(which & (numbers == number))
-        if len(some):
-            asking, asked = left[some], right[some]
-            is_reached[some] = kernel.polytope_reaches(
-                state.vectors(asking).gather(asking),
-                state.vectors(asked).gather(asked),
-                float(limits[number]),
-                run.width,
-                tables,
-            )
-    return is_reached
+    some = np.flatnonzero(is_new if which is None else which & is_new)
+    if not len(some):
+        return
+    asking, asked = left[some], right[some]
+    widths = np.array([run.width for run in polytope_runs(state.view, state.source)], np.uint8)
+    numbers = run_of(state.view, asked)
+    is_new[some] = ~kernel.polytope_reaches(
+        state.vectors(asking).gather(asking),
+        state.vectors(asked).gather(asked),
+        limits[numbers],
+        widths[numbers],
+        tables,
+    )
 
 
 METHOD: Method = Method(
