@@ -99,9 +99,13 @@ def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -
     """Cut a batch of `count` documents into consecutive parts of at most `most` documents.
 
     A single thread gets parts as large as possible; each of several threads gets some parts, as far
-    as there are `least` documents (None: `LEAST`) for each.  There is always one part.
+    as there are `least` documents (None: `LEAST`) for each, and all threads the same number of
+    parts.  There is always one part.
     """
-    shared = max(-(-count // (PARTS * threads)), least or LEAST) if threads > 1 else max(count, 1)
+    shared = max(count, 1)
+    if threads > 1:
+        of_each = max(PARTS, -(-count // (most * threads)))
+        shared = max(-(-count // (of_each * threads)), least or LEAST)
     size = min(shared, most)
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 

@@ -10,7 +10,7 @@ signature, so that equal signatures have equal fingerprints.
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from simdb.values.arrays import (
 from simdb.values.documents import Features, NamedFeatures, Signature, Signatures, check_comparable
 
 COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
+SIGNED_DOCUMENTS = 4096  # by one thread at a time
 KINDS = "str, bytes (UTF-8), a list of tokens, simdb.Features or a simdb.Signature"
 
 MERSENNE = (1 << 61) - 1
@@ -122,20 +123,20 @@ class MinHashSketcher:
         if listed is None:
             listed = documents if isinstance(documents, list | tuple) else list(documents)
 
-        def sign(part: slice) -> list[tuple[npt.NDArray[Any], Bools]]:
-            return [
-                self._one_kind(kind, group, errors == "replace", position)
-                for kind, group, position in _by_kind(listed[part], start + part.start)
-            ]
+        shape = len(listed), self._options.permutations
+        minima = np.empty(shape, minimum_type(self._options.stored_bits))
+        is_empty = np.empty(len(listed), np.bool_)
+
+        def sign(part: slice) -> None:
+            for kind, group, position in _by_kind(listed[part], start + part.start):
+                some = slice(position - start, position - start + len(group))
+                minima[some], is_empty[some] = self._one_kind(
+                    kind, group, errors == "replace", position
+                )
 
         threads = threads_for(self._options, threads)
-        cut = parts_of(len(listed), threads, most=max(len(listed), 1))
-        parts = list(chain.from_iterable(mapped(sign, cut, threads)))
-        dtype = minimum_type(self._options.stored_bits)
-        nothing = np.empty((0, self._options.permutations), dtype), np.empty(0, np.bool_)
-        minima, is_empty = (
-            parts[0] if len(parts) == 1 else map(np.concatenate, zip(nothing, *parts, strict=True))
-        )
+        for _ in mapped(sign, parts_of(len(listed), threads, most=SIGNED_DOCUMENTS), threads):
+            pass
         return Signatures(minima, self._options, is_empty)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:

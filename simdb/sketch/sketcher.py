@@ -41,8 +41,10 @@ from simdb.values.arrays import (
     Fingerprints,
     Sketches,
     check_many,
+    checked_weights,
     describe,
     offsets_of,
+    unchecked_fingerprints,
 )
 from simdb.values.documents import Features, NamedFeatures
 
@@ -151,14 +153,14 @@ class Sketcher:
 
         def fill(part: slice) -> None:
             weights[part], counts = self._weighed(listed, kind, part, errors == "replace")
-            bits[part], vectors[part] = kernel.quantise(weights[part])
+            bits[part], vectors[part] = kernel.quantise(checked_weights(weights[part], 2))
             self._settle_empty(bits[part], counts)
 
         threads = threads_for(self._options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
         for _ in mapped(fill, parts, threads):
             pass
-        return Fingerprints(bits, weights, vectors)
+        return unchecked_fingerprints(bits, weights, vectors)
 
     def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
         """Return the fingerprint with weights of one document; see `weigh`."""

@@ -194,6 +194,18 @@ class Fingerprints:
         return f"<simdb.Fingerprints: {size}, {weights}{': ' if bits else ''}{bits}{more}>"
 
 
+def unchecked_fingerprints(
+    bits: npt.NDArray[np.uint64],
+    weights: npt.NDArray[np.float32],
+    vectors: npt.NDArray[np.uint8],
+) -> Fingerprints:
+    """Return `Fingerprints` of arrays that were made together, without comparing them again."""
+    made = Fingerprints.__new__(Fingerprints)
+    for name, array in (("bits", bits), ("weights", weights), ("vectors", vectors)):
+        object.__setattr__(made, name, array)
+    return made
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Grains:
     """The grains of n documents: n-grams of their words, chosen by winnowing.

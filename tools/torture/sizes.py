@@ -28,6 +28,7 @@ TINY = {
     "engine.maintenance.load": {"COMMIT_DOCUMENTS": 7},
     "engine.search.couples": {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
+        "LOOKUP_PARTS": 2,
     },
     "engine.search.buckets": {"CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2},
     "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
@@ -37,7 +38,7 @@ TINY = {
     "engine.state.glimpse": {"PART": 3},
     "engine.state.signature_kind": {"SORTING_QUERIES": 2, "TRIED": 2},
     "engine.state.kinds": {"CROWD_SAMPLE": 4},
-    "engine.state.polytope_tables": {"GATHERED_BYTES": 60},
+    "engine.state.polytope_tables": {"GATHERED_BYTES": 60, "REPLACED_KEYS": 3},
     "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
     "engine.state.view": {"FEW": 1, "PLANS_MAX": 1},
     "engine.state.signature_vectors": {"COMPARED_BYTES": 300},
@@ -51,7 +52,7 @@ TINY = {
         "AHEAD_LEAST": 12,
     },
     "sketch.fitting": {"BATCH_DOCUMENTS": 3, "SORTED_FEATURES": 8},
-    "sketch.minhash_sketcher": {"COUNTED_DOCUMENTS": 2},
+    "sketch.minhash_sketcher": {"COUNTED_DOCUMENTS": 2, "SIGNED_DOCUMENTS": 3},
     "sketch.sketcher": {"PART_DOCUMENTS": 3},
     "storage.codec": {"SMALL_BYTES": 4096},  # smaller values of LMDB are not aligned
     "storage.layout": {"SEGMENT_ORDINALS": 16},

@@ -214,9 +214,11 @@ def seal(
         entries, bits = entries_of(keys, ordinals), directory_bits(name, len(keys), header_offset)
         return name, entries, make_table(keys, ordinals, bits)
 
+    is_whole = len(weighted) == len(batch)  # nothing is copied then
+    vectors = batch.vectors if is_whole else batch.vectors[weighted]
     makings = chain(
         _keyed(delta, keying),
-        _keyed_by_weights(batch.vectors[weighted], every[weighted], keying, threads),
+        _keyed_by_weights(vectors, every if is_whole else every[weighted], keying, threads),
         [lambda: (layout.IDS, codec.allocated(batch.hashes), codec.allocated(every))],
     )
     made = list(mapped(make, makings, threads))
