@@ -33,6 +33,7 @@ CROWD_ROOTS = 2
 # Counting reads all labels, so it waits for this number of pairs, and for half of the members of a
 # crowd.
 COUNTED_PAIRS = 512
+COUNTED_LABELS = 1 << 16  # at a time, so that they stay in the cache
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -141,8 +142,11 @@ class Crowds:
         """Find out which documents are in crowds."""
         labels: U32 = self._forest.labels()
         # The label of a component is one of its members, so it is enough to count the others.
-        others = labels[labels != np.arange(len(labels), dtype=np.uint32)]
-        is_large: Bools = np.bincount(others) >= self.least - 1
+        others = [labels[:0]]
+        for start in range(0, len(labels), COUNTED_LABELS):
+            some = labels[start : start + COUNTED_LABELS]
+            others.append(some[some != np.arange(start, start + len(some), dtype=np.uint32)])
+        is_large: Bools = np.bincount(np.concatenate(others)) >= self.least - 1
         if is_large.any():
             is_large = np.append(is_large, np.zeros(len(labels) - len(is_large), np.bool_))
             self._is_crowded = is_large[labels]

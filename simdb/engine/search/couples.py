@@ -99,10 +99,12 @@ class Batches:
         `first`: the size of the first batch, if not the usual one; 1 if one document may match all
         others.
         """
-        stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
-        self._ordinals = np.concatenate(
-            [ordinals[:0], *(ordinals[at::stride] for at in range(stride))]
-        )
+        # Every document `at`, `at + stride` and so on, for each `at`: the columns of rows.
+        stride = max(-(-len(ordinals) // LOOKUP_QUERIES_FIRST), 1)
+        rows, rest = divmod(len(ordinals), stride)
+        whole = ordinals[: rows * stride].reshape(rows, stride)
+        longer = np.concatenate([whole[:, :rest], ordinals[None, rows * stride :]])
+        self._ordinals = np.concatenate([longer.T.ravel(), whole[:, rest:].T.ravel()])
         self._last = 0
         self._size = LOOKUP_QUERIES_FIRST if first is None else first
         self._most = LOOKUP_PARTS * LOOKUP_QUERIES * threads
