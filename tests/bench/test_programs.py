@@ -32,6 +32,7 @@ SIZES = {
     "contained": ["-n 60"],
     "leaks": ["-n 14 --unrelated 10"],
     "kernels": ["-n 1000"],
+    "cores": ["-n 9000 --batch 5000 --verbs 3000 --asked 100 --threads 1 2 --processes 1"],
 }
 
 

@@ -30,7 +30,9 @@ TINY = {
         "CHUNK_PAIRS": 128, "SWEPT_ROWS": 4, "LOOKUP_QUERIES": 3, "LOOKUP_QUERIES_FIRST": 2,
         "LOOKUP_PARTS": 2,
     },
-    "engine.search.buckets": {"CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2, "COUNTED_LABELS": 3},
+    "engine.search.buckets": {
+        "CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2, "COUNTED_LABELS": 3,
+    },
     "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
     "engine.search.nearest": {"FOUND_TOGETHER": 8},
     "engine.search.rows": {"MANY": 2, "SORTED_LEAST": 2},
