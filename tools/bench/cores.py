@@ -70,7 +70,7 @@ class Bench:
     def drawn(self, count: int, first: int = 0) -> Iterator[tuple[pa.Table, np.ndarray]]:
         """Yield texts in parts, and the pairs of copies and their origins: int64[n, 2]."""
         starts = deque(range(first, first + count, DRAWN_TEXTS))
-        with multiprocessing.get_context("spawn").Pool(self.arguments.processes) as pool:
+        with multiprocessing.get_context("fork").Pool(self.arguments.processes) as pool:
             made: deque[Any] = deque()
             while starts or made:
                 while starts and len(made) < AHEAD * self.arguments.processes:
