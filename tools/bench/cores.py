@@ -34,10 +34,11 @@ from record import Record, Timing, latencies, measure, number, options, scratch,
 from simdb.running.threads import SharedWork, thread_count
 
 DRAWN_TEXTS = 64 * BLOCK  # by one process at a time
-AHEAD = 2  # so many times more are drawn ahead than there are processes
+DRAWN = pa.schema([("text", pa.string()), ("number", pa.int64()), ("origin", pa.int64())])
 ASKED = 200_000  # texts of a batch that is sketched, asked for or inserted
 SAMPLED = 2_000  # copies whose recall is asked for
 LOW = 0.8  # similarity
+FORK = multiprocessing.get_context("fork")
 
 
 def main() -> None:
@@ -69,21 +70,24 @@ class Bench:
 
     def drawn(self, count: int, first: int = 0) -> Iterator[tuple[pa.Table, np.ndarray]]:
         """Yield texts in parts, and the pairs of copies and their origins: int64[n, 2]."""
-        starts = deque(range(first, first + count, DRAWN_TEXTS))
-        with multiprocessing.get_context("fork").Pool(self.arguments.processes) as pool:
-            made: deque[Any] = deque()
-            while starts or made:
-                while starts and len(made) < AHEAD * self.arguments.processes:
-                    start = starts.popleft()
-                    size = min(DRAWN_TEXTS, first + count - start)
-                    path = str(self.folder / f"{start}.arrow")
-                    given = (self.arguments.seed, start, size, path)
-                    made.append((path, pool.apply_async(draw, given)))
-                path, result = made.popleft()
-                pairs = result.get()
-                with pa.memory_map(path) as file:
-                    yield pa.ipc.open_file(file).read_all(), pairs
-                os.unlink(path)
+        starts, drawing = deque(range(first, first + count, DRAWN_TEXTS)), deque[Any]()
+        while starts or drawing:
+            while starts and len(drawing) < self.arguments.processes:
+                start = starts.popleft()
+                path = self.folder / f"{start}.arrow"
+                size = min(DRAWN_TEXTS, first + count - start)
+                given = self.arguments.seed, start, size, path
+                drawing.append((path, FORK.Process(target=draw, args=given)))
+                drawing[-1][1].start()
+            path, process = drawing.popleft()
+            process.join()
+            if process.exitcode:
+                raise RuntimeError(f"drawing texts {path.stem} ended with {process.exitcode}")
+            with pa.memory_map(str(path)) as file:
+                table = pa.ipc.open_file(file).read_all()
+            path.unlink()
+            pairs = np.stack([table["number"].to_numpy(), table["origin"].to_numpy()], axis=1)
+            yield table, pairs[pairs[:, 0] != pairs[:, 1]]
 
     def batches(self, count: int) -> Iterator[tuple[range, pa.ChunkedArray, np.ndarray]]:
         """Yield numbers, texts and copies of each transaction."""
@@ -100,18 +104,14 @@ class Bench:
         return Drawn(self.arguments.seed).texts(self.first_new + first, count)
 
 
-def draw(seed: int, start: int, size: int, path: str) -> np.ndarray:
-    """Write texts to a file; return the pairs of copies and their origins."""
-    pairs = []
-    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, pa.schema([("text", pa.string())])) \
-            as writer:  # fmt: skip
+def draw(seed: int, start: int, size: int, path: Path) -> None:
+    """Write texts, with their numbers and those of their origins, to a file."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, DRAWN) as writer:
         at = start
         for texts, origins in Drawn(seed).blocks(size, start):
-            writer.write_batch(pa.record_batch([texts], ["text"]))
             own = np.arange(at, at + len(origins))
-            pairs.append(np.stack([own, origins], axis=1)[own != origins])
+            writer.write_batch(pa.record_batch([texts, own, origins], schema=DRAWN))
             at += len(origins)
-    return np.concatenate(pairs)
 
 
 def ask_verbs(bench: Bench) -> None:
