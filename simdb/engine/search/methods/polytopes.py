@@ -49,7 +49,6 @@ VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a 
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
-F32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 Chosen = Callable[[Couples], Couples]
 
@@ -292,41 +291,33 @@ def _first_found(state: State, criterion: Criterion, found: Couples, *, either: 
     assert criterion.similarity is not None
     share = table_share(criterion.recall)
     limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=either)
-    tables = searched_tables(state.view)
+    widths = np.array([run.width for run in polytope_runs(state.view, state.source)], np.uint8)
     earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
     is_new = np.ones(len(found), np.bool_)
-    if tables.start:
-        _leave_out(is_new, state, later, earlier, limits, tables.start)
+
+    def leave_out(which: Bools, left: U32, right: U32, tables: int) -> None:
+        """Leave out pairs, of `which`, whose left document finds the right one in some tables."""
+        some = np.flatnonzero(which & is_new) if tables else ()
+        if not len(some):
+            return
+        asking, asked = left[some], right[some]
+        numbers = run_of(state.view, asked)
+        is_new[some] = ~kernel.polytope_reaches(
+            state.vectors(asking).gather(asking),
+            state.vectors(asked).gather(asked),
+            limits[numbers],
+            widths[numbers],
+            tables,
+        )
+
+    tables = searched_tables(state.view)
+    leave_out(is_new, later, earlier, tables.start)
     if either:
         # In the tables of this state the earlier document asks first; in those before, both did.
         is_first = found.left == earlier
-        if tables.start:
-            _leave_out(is_new, state, earlier, later, limits, tables.start, is_first)
-        _leave_out(is_new, state, earlier, later, limits, tables.stop, ~is_first)
+        leave_out(is_first, earlier, later, tables.start)
+        leave_out(~is_first, earlier, later, tables.stop)
     return Couples(earlier, later, found.distances, found.similarities).chosen(is_new)
-
-
-def _leave_out(
-    is_new: Bools, state: State, left: U32, right: U32, limits: F32, tables: int,
-    which: Bools | None = None,
-) -> None:  # fmt: skip
-    """Set `is_new` to false where the left document of a pair, one of `which`, finds the right one.
-
-    It is looked up in the first `tables` tables of each run, up to the limit of the run.
-    """
-    some = np.flatnonzero(is_new if which is None else which & is_new)
-    if not len(some):
-        return
-    asking, asked = left[some], right[some]
-    widths = np.array([run.width for run in polytope_runs(state.view, state.source)], np.uint8)
-    numbers = run_of(state.view, asked)
-    is_new[some] = ~kernel.polytope_reaches(
-        state.vectors(asking).gather(asking),
-        state.vectors(asked).gather(asked),
-        limits[numbers],
-        widths[numbers],
-        tables,
-    )
 
 
 METHOD: Method = Method(
