@@ -88,7 +88,7 @@ FOLDERS = {
     ],
     "tuning": [
         "sample",
-        "judged", "pairs", "choice", "tune",
+        "judged", "choice", "tune",
     ],
     "engine": [
         "state.signature_vectors",
@@ -129,7 +129,7 @@ FOLDERS = {
         "shard", "writing", "shards", "searching", "sharded_database",
     ],
     "outputs": [
-        "rows", "pieces", "remote", "formats", "target", "table_file", "survivors",
+        "rows", "pieces", "formats", "target", "table_file", "survivors",
     ],
     "sources": [
         "encoding_guess", "content", "origins", "records", "batch",
@@ -150,7 +150,7 @@ FOLDERS = {
         "unpickler", "importing",
     ],
     "report": [
-        "facts", "excerpts", "pairs", "gather", "figures", "template", "page", "text_pairs",
+        "facts", "excerpts", "gather", "template", "page", "text_pairs",
     ],
     "cli": None,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import simdb
-from simdb.cli.commands import module_of
+from simdb.cli import module_of
 from simdb.engine import explain, maintenance
 
 FOLDERS = [explain, maintenance]

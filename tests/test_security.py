@@ -27,9 +27,8 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 IMPORTING = {
     "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
     "ground/cold.py", "sketch/projection.py",
-    "ground/previews.py", "report/figures.py", "report/page.py", "report/template.py",
-    "outputs/remote.py", "outputs/formats.py", "sources/encoding_guess.py", "spark/frames.py",
-    "running/progress.py",
+    "ground/previews.py", "report/page.py", "report/template.py", "outputs/formats.py",
+    "sources/encoding_guess.py", "spark/frames.py", "running/progress.py",
 }  # fmt: skip
 
 

@@ -16,8 +16,7 @@ import click
 
 import simdb
 from simdb import cli
-from simdb.cli import options, output
-from simdb.cli.commands import COMMANDS, NAMES, module_of
+from simdb.cli import COMMANDS, NAMES, module_of, options, output
 from simdb.cli.options.declare import HELP_OPTIONS, command_of
 from simdb.cli.output.render import (
     BROKEN_PIPE,

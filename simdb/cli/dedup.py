@@ -11,9 +11,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
-from simdb.cli.duplicates.groups import check_against, find_groups, opened_against
+from simdb.cli.duplicates.groups import (
+    PartsJob,
+    check_against,
+    find_groups,
+    opened_against,
+    parts_counts,
+    taken_unit,
+)
 from simdb.cli.duplicates.increment import find_new, open_against, run_name
-from simdb.cli.duplicates.parts import PartsJob, parts_counts, taken_unit
 from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.duplicates.work import DedupWork, DuplicateOptions, Outcome, ResultOptions
 from simdb.cli.options import arguments

@@ -25,10 +25,10 @@ from simdb.outputs.formats import (
     STANDARD_OUTPUT,
     TABLES,
     Format,
+    is_remote,
     output_format,
 )
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
-from simdb.outputs.remote import is_remote
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.table_file import (
     Part,

@@ -21,9 +21,8 @@ import numpy as np
 from simdb.columns.arrow import load_arrow
 from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
-from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET
+from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET, is_remote, open_remote
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, changed, contents, split_lines
-from simdb.outputs.remote import is_remote, open_remote
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.target import Target, Unclosed
 from simdb.running.threads import read_ahead, streamed, thread_count

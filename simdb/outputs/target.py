@@ -25,8 +25,9 @@ from simdb.outputs.formats import (
     Format,
     GzipWriter,
     ZstdWriter,
+    is_remote,
+    put_remote,
 )
-from simdb.outputs.remote import is_remote, put_remote
 
 PARTIAL = ".partial"
 BEFORE = ".before"

@@ -1,7 +1,7 @@
 """Report: self-contained HTML pages for people, about a database and about what a run removed.
 
-`gather` collects the facts about a database within stated limits, `figures` draws them, and `page`
-writes the page.  `text_pairs` writes the pages about removed documents and about the items of a
+`gather` collects the facts about a database within stated limits, and `page` draws them and writes
+the page.  `text_pairs` writes the pages about removed documents and about the items of a
 test in documents; it is loaded when it is used.
 jinja2 and matplotlib are optional (`pip install jinja2 matplotlib`), and loaded only for a page.
 """

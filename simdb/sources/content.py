@@ -22,8 +22,7 @@ from typing import Any, BinaryIO
 
 from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError, OptionError
-from simdb.outputs.formats import GZIP, ZSTD, ZstdReader
-from simdb.outputs.remote import is_remote, open_remote
+from simdb.outputs.formats import GZIP, ZSTD, ZstdReader, is_remote, open_remote
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.encoding_guess import (
     GUESS,

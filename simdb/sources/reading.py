@@ -16,8 +16,13 @@ from dataclasses import replace
 from itertools import islice
 
 from simdb.ground.errors import InputError
-from simdb.outputs.formats import COMPRESSIONS
-from simdb.outputs.remote import check_remote, has_remote_pattern, is_remote, matching_files
+from simdb.outputs.formats import (
+    COMPRESSIONS,
+    check_remote,
+    has_remote_pattern,
+    is_remote,
+    matching_files,
+)
 from simdb.outputs.rows import as_line
 from simdb.outputs.table_file import load_parquet
 from simdb.running.threads import mapped, read_ahead, thread_count

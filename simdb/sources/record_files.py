@@ -19,7 +19,7 @@ import numpy as np
 from simdb.columns.arrow import TextColumn, listed, text_column
 from simdb.ground.choices import KEEP
 from simdb.ground.errors import InputError
-from simdb.outputs.remote import is_remote
+from simdb.outputs.formats import is_remote
 from simdb.outputs.table_file import load_parquet, parquet_source
 from simdb.sources.batch import Found, batched, with_ids
 from simdb.sources.content import (

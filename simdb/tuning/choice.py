@@ -2,14 +2,18 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simdb.ground.choices import UnitName
 from simdb.ground.dtypes import Bools
 from simdb.settings.options import USUAL_SIMILARITY, Simhash
+from simdb.sketch.fitting import fit
+from simdb.sketch.sketcher import Sketcher
 from simdb.tuning.judged import (
+    JudgedPairs,
     Rating,
     best_ordered,
     chance_level,
@@ -22,16 +26,19 @@ from simdb.tuning.judged import (
     simplest,
     unrelated,
 )
-from simdb.tuning.pairs import (
-    CHARACTERS,
-    JudgedPairs,
-    is_short,
-    plain_sketches,
-    visible,
-    weighted_sketches,
-)
-from simdb.tuning.sample import SPACELESS_RANGES, TextSample, changed_words
+from simdb.tuning.sample import COMMON, SPACELESS_RANGES, TAG, TextSample, changed_words
 
+Shapes = tuple[tuple[UnitName, int], ...]
+
+WORDS: UnitName = "words"
+CHARACTERS: UnitName = "characters"
+SPACED: Shapes = (
+    (WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3),
+)  # fmt: skip
+# In scripts without spaces each character is a word.
+SPACELESS: Shapes = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
+# IDF tables are fitted to so many characters.
+FITTED_CHARACTERS = 10_000_000
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
 # A wrong letter changes five of its shingles, but fifteen of three words.
@@ -99,7 +106,7 @@ def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total:
 
 def preferred(outlooks: Sequence[Outlook], sample: TextSample) -> Outlook:
     """Return the best outlook; the first one, the default, if the texts are not short."""
-    if not is_short(sample):
+    if not sample.is_short:
         return outlooks[0]
     enough = NEARLY * max(each.separation for each in outlooks)
     return next(each for each in outlooks if each.separation >= enough)
@@ -165,10 +172,10 @@ def choose(
 
     `is_blocked`: whether the pairs are candidates of a blocking step, which alone are decided.
     """
-    shown = visible(sample.texts[:BACKGROUND_TEXTS], sample)
+    shown = _visible(sample.texts[:BACKGROUND_TEXTS], sample)
     usual = Simhash().usual_similarity
     copies, changed = edited(shown[:EDITED_TEXTS], usual, np.random.default_rng(seed))
-    plain = plain_sketches(sample)
+    plain = _plain_sketches(sample)
     outlooks = [outlook(each, shown, copies, sample.total) for each in plain]
     liked = preferred(outlooks, sample)
     if pairs is None:
@@ -177,7 +184,7 @@ def choose(
             # Copies with wrong letters are much less alike than edited ones.
             return Choice(sample, misread, threshold_of(0, misread.chance), changed, None)
         return Choice(sample, liked, liked.threshold, changed, None)
-    weighted = weighted_sketches(plain, visible(fitted, sample))
+    weighted = _weighted_sketches(plain, _visible(fitted, sample))
     outlooks += [outlook(each, shown, copies, sample.total) for each in weighted]
     choice = _judged_choice(sample, outlooks, liked, changed, pairs, seed, is_blocked=is_blocked)
     if is_blocked:
@@ -202,7 +209,7 @@ def _judged_choice(
         # Of sketches that do equally well on the pairs, which are few, the first is taken.
         outlooks = sorted(outlooks, key=lambda each: each.separation, reverse=True)
     folds = folds_of(pairs.labels, np.random.default_rng(seed))
-    left, right = visible(pairs.left, sample), visible(pairs.right, sample)
+    left, right = _visible(pairs.left, sample), _visible(pairs.right, sample)
     measured = [
         similarities(directions(left, each.sketch), directions(right, each.sketch))
         for each in outlooks
@@ -271,3 +278,33 @@ def _replaced(
         parts += [text[last:start], pool[int(generator.integers(len(pool)))]]
         last = stop
     return "".join([*parts, text[last:]])
+
+
+def _visible(texts: Sequence[str], sample: TextSample) -> list[str]:
+    """Return texts without their tags if most of the sample has mark-up."""
+    return [TAG.sub(" ", text) for text in texts] if sample.is_marked else list(texts)
+
+
+def _plain_sketches(sample: TextSample) -> list[Simhash]:
+    """Return the sketches in which each feature counts once, those of larger shingles first."""
+    shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
+    return [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]
+
+
+def _weighted_sketches(plain: Sequence[Simhash], texts: Sequence[str]) -> Iterator[Simhash]:
+    """Yield the same sketches with other weightings; the IDF tables are fitted to `texts`."""
+    for sketch in plain:
+        if sketch.shingle == 1:
+            yield replace(sketch, weighting="tf")
+    fitted, length = [], 0
+    for text in texts:
+        fitted.append(text)
+        length += len(text)
+        if length >= FITTED_CHARACTERS:
+            break
+    for sketch in plain:
+        table = fit(
+            fitted, Sketcher(sketch), sketch.feature_settings, features_max=None, errors="replace",
+            progress=None,
+        )  # fmt: skip
+        yield replace(sketch, weighting="tf-idf", idf=table)

@@ -1,4 +1,4 @@
-"""Judged pairs: the threshold that they and the sample support, and how well it will do.
+"""Judged pairs: as users give them, the threshold that they support, and how well it will do.
 
 A pair of similarity s is judged a duplicate with probability q + (1 - 2 q) / (1 + exp(b (t - s))).
 q allows for judgements that have nothing to do with similarity.  All t and b of a grid are
@@ -8,7 +8,7 @@ move the threshold a little, and no gap between two of them decides it.
 Similarities of texts are measured as a database with the sketch would estimate them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -16,12 +16,20 @@ from typing import Any
 import numpy as np
 
 from simdb.columns.vector_form import corrected, unpack
+from simdb.ground.checks import shown
 from simdb.ground.dtypes import F32, F64, I64, Bools
+from simdb.ground.errors import InputError
+from simdb.ground.previews import counted
 from simdb.running import kernel
 from simdb.settings.options import Simhash
 from simdb.sketch.quantisation import widened
 from simdb.sketch.sketcher import Sketcher
+from simdb.tuning.sample import as_text
+from simdb.values.arrays import check_many, describe
 
+# More judged pairs than these do not change the choice.
+JUDGED_MAX = 2000
+KIND_LEAST = 2
 # The level of unrelated pairs follows from this quantile: near-duplicates are rarer than that.
 QUANTILE = 0.99
 # So many unrelated documents of the collection may reach the threshold, for each document.
@@ -39,6 +47,88 @@ LEVELS = np.linspace(0, 1, 101)
 FOLDS, REPEATS, INNER_REPEATS = 5, 6, 3
 RESAMPLES = 200
 CONFIDENCE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPairs:
+    """Judged pairs: the texts on both sides, and whether each pair is a duplicate."""
+
+    left: list[str]
+    right: list[str]
+    labels: Bools
+
+
+def checked_pairs(
+    pairs: Any,
+    labels: Any,
+    texts: Sequence[Any],
+    places: dict[Any, int] | None,
+    generator: np.random.Generator,
+) -> JudgedPairs:
+    """Return judged pairs, at most `JUDGED_MAX` drawn at random, with their texts.
+
+    `places`: the position of each id; None if texts have no ids.  Raises InputError for what is no
+    pair or no label, and if there are not both duplicates and other pairs.
+    """
+    given = _listed("pairs", pairs)
+    judged = _listed("labels", labels)
+    if len(given) != len(judged):
+        raise InputError(f"{len(given)} pairs have {len(judged)} labels; give one for each pair")
+    flags = np.array([_flag(label, at) for at, label in enumerate(judged)], np.bool_)
+    for name, kind in (("duplicate", flags), ("other pair", ~flags)):
+        if kind.sum() < KIND_LEAST:
+            raise InputError(
+                f"{counted(len(flags), 'label')} with {counted(int(kind.sum()), name)}; tune needs"
+                f" {KIND_LEAST} or more {name}s, or no pairs at all"
+            )
+    count = min(len(given), JUDGED_MAX)
+    chosen = np.sort(generator.choice(len(given), count, replace=False)).tolist()
+    sides = [_sides(given[at], at) for at in chosen]
+    left, right = (
+        [_text(pair[side], texts, places, at) for at, pair in zip(chosen, sides, strict=True)]
+        for side in (0, 1)
+    )
+    return JudgedPairs(left, right, flags[chosen])
+
+
+def _listed(name: str, values: Any) -> Sequence[Any]:
+    check_many(values, name)
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def _flag(label: Any, at: int) -> bool:
+    if isinstance(label, bool | int | float | np.generic) and label in (0, 1):
+        return bool(label)
+    raise InputError(f"label {at} is {shown(label)}; a label is True or False, or 1 or 0")
+
+
+def _sides(pair: Any, at: int) -> tuple[Any, Any]:
+    if isinstance(pair, Iterable) and not isinstance(pair, str | bytes):
+        sides = tuple(pair)
+        if len(sides) == 2:
+            return sides
+    raise InputError(f"pair {at} is {describe(pair)}; a pair is (left, right)")
+
+
+def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: int) -> str:
+    """Return the text of one side of the pair at position `at`."""
+    if places is not None:
+        if not isinstance(side, Hashable) or side not in places:
+            raise InputError(f"pair {at} names {shown(side)}, which is no id of a text")
+        place = places[side]
+    elif isinstance(side, str | bytes):
+        return as_text(side, f"a side of pair {at}")
+    elif isinstance(side, int | np.integer) and not isinstance(side, bool):
+        place = int(side)
+        if not 0 <= place < len(texts):
+            raise InputError(
+                f"pair {at} names text {place}, but there are {len(texts)} texts, from 0 on"
+            )
+    else:
+        raise InputError(
+            f"a side of pair {at} is {describe(side)}; give the position of a text, or a text"
+        )
+    return as_text(texts[place], f"text {place}")
 
 
 def directions(texts: Sequence[str], sketch: Simhash) -> F32:

@@ -61,6 +61,7 @@ NOISE_LEAST = 0.02
 # With fewer words than this, one changed word makes 3-shingles less similar than the default
 # threshold: of 28 shingles, 25 are left.
 SHORT_WORDS = 30
+COMMON = 0.5  # the share of texts from which on a property is one of the collection
 # The page from which the amount of editing is taken.
 PAGE_WORDS = 300
 PAGE_SHINGLE = 3
@@ -117,6 +118,16 @@ class TextSample:
     spaceless: float
     marked: float
     writing: WritingSystem
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether most texts have mark-up."""
+        return self.marked >= COMMON
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the texts are too short for 3-shingles of words."""
+        return self.words < SHORT_WORDS
 
 
 def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:

@@ -13,9 +13,15 @@ from simdb.results.reports import Advice
 from simdb.settings.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
 from simdb.tuning.choice import FEW_PAIRS, Choice, choose
-from simdb.tuning.judged import CHANCE_MATCHES, Share, precision_of, recall_of
-from simdb.tuning.pairs import COMMON, JudgedPairs, checked_pairs, is_marked, is_short
-from simdb.tuning.sample import SHORT_WORDS, WritingSystem, as_text, as_texts, drawn
+from simdb.tuning.judged import (
+    CHANCE_MATCHES,
+    JudgedPairs,
+    Share,
+    checked_pairs,
+    precision_of,
+    recall_of,
+)
+from simdb.tuning.sample import COMMON, SHORT_WORDS, WritingSystem, as_text, as_texts, drawn
 from simdb.values.arrays import ORDINALS_MAX
 
 IDF_FILE = "texts.idf"
@@ -144,7 +150,7 @@ def _advice(choice: Choice, judged: JudgedPairs | None) -> SketchAdvice:
     """Return a choice as advice."""
     sketch = choice.outlook.sketch
     added = choice.sample.writing.options
-    if is_marked(choice.sample):
+    if choice.sample.is_marked:
         added["markup"] = "html"
     if added:
         idf = sketch.idf
@@ -238,7 +244,7 @@ def _on_texts(choice: Choice) -> Iterator[str]:
             f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
             f" threshold of {Simhash().usual_similarity} with the default shingles of 3 words."
         )
-    if is_marked(sample):
+    if sample.is_marked:
         yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
     yield from _on_writing(sample.writing)
 
@@ -269,7 +275,7 @@ def _on_sketch(choice: Choice) -> Iterator[str]:
     seen = choice.outlook
     if choice.verdict is not None or choice.is_misread:
         return
-    if is_short(choice.sample):
+    if choice.sample.is_short:
         yield (
             f"Of the sketches tried, {name_of(seen.sketch)} are the largest shingles that tell"
             " edited copies from unrelated texts about as well as the best."

@@ -13,8 +13,8 @@ from contextlib import suppress
 import pytest
 
 import simdb
+from simdb.cli import COMMANDS
 from simdb.cli.app import app, main
-from simdb.cli.commands import COMMANDS
 from simdb.ground import foreign
 
 PROGRAM = [sys.executable, "-W", "ignore", "-m", "simdb"]

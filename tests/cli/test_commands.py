@@ -7,7 +7,7 @@ from pathlib import Path
 from over import over
 
 from simdb import cli
-from simdb.cli.commands import COMMANDS, NAMES, module_of
+from simdb.cli import COMMANDS, NAMES, module_of
 
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
 
@@ -22,7 +22,7 @@ def test_a_sentence_of_the_program_is_the_first_of_the_command(verb, sentence):
 def test_every_module_of_the_command_line_has_commands_or_serves_all():
     modules = {path.stem for path in Path(cli.__file__).parent.glob("[!_]*.py")}
 
-    assert modules - set(map(module_of, NAMES)) == {"app", "commands"}
+    assert modules - set(map(module_of, NAMES)) == {"app"}
 
 
 def test_the_help_of_the_program_lists_every_command(simdb_run, monkeypatch):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import simdb
-from simdb.cli.commands import COMMANDS
+from simdb.cli import COMMANDS
 
 TEXT = "many words that both documents have in common and a few more of them so that they match"
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from simdb.report.figures import Chart, Series, draw
+from simdb.report.page import Chart, Series, draw
 
 pytest.importorskip("matplotlib")
 

@@ -9,7 +9,7 @@ from over import over
 
 import simdb
 from simdb.engine.search.question import Question
-from simdb.report import pairs
+from simdb.report import gather as gathering
 from simdb.report.facts import Limits
 from simdb.report.gather import gather
 
@@ -169,7 +169,7 @@ def test_a_search_that_takes_too_long_ends_early_and_says_so(database, limits, r
 def test_the_next_documents_are_few_if_the_last_had_many_matches_or_took_long(
     size, most, seconds, expected
 ):
-    assert pairs.next_size(size, most, seconds) == expected
+    assert gathering.next_size(size, most, seconds) == expected
 
 
 def test_fingerprints_match_by_distance(database):

@@ -8,7 +8,7 @@ from whole_pages import assert_whole
 
 import simdb
 from simdb.engine.search.question import Question
-from simdb.report import figures, gather, page, template
+from simdb.report import gather, page, template
 from simdb.report.facts import Limits
 
 pytest.importorskip("jinja2")
@@ -102,7 +102,7 @@ def test_colours_of_figures_follow_the_style_sheet(database):
 
     _, text = rendered(database)
 
-    assert not [colour for colour in figures.VARIABLES if colour in text]
+    assert not [colour for colour in page.VARIABLES if colour in text]
     for name in ("ink", "faint", "series"):
         assert f"var(--{name})" in text
         assert text.count(f"--{name}: #") == 2

@@ -2,8 +2,8 @@
 
 import click
 
+from simdb.cli import COMMANDS
 from simdb.cli.app import Program
-from simdb.cli.commands import COMMANDS
 
 
 def described() -> str:

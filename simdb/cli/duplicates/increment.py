@@ -35,7 +35,7 @@ from simdb.deduplication.repeat import Left
 from simdb.deduplication.run import SecondLook
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.dtypes import I64, U64
-from simdb.outputs.remote import is_remote, remote_place
+from simdb.outputs.formats import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.results.matches import Match
