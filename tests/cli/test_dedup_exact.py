@@ -86,6 +86,7 @@ def test_groups_are_the_components_of_the_true_pairs(simdb_run, write_lines):
 
 
 def test_new_documents_are_decided_by_the_texts_of_the_run(simdb_run, write_lines, monkeypatch):
+    monkeypatch.setattr(claim, "GROUP_FIRST", 7)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 7)
     monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 20)
     write_lines("a.jsonl", *records(TEXTS))

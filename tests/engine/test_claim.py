@@ -109,6 +109,7 @@ def test_arrays_decide_like_a_loop(similarity, chosen):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("group", [1, 3, 512])
 def test_groups_do_not_show(database, monkeypatch, group):
+    monkeypatch.setattr(claim, "GROUP_FIRST", group)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", group)
     generator = np.random.default_rng(1)
     centres = generator.integers(0, 2**64, 5, dtype=np.uint64)

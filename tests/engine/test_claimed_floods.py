@@ -23,6 +23,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(undecided, "MATCHES_FIRST", 4)
     monkeypatch.setattr(undecided, "COMPARED_FIRST", 3)
     monkeypatch.setattr(undecided, "GROWTH", 2)
+    monkeypatch.setattr(claim, "GROUP_FIRST", 40)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 40)
     monkeypatch.setattr(claim, "MATCHES_ENOUGH", 4)
     monkeypatch.setattr(claim, "JUDGED_FIRST", 2)
@@ -90,6 +91,37 @@ def test_a_flood_of_fingerprints_is_decided_as_one_by_one(open_database, tiny, d
         bits.tolist(), lambda one, other: (one ^ other).bit_count() <= distance
     )
     assert list(database) == expected
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_crowd_beside_chains_of_few_is_decided_as_one_by_one(
+    open_database, tiny, monkeypatch, seed, threads
+):
+    """Only what is in the crowd has too many matches for one list."""
+    monkeypatch.setattr(undecided, "MATCHES_FIRST", 40)
+    monkeypatch.setattr(undecided, "COMPARED_MOST", 70)
+    monkeypatch.setattr(claim, "GROUP_FIRST", 600)
+    monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 600)
+    generator = np.random.default_rng(seed)
+    crowd, chains = generator.integers(0, 2**64, (2, 90), dtype=np.uint64)
+    centres = np.concatenate([np.repeat(crowd[:2], 140), np.repeat(chains, 4)])
+    flips = np.uint64(1) << generator.integers(0, 6, (640, 2), dtype=np.uint64)
+    bits = generator.permutation(centres ^ flips[:, 0] ^ flips[:, 1])
+    database = open_database(options=FINGERPRINTS)
+
+    found = database.add_many_if_new(range(640), bits, distance=2, threads=threads)
+
+    expected, matches = [], []
+    for at, one in enumerate(bits.tolist()):
+        near = [((one ^ int(bits[other])).bit_count(), other) for other in expected]
+        best = min((each for each in near if each[0] <= 2), default=None)
+        matches.append([] if best is None else [(best[1], best[0])])
+        if best is None:
+            expected.append(at)
+    assert list(database) == expected
+    assert [[(match.id, match.distance) for match in row] for row in found] == matches
 
 
 @pytest.mark.few(1)

@@ -157,6 +157,7 @@ def test_an_id_given_twice_is_refused_by_error(database, verb):
 @pytest.mark.parametrize("group", [1, 3, 1024])
 @pytest.mark.parametrize("rule", RULES[:3])
 def test_claims_equal_the_oracle_for_groups_of_any_size(open_database, monkeypatch, rule, group):
+    monkeypatch.setattr(claim, "GROUP_FIRST", group)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", group)
     generator = np.random.default_rng([group, len(rule)])
     centres = generator.integers(0, 2**64, 60, dtype=np.uint64)

@@ -17,6 +17,7 @@ WAYS = [(FINGERPRINTS, "polytope"), (FINGERPRINTS, "bphs"), (BANDS, "banding")]
 @pytest.fixture
 def small_groups(monkeypatch):
     """Let runs be sealed between the groups of one call."""
+    monkeypatch.setattr(claim, "GROUP_FIRST", 60)
     monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 60)
 
 

@@ -45,8 +45,13 @@ TINY = {
     "engine.state.view": {"FEW": 1, "PLANS_MAX": 1},
     "engine.state.signature_vectors": {"COMPARED_BYTES": 300},
     "engine.write.writer": {"WAITING_BYTES": 500},
-    "engine.write.undecided": {"MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "GROWTH": 1},
-    "engine.write.claim": {"GROUP_DOCUMENTS": 2, "MATCHES_ENOUGH": 3, "JUDGED_FIRST": 1},
+    "engine.write.undecided": {
+        "MATCHES_FIRST": 3, "COMPARED_FIRST": 2, "COMPARED_MOST": 2, "GROWTH": 1,
+    },
+    "engine.write.claim": {
+        "GROUP_FIRST": 2, "GROUP_DOCUMENTS": 4, "LOOKED_UP": 3, "MATCHES_ENOUGH": 3,
+        "JUDGED_FIRST": 1,
+    },
     "index.bands": {"KEYED_SIGNATURES": 3},
     "engine.search.methods.permuted": {"PART_ENTRIES": 3},
     "plan.compaction": {

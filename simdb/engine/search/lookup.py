@@ -55,19 +55,20 @@ def search(
     first: int = 0,
     after: U32 | None = None,
     plan: Plan | None = None,
+    most: int = PART_QUERIES,
 ) -> Rows:
     """Return the matches of every sketch, best first; documents without features match nothing.
 
     `first`: so many matches of each query are enough, any of them; 0 for all.  `after`: only
     ordinals greater than after[i] for query i.  `plan`: the plan to follow, None to let the planner
-    choose.
+    choose.  `most`: so many queries are searched at a time by one thread.
     """
     plan = plan or state.plan(criterion)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
     # The kernel stops at the first candidate only if candidates are not measured.
-    most = limit if first != 1 else 1 if is_measured else None
-    parts = parts_of(len(sketches), state.threads, most=size)
+    limited = limit if first != 1 else 1 if is_measured else None
+    parts = parts_of(len(sketches), state.threads, most=min(size, most))
 
     find = method_of(state, plan).search
     assert find is not None, f"{plan.method} finds all pairs only"
@@ -79,8 +80,8 @@ def search(
                 " its weights, or use distance="
             )
         rows = find(state, chosen, criterion, plan, first, later)
-        if most is not None:
-            rows = rows.limited(most)
+        if limited is not None:
+            rows = rows.limited(limited)
         if not is_measured:
             rows.similarities = estimates(state, chosen, rows.offsets, rows.ordinals)
         return rows

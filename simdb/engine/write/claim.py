@@ -1,6 +1,6 @@
 """Claims: store each document that no stored document matches.
 
-Documents are taken in small groups.  A group is looked up among the stored and staged documents,
+Documents are taken in groups.  A group is looked up among the stored and staged documents,
 and compared with those documents of the group whose ids are stored already, so that a group that is
 claimed again matches what it matched before, and with those that match nothing stored.  Then they
 are decided one by one, since a document that is not stored must not keep the next one out.  What is
@@ -19,6 +19,7 @@ from simdb.engine.search.rows import Rows, gathered, joined, merged
 from simdb.engine.state.documents import find_ids, stored_sketches
 from simdb.engine.state.incoming import EncodedIds, chosen_batch, make_batch
 from simdb.engine.state.state import State
+from simdb.engine.state.view import FINGERPRINTS
 from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.undecided import Referee, Refusals, matches_among, matches_in
@@ -31,7 +32,11 @@ from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Sketches
 
-GROUP_DOCUMENTS = 1024
+# The first group is small, so that later ones find what all documents are copies of.
+GROUP_FIRST = 1024
+GROUP_DOCUMENTS = 8192
+# So many documents are looked up at a time, whose candidates may be many.
+LOOKED_UP = 1024
 # So many candidates of a document are enough if some of them match: see `Method`.
 MATCHES_ENOUGH = 64
 # So many candidates of a document, the most similar ones, are judged by their texts at first.
@@ -55,8 +60,11 @@ def add_new(
     found: list[Rows] = []
     refusals = Refusals()
     known = dict(conflicts.metadata)
+    # Texts of candidates are in memory for a whole group, and signatures take long to compare.
+    is_large = referee is None and current().kind.stores == FINGERPRINTS
+    most = GROUP_DOCUMENTS if is_large else GROUP_FIRST
     conflicts.begin(staging, current())
-    for start, stop in conflicts.groups(GROUP_DOCUMENTS):
+    for start, stop in conflicts.groups(GROUP_FIRST, most):
         whole = batch.part(start, stop)
         fresh, own = conflicts.settled(staging, current, start, whole)
         part = whole if own is None else chosen_batch(whole, fresh)
@@ -99,8 +107,9 @@ def find_stored(
 ) -> Matches:
     """Return a match of each document that a stored one matches, and store nothing."""
     found: list[Rows] = []
-    for start in range(0, max(len(sketches), 1), GROUP_DOCUMENTS):
-        places = np.arange(start, min(start + GROUP_DOCUMENTS, len(sketches)))
+    size = GROUP_DOCUMENTS if referee is None else GROUP_FIRST
+    for start in range(0, max(len(sketches), 1), size):
+        places = np.arange(start, min(start + size, len(sketches)))
         confirm = None if referee is None else partial(referee.confirmed, state, places)
         rows = stored_matches(state, sketches.taken(places), None, criterion, confirm)
         found.append(rows.limited(1))
@@ -256,7 +265,7 @@ def _look_up(
 
     Tables alone can miss a match of `own`, that was found by comparing when both were new.
     """
-    rows = lookup.search(state, sketches, criterion, first=first)
+    rows = lookup.search(state, sketches, criterion, first=first, most=LOOKED_UP)
     if own is None:
         return rows
     found = matches_in(state, own.stored, sketches, criterion, first=first)

@@ -129,21 +129,23 @@ class Conflicts:
             delete_all(staging, state, ordinals)
             self._existing = np.full(len(self._ids), -1, np.int64)
 
-    def groups(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield the starts and stops of groups of at most `most` documents, no id twice in each.
+    def groups(self, first: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the starts and stops of groups, no id twice in each.
 
-        If documents are replaced, a group begins with each id that was given before.
+        The first has at most `first` documents, each other one at most twice as many as the one
+        before it may have, and `most`.  If documents are replaced, a group begins with each id that
+        was given before.
         """
-        start, count = 0, len(self._ids)
-        for at, earlier in self._ids.previous.items():
-            while start + most <= at:
-                yield start, start + most
-                start += most
-            if start < at and (earlier >= start or self._rule == REPLACE):
+        start, size, count = 0, min(first, most), len(self._ids)
+        for at, earlier in [*self._ids.previous.items(), (count, -1)]:
+            while start + size <= at:
+                yield start, start + size
+                start, size = start + size, min(2 * size, most)
+            if start < at and (at == count or earlier >= start or self._rule == REPLACE):
                 yield start, at
                 start = at
-        for first in range(start, max(count, 1), most):
-            yield first, min(first + most, count)
+        if not count:
+            yield 0, 0
 
     def settled(
         self, staging: Staging, current: Callable[[], State], start: int, part: StoredBatch

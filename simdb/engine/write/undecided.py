@@ -18,16 +18,17 @@ import numpy as np
 from simdb.engine.search import lookup
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.method import SURE_SHARE
-from simdb.engine.search.rows import Rows, gathered, merged, no_rows
+from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
-from simdb.ground.dtypes import I64, U32, U64
+from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Verification
 from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import EXHAUSTIVE
-from simdb.storage.records.delta import Delta, StoredBatch
+from simdb.storage.records.delta import DeltaView, StoredBatch, delta_view
 from simdb.values.arrays import Sketches, offsets_of, sorted_unique
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ MATCHES_FIRST = 128
 # So many documents are then compared with each other first; later, so many for each one that stays.
 COMPARED_FIRST = 64
 GROWTH = 8
+# So many documents are compared with those before them by one thread at a time.
+COMPARED_MOST = 512
 # An array is joined with the one before it unless that is so many times larger.
 PART_GROWTH = 2
 # Of the matches that documents with one fingerprint had, so many are taken.
@@ -60,32 +63,58 @@ def matches_among(
     if len(group) < 2 or not len(undecided):
         return no_rows(len(group))
     sketches = Sketches(group.fingerprints, group.vectors, group.states)
+    every, by_similarity = np.arange(len(group)), criterion.similarity is not None
 
-    def found_in(chosen: I64, queries: Sketches, first: int = 0) -> Rows:
+    def found_in(chosen: I64, asking: I64, first: int = 0) -> Rows:
         among = group if len(chosen) == len(group) else chosen_batch(group, chosen)
-        rows = matches_in(state, among, queries, criterion, first=first)
+        queries = sketches.taken(asking)
+        rows = _earlier_in(state, among, queries, criterion, chosen, asking, first)
         rows.ordinals = chosen[rows.ordinals].astype(np.uint32)
-        return rows
+        return gathered(len(group), [(asking, rows)])
 
     def earlier(rows: Rows) -> Rows:
         before = rows.chosen(np.flatnonzero(rows.ordinals < rows.queries))
         return before if confirm is None else confirm(before, is_inside=True)
 
-    found = found_in(undecided, sketches, MATCHES_FIRST)
-    if not (np.diff(found.offsets) >= max(MATCHES_FIRST // SURE_SHARE, 1)).any():
+    found = found_in(undecided, every, MATCHES_FIRST)
+    is_crowded = np.diff(found.offsets) >= max(MATCHES_FIRST // SURE_SHARE, 1)
+    if not is_crowded.any():
         return earlier(found)
-    every, parts, size = np.arange(len(group)), [], COMPARED_FIRST
+    known = earlier(found.chosen(np.flatnonzero(~is_crowded[found.queries])))
+    crowded, parts = np.flatnonzero(is_crowded), [(every, known)]
+    stays, size = np.zeros(len(group), np.bool_), COMPARED_FIRST
     while len(undecided):
-        some = undecided[:size]
-        inside = gathered(len(group), [(some, found_in(some, sketches.taken(some)))])
-        stay = _staying(earlier(inside), some)
-        kept_out = earlier(found_in(stay, sketches))
-        parts.append((every, kept_out))
-        is_left = np.diff(kept_out.offsets) == 0
-        is_left[some] = False
-        undecided = undecided[is_left[undecided]]
+        some, undecided = undecided[:size], undecided[size:]
+        asking = some[is_crowded[some]]
+        inside = earlier(found_in(some, asking)) if len(asking) else no_rows(len(group))
+        _note_staying(stays, some, (known, inside))
+        stay = some[stays[some]]
+        asking = crowded[crowded > some[0]]
+        if len(stay) and len(asking):
+            kept_out = earlier(found_in(stay, asking))
+            parts.append((every, kept_out))
+            undecided = undecided[np.diff(kept_out.offsets)[undecided] == 0]
         size = max(COMPARED_FIRST, GROWTH * len(stay))
-    return merged(len(group), parts, by_similarity=criterion.similarity is not None)
+    return merged(len(group), parts, by_similarity=by_similarity)
+
+
+def _earlier_in(
+    state: State, stored: StoredBatch, queries: Sketches, criterion: Criterion,
+    places: I64, asking: I64, first: int,
+) -> Rows:  # fmt: skip
+    """Return the matches of each query among the documents of a batch, as positions in the batch.
+
+    `places`, `asking`: where the documents of the batch and the queries are, both ascending.
+    Some matches that are not before a query may be there, too.  `first`: as for `matches_in`.
+    """
+    view = delta_view(0, stored, state.keying)
+    parts = parts_of(len(asking), state.threads, most=COMPARED_MOST)
+
+    def compare(part: slice) -> Rows:
+        stop = int(np.searchsorted(places, asking[part][-1]))
+        return _search(state, view.until(stop), queries.taken(part), criterion, first, 1)
+
+    return joined(list(mapped(compare, parts, state.threads)))
 
 
 def matches_in(
@@ -95,11 +124,8 @@ def matches_in(
 
     `first`: so many matches of each query are enough, as for `lookup.search`.
     """
-    delta = Delta(0, state.width, state.keying)
-    delta.append(stored)
-    among = state.over(View([], delta.view(), None, state.kind, None))
-    exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
-    return lookup.search(among, queries, exhaustive, first=first)
+    view = delta_view(0, stored, state.keying)
+    return _search(state, view, queries, criterion, first, state.threads)
 
 
 class Referee:
@@ -201,14 +227,30 @@ class Refusals:
         return sorted_unique(np.concatenate(queries)), sorted_unique(np.concatenate(ordinals))
 
 
-def _staying(rows: Rows, some: I64) -> I64:
-    """Return which of `some` documents match no document before them that stays."""
-    stay: list[int] = []
-    for at in some.tolist():
-        near = rows.ordinals[rows.offsets[at] : rows.offsets[at + 1]].tolist()
-        if set(stay).isdisjoint(near):
-            stay.append(at)
-    return np.array(stay, np.int64)
+def _search(
+    state: State,
+    delta: DeltaView,
+    queries: Sketches,
+    criterion: Criterion,
+    first: int,
+    threads: int,
+) -> Rows:
+    """Compare each query with each document of `delta`."""
+    among = state.over(View([], delta, None, state.kind, None))
+    among.threads = threads
+    exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
+    return lookup.search(among, queries, exhaustive, first=first)
+
+
+def _note_staying(stays: Bools, some: I64, matches: Sequence[Rows]) -> None:
+    """Note which of `some` documents match no document before them that stays."""
+    is_open = np.any([np.diff(rows.offsets)[some] > 0 for rows in matches], axis=0)
+    # What matches nothing stays, whatever becomes of the others.
+    stays[some[~is_open]] = True
+    for at in some[is_open].tolist():
+        stays[at] = not any(
+            stays[rows.ordinals[rows.offsets[at] : rows.offsets[at + 1]]].any() for rows in matches
+        )
 
 
 def _sorted(fingerprints: U64, ordinals: U32) -> tuple[U64, U32]:

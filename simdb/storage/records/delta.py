@@ -128,6 +128,19 @@ class DeltaView(NamedTuple):
         """The ordinal after the last document."""
         return self.start + len(self.batch)
 
+    def until(self, count: int) -> "DeltaView":
+        """Return the first `count` documents."""
+        states = self.batch.states[:count]
+        searched = int(np.searchsorted(self.ordinals, self.start + count))
+        return DeltaView(
+            self.start,
+            self.batch.part(0, count),
+            self.searchable[:searched],
+            self.ordinals[:searched],
+            None,
+            int(np.count_nonzero(states == WEIGHTED)),
+        )
+
     @property
     def id_offsets(self) -> U32:
         """The offsets of the ids as runs store them; FullError for more than a run can store."""
