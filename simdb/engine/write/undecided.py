@@ -67,8 +67,15 @@ def matches_among(
 
     def found_in(chosen: I64, asking: I64, first: int = 0) -> Rows:
         among = group if len(chosen) == len(group) else chosen_batch(group, chosen)
-        queries = sketches.taken(asking)
-        rows = _earlier_in(state, among, queries, criterion, chosen, asking, first)
+        view = delta_view(0, among, state.keying)
+
+        def compare(part: slice) -> Rows:
+            some = asking[part]
+            before = view.until(int(np.searchsorted(chosen, some[-1])))
+            return _search(state, before, sketches.taken(some), criterion, first, 1)
+
+        parts = parts_of(len(asking), state.threads, most=COMPARED_MOST)
+        rows = joined(list(mapped(compare, parts, state.threads)))
         rows.ordinals = chosen[rows.ordinals].astype(np.uint32)
         return gathered(len(group), [(asking, rows)])
 
@@ -96,25 +103,6 @@ def matches_among(
             undecided = undecided[np.diff(kept_out.offsets)[undecided] == 0]
         size = max(COMPARED_FIRST, GROWTH * len(stay))
     return merged(len(group), parts, by_similarity=by_similarity)
-
-
-def _earlier_in(
-    state: State, stored: StoredBatch, queries: Sketches, criterion: Criterion,
-    places: I64, asking: I64, first: int,
-) -> Rows:  # fmt: skip
-    """Return the matches of each query among the documents of a batch, as positions in the batch.
-
-    `places`, `asking`: where the documents of the batch and the queries are, both ascending.
-    Some matches that are not before a query may be there, too.  `first`: as for `matches_in`.
-    """
-    view = delta_view(0, stored, state.keying)
-    parts = parts_of(len(asking), state.threads, most=COMPARED_MOST)
-
-    def compare(part: slice) -> Rows:
-        stop = int(np.searchsorted(places, asking[part][-1]))
-        return _search(state, view.until(stop), queries.taken(part), criterion, first, 1)
-
-    return joined(list(mapped(compare, parts, state.threads)))
 
 
 def matches_in(
