@@ -223,7 +223,8 @@ def find_clusters(
     """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
 
     The arguments are the same.  Equal fingerprints are linked once instead of paired, so any number
-    of copies costs no more than sorting them.
+    of copies costs no more than sorting them.  The search takes 36 bytes of memory for each
+    fingerprint, and up to 60 if most of them are in clusters.
     """
     count = thread_count(threads)
     return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance, threads=count)

@@ -53,6 +53,22 @@ cdef extern from "sort.h" nogil:
         arrange_sorted left, arrange_sorted right, uint64_t *keys, uint32_t *ordinals
     )
 
+cdef extern from "bins.h" nogil:
+    struct arrange_bins:
+        uint64_t low
+        int shift
+        int64_t count
+
+    void arrange_count_bins(
+        const uint64_t *words, int64_t count, const arrange_rotations *rotations,
+        arrange_bins bins, int64_t *counts
+    )
+    int arrange_to_bins(
+        const uint64_t *words, const uint32_t *ordinals, int64_t count,
+        const arrange_rotations *rotations, arrange_bins bins, int64_t *positions,
+        uint64_t *keys, uint32_t *ordinals_out, int64_t room
+    )
+
 cdef extern from "forest.h" nogil:
     void arrange_plant(uint32_t *parents, int64_t count)
     int64_t arrange_join(

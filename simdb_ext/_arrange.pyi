@@ -29,6 +29,37 @@ def restore(keys: U64, mask: int, out: U64) -> None:
 def sort(keys: U64, ordinals: U32) -> None:
     """Sort both columns in place by key; entries with equal keys keep their order (stable)."""
 
+def count_bins(words: U64, mask: int, low: int, shift: int, counts: I64) -> None:
+    """Add to `counts` how many of the words, permuted to keys, are in each bin: int64[bins].
+
+    Key k is in bin (k - low) >> shift; keys below the first bin are in the first, and keys above
+    the last bin in the last.  `mask`: see `permute`.
+    """
+
+def to_bins(
+    words: U64,
+    ordinals: U32,
+    mask: int,
+    low: int,
+    shift: int,
+    positions: I64,
+    keys_out: U64,
+    ordinals_out: U32,
+) -> None:
+    """Write each word, permuted to a key, and its ordinal at the next position of its bin.
+
+    `positions`: int64[bins], where the first entry of each bin goes; afterwards, where the next
+    one would go.  Raises ValueError, and may have written entries, if a position is not in the
+    output.
+    """
+
+def sort_bins(keys: U64, ordinals: U32, bounds: I64) -> None:
+    """Sort the entries from bounds[i] to bounds[i + 1] in place by key, for every i; stable.
+
+    Needs scratch memory for the largest bin only.  Calls for different bins of the same arrays can
+    run at the same time.
+    """
+
 def merge(
     left_keys: U64,
     left_ordinals: U32,

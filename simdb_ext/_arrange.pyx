@@ -50,6 +50,71 @@ def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals not None):
         arrange_sort(&keys[0], &ordinals[0], keys.shape[0], &scratch[0])
 
 
+def count_bins(
+    const uint64_t[::1] words not None, mask, low, shift, int64_t[::1] counts not None
+):
+    """Add to `counts` how many of the words, permuted to keys, are in each bin."""
+    cdef arrange_rotations rotations = arrange_leading(checked_mask(mask))
+    cdef arrange_bins bins = checked_bins(low, shift, counts.shape[0])
+    if words.shape[0]:
+        with nogil:
+            arrange_count_bins(&words[0], words.shape[0], &rotations, bins, &counts[0])
+
+
+def to_bins(
+    const uint64_t[::1] words not None,
+    const uint32_t[::1] ordinals not None,
+    mask,
+    low,
+    shift,
+    int64_t[::1] positions not None,
+    uint64_t[::1] keys_out not None,
+    uint32_t[::1] ordinals_out not None,
+):
+    """Write each word, permuted to a key, and its ordinal at the next position of its bin."""
+    cdef arrange_rotations rotations = arrange_leading(checked_mask(mask))
+    cdef arrange_bins bins = checked_bins(low, shift, positions.shape[0])
+    cdef int outcome
+    check_table(words.shape[0], ordinals.shape[0])
+    check_table(keys_out.shape[0], ordinals_out.shape[0])
+    if words.shape[0] == 0:
+        return
+    if keys_out.shape[0] < words.shape[0]:
+        check_room(keys_out.shape[0], words.shape[0], "entries")
+    with nogil:
+        outcome = arrange_to_bins(
+            &words[0], &ordinals[0], words.shape[0], &rotations, bins, &positions[0],
+            &keys_out[0], &ordinals_out[0], keys_out.shape[0]
+        )
+    if outcome < 0:
+        raise ValueError(
+            "a bin has more entries than were counted; change no array while it is searched"
+        )
+
+
+def sort_bins(
+    uint64_t[::1] keys not None, uint32_t[::1] ordinals not None,
+    const int64_t[::1] bounds not None
+):
+    """Sort the entries from bounds[i] to bounds[i + 1] in place by key, for every i; stable."""
+    cdef uint8_t[::1] scratch
+    cdef int64_t most = 0, i
+    check_table(keys.shape[0], ordinals.shape[0])
+    for i in range(bounds.shape[0] - 1):
+        if not 0 <= bounds[i] <= bounds[i + 1] <= keys.shape[0]:
+            raise ValueError(f"bin {i} is not within the {keys.shape[0]} entries")
+        most = max(most, bounds[i + 1] - bounds[i])
+    if most < 2:
+        return
+    scratch = np.empty(arrange_sort_scratch(most), np.uint8)
+    with nogil:
+        for i in range(bounds.shape[0] - 1):
+            if bounds[i] < bounds[i + 1]:
+                arrange_sort(
+                    &keys[bounds[i]], &ordinals[bounds[i]], bounds[i + 1] - bounds[i], &scratch[0]
+                )
+
+
 def merge(
     const uint64_t[::1] left_keys not None,
     const uint32_t[::1] left_ordinals not None,
@@ -228,6 +293,12 @@ cdef uint64_t checked_mask(mask) except? 0:
     if not 0 <= mask < 2**64:
         raise ValueError(f"mask is {mask}, not from 0 to 2**64 - 1")
     return operator.index(mask)
+
+
+cdef arrange_bins checked_bins(low, shift, int64_t count) except *:
+    if not (0 <= low < 2**64 and 0 <= shift < 64 and count):
+        raise ValueError(f"there are no {count} bins of 2**{shift} keys from {low} on")
+    return arrange_bins(operator.index(low), operator.index(shift), count)
 
 
 cdef int check_table(Py_ssize_t keys, Py_ssize_t ordinals) except -1:

@@ -76,9 +76,9 @@ FOLDERS = {
         "files.shards_file", "files.open_files", "environment.gate", "environment.subdatabases",
         "environment.file_map", "environment.environment", "environment.registry",
         "records.delta", "records.manifest", "records.tombstones", "runs.source",
-        "records.metadata", "runs.table", "runs.run", "runs.columns", "runs.merge", "runs.sums",
-        "runs.rewriting", "runs.merging", "records.features", "passages", "passage_rewriting",
-        "transfer", "membership", "contents", "salvage", "check",
+        "records.metadata", "runs.table", "runs.sorting", "runs.run", "runs.columns",
+        "runs.merge", "runs.sums", "runs.rewriting", "runs.merging", "records.features", "passages",
+        "passage_rewriting", "transfer", "membership", "contents", "salvage", "check",
     ],
     "distributed": [
         "exchange", "forest", "plan",

@@ -68,7 +68,7 @@ def choose_tables(fingerprints: U64, *, blocks: int, distance: int) -> Arrangeme
     without leading bits, in which every two fingerprints are compared.
     """
     count = len(fingerprints)
-    sample = fingerprints[:: max(1, count // SAMPLE)]
+    sample = np.ascontiguousarray(fingerprints[:: max(1, count // SAMPLE)])
     scale = (count / len(sample)) ** 2 if count else 0.0
     best, best_seconds = Arrangement([0], (0,)), COMPARE * count * count / 2
     for width in range(distance + 1, blocks + 1):

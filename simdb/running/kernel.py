@@ -30,6 +30,7 @@ except ImportError as error:
 
 Forest = _arrange.Forest
 Identifiers = _arrange.Identifiers
+count_bins = _arrange.count_bins
 decode_ids = _arrange.decode_ids
 directory = _arrange.directory
 encode_ids = _arrange.encode_ids
@@ -42,6 +43,8 @@ permute = _arrange.permute
 read_ranges = _arrange.read_ranges
 restore = _arrange.restore
 sort = _arrange.sort
+sort_bins = _arrange.sort_bins
+to_bins = _arrange.to_bins
 
 FlipSets = _search.FlipSets
 Polytopes = _search.Polytopes

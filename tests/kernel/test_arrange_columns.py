@@ -262,3 +262,41 @@ def test_selecting_a_variant_tells_the_one_before(arrange):
 
     assert arrange.select(now) == arrange.variants()[0]
     assert now in arrange.variants()
+
+
+@pytest.mark.few(1)
+@over("shift", [0, 7, 40, 60, 63])
+@over("count", [0, 1, 700])
+def test_bins_of_parts_are_sorted_like_the_whole(arrange, count, shift):
+    low, mask = 3 << 40, 0xFFFF << 32
+    fingerprints = odd([word & ALL_ONES >> word % 40 for word in words(count, count)], np.uint64)
+    ordinals = np.arange(count, dtype=np.uint32)
+    parts = [slice(0, count // 3), slice(count // 3, count)]
+    counts = np.zeros((2, 8), np.int64)
+    keys, moved = np.zeros(count, np.uint64), np.zeros(count, np.uint32)
+
+    for part, own in zip(parts, counts, strict=True):
+        arrange.count_bins(fingerprints[part], mask, low, shift, own)
+    bounds = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    for part, own in zip(parts, [bounds[:-1].copy(), bounds[:-1] + counts[0]], strict=True):
+        arrange.to_bins(fingerprints[part], ordinals[part], mask, low, shift, own, keys, moved)
+    arrange.sort_bins(keys, moved, bounds)
+
+    wanted = sorted((oracle.permute(int(word), mask), at) for at, word in enumerate(fingerprints))
+    assert list(zip(keys.tolist(), moved.tolist(), strict=True)) == wanted
+
+
+def test_bins_refuse_what_they_cannot_hold(arrange):
+    keys, ordinals = np.zeros(4, np.uint64), np.zeros(4, np.uint32)
+    places = np.full(2, 4, np.int64)
+
+    with pytest.raises(ValueError, match="more entries than were counted"):
+        arrange.to_bins(keys, ordinals, 0, 0, 3, places, keys.copy(), ordinals.copy())
+    with pytest.raises(ValueError, match="room for 4 entries; it needs 5"):
+        arrange.to_bins(
+            np.zeros(5, np.uint64), np.zeros(5, np.uint32), 0, 0, 3, places, keys, ordinals
+        )
+    with pytest.raises(ValueError, match="no 0 bins"):
+        arrange.count_bins(keys, 0, 0, 3, np.zeros(0, np.int64))
+    with pytest.raises(ValueError, match="bin 1 is not within the 4 entries"):
+        arrange.sort_bins(keys, ordinals, np.array([0, 2, 5], np.int64))

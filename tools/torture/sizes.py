@@ -70,6 +70,7 @@ TINY = {
     "storage.runs.merge": {"THREADED_DOCUMENTS": 4, "RANGE_ENTRIES": 4},
     "storage.runs.merging": {"WINDOW_ENTRIES": 5},
     "storage.runs.rewriting": {"WINDOW_ENTRIES": 3, "THREADED_MOST": 10, "KEYED_DOCUMENTS": 3},
+    "storage.runs.sorting": {"BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS": 4},
     "storage.runs.table": {"POLYTOPE_ENTRIES": (4, 9, 20)},
     "storage.transfer": {"PART_BYTES": 50},
     "running.threads": {"LEAST": 2, "BEGUN": 1},

@@ -17,13 +17,25 @@ from simdb.ground.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_tables
 from simdb.results.clusters import ArrayClusters, PairPositions
 from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
+from simdb.storage.runs.sorting import Sorting
 from simdb.storage.runs.table import Table
-from simdb.values.arrays import Fingerprint, Fingerprints, aligned, check_bits, check_many, describe
+from simdb.values.arrays import (
+    Fingerprint,
+    Fingerprints,
+    aligned,
+    check_bits,
+    check_many,
+    describe,
+    is_first,
+)
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
+# So many entries are copied or compared by one thread at a time.
+MOVED_AT_ONCE = 1 << 18
 
 
 def stream_pairs(
@@ -33,21 +45,22 @@ def stream_pairs(
     check_arrangement(blocks, distance)
     every = read_fingerprints(fingerprints)
     # The caller's own array may change before the pairs are read, so it is copied.
-    return _stream(Searched(every.fingerprints.copy(), every.ordinals), blocks, distance, threads)
+    copied = np.empty_like(every.fingerprints)
+
+    def copy(part: slice) -> None:
+        copied[part] = every.fingerprints[part]
+
+    for _ in mapped(copy, _parts(len(copied), threads), threads):
+        pass
+    return _stream(Searched(copied, every.ordinals), blocks, distance, threads)
 
 
 def find_clusters(fingerprints: Any, *, blocks: int, distance: int, threads: int) -> ArrayClusters:
     """Return every set of two or more fingerprints that pairs within `distance` connect."""
     check_arrangement(blocks, distance)
     every = read_fingerprints(fingerprints)
-    count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
-    forest = kernel.Forest(count)
-    firsts = _link_equal(every, forest)
-    masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
-    tables = sorted_tables(firsts, masks)
-    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
-        forest.join(couples.left, couples.right)
-    offsets, members = grouped(forest.labels())
+    labels = _labels(every, blocks, distance, threads)
+    offsets, members = grouped(labels, threads=threads)
     return ArrayClusters(offsets, members.astype(np.int64))
 
 
@@ -79,8 +92,7 @@ def distinct(bits: U64) -> U64:
     """Return each value once, ascending."""
     keys = bits.copy()
     kernel.sort(keys, np.empty(len(keys), np.uint32))
-    is_last: npt.NDArray[np.bool_] = np.append(keys[:-1] != keys[1:], True)[: len(keys)]
-    return np.asarray(keys[is_last], np.uint64)
+    return np.asarray(keys[is_first(keys)], np.uint64)
 
 
 def _checked_array(array: npt.NDArray[Any]) -> U64:
@@ -110,30 +122,71 @@ def _one(value: Any, position: int) -> int:
 
 def _stream(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[PairPositions]:
     masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
-    tables = sorted_tables(every, masks)
+    tables = sorted_tables(every, masks, threads)
     for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
         yield PairPositions(left, right, couples.distances)
 
 
-def sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
+def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
+    """Return the least position that is connected to each: uint32[n]; no table is kept."""
+    count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
+    forest = kernel.Forest(count)
+    firsts = _link_equal(every, forest, threads)
+    masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
+    tables = sorted_tables(firsts, masks, threads)
+    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
+        forest.join(couples.left, couples.right)
+    labels: U32 = forest.labels()
+    return labels
+
+
+def sorted_tables(every: Searched, masks: list[int], threads: int = 1) -> Callable[[int], Table]:
     """Return a function that makes the table of a given number, over the table made before."""
+    if masks == [0]:  # a table without leading bits is not sorted
+        return lambda number: Table(*every, np.empty(0, np.uint32))
     keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
+    sorting = Sorting(every.fingerprints, every.ordinals, masks, threads)
 
     def table(number: int) -> Table:
-        kernel.permute(every.fingerprints, masks[number], keys)
-        np.copyto(ordinals, every.ordinals)
-        if masks[number]:
-            kernel.sort(keys, ordinals)
+        sorting.write(number, keys, ordinals)
         return Table(keys, ordinals, np.empty(0, np.uint32))
 
     return table
 
 
-def _link_equal(every: Searched, forest: kernel.Forest) -> Searched:
+def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searched:
     """Join equal fingerprints; returns the first fingerprint of each value, ordered by value."""
-    table = sorted_tables(every, [ALL_BITS])(0)
-    same = table.keys[1:] == table.keys[:-1]
-    forest.join(table.ordinals[:-1][same], table.ordinals[1:][same])
-    is_first = np.append(True, ~same)[: len(table.keys)]
-    return Searched(table.keys[is_first], table.ordinals[is_first])
+    keys, ordinals, _ = sorted_tables(every, [ALL_BITS], threads)(0)
+    parts = _parts(len(keys), threads)
+
+    def repeats(part: slice) -> tuple[U32, U32]:
+        """Return the entries of a part that are equal to the one before, and those before."""
+        start = max(part.start - 1, 0)
+        at = np.flatnonzero(~is_first(keys[start : part.stop])) + start
+        return ordinals[at - 1], ordinals[at]
+
+    is_repeat = np.zeros(forest.parents.shape, np.bool_)
+    count = 0
+    for before, after in mapped(repeats, parts, threads):
+        forest.join(before, after)
+        is_repeat[after] = True
+        count += len(after)
+    if not count:
+        return Searched(keys, ordinals)
+    left_out = np.packbits(is_repeat, bitorder="little")
+
+    def keep(part: slice) -> slice:
+        some = keys[part], ordinals[part]
+        kept = kernel.keep(*some, left_out, *some)
+        return slice(part.start, part.start + kept)
+
+    stop = 0
+    for kept in mapped(keep, parts, threads):
+        start, stop = stop, stop + kept.stop - kept.start
+        keys[start:stop], ordinals[start:stop] = keys[kept], ordinals[kept]
+    return Searched(keys[:stop], ordinals[:stop])
+
+
+def _parts(count: int, threads: int) -> list[slice]:
+    return parts_of(count, threads, most=MOVED_AT_ONCE, least=MOVED_AT_ONCE)

@@ -8,30 +8,52 @@ fingerprints, as their signs are the bits.)
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.bits import ALL_BITS
+from simdb.running.threads import mapped, parts_of
 from simdb.storage.membership import Membership
-from simdb.values.arrays import Sketches, offsets_of, sorted_unique
+from simdb.storage.runs.sorting import Sorting
+from simdb.values.arrays import Sketches, is_first
+
+# So many labels are compared at a time: they fit the cache.
+LABELLED_AT_ONCE = 1 << 18
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 
-def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int64], U32]:
+def grouped(
+    labels: U32, places: U32 | None = None, *, threads: int = 1
+) -> tuple[npt.NDArray[np.int64], U32]:
     """Return offsets int64[c + 1] and members uint32[k] of components of two or more members.
 
     `labels`: one member of the component of each number.  `places`: the place of each number in
     some order; None orders by number.  Members are in that order, and components in the order of
     their first members.
     """
-    joined = np.flatnonzero(labels != np.arange(len(labels), dtype=np.uint32)).astype(np.uint32)
-    named = sorted_unique(labels[joined])
-    members = np.concatenate([named, joined])
-    group = np.searchsorted(named, np.concatenate([named, labels[joined]]))
+
+    def others(part: slice) -> U32:
+        numbers = np.arange(part.start, part.start + len(labels[part]), dtype=np.uint32)
+        return numbers[np.flatnonzero(labels[part] != numbers)]
+
+    parts = parts_of(len(labels), threads, most=LABELLED_AT_ONCE, least=LABELLED_AT_ONCE)
+    joined = np.concatenate(list(mapped(others, parts, threads)))
+    of_joined = labels[joined]
+    is_named = np.zeros(len(labels), np.bool_)
+    is_named[of_joined] = True
+    named = np.flatnonzero(is_named).astype(np.uint32)
+    members, of_members = np.concatenate([named, joined]), np.concatenate([named, of_joined])
     ranks = members if places is None else places[members]
-    leading = np.full(len(named), len(labels), np.uint32)
-    np.minimum.at(leading, group, ranks)
-    members = members[np.lexsort((ranks, leading[group]))]
-    sizes = np.bincount(group, minlength=len(named))[np.argsort(leading)]
-    return offsets_of(sizes), members
+    first_ranks = of_members
+    if places is not None or (of_joined > joined).any():
+        leading = np.full(len(labels), len(labels), np.uint32)
+        np.minimum.at(leading, of_members, ranks)
+        first_ranks = leading[of_members]
+    keys = first_ranks.astype(np.uint64) << np.uint64(32) | ranks
+    ordered, sorting = np.empty_like(members), Sorting(keys, members, [ALL_BITS], threads)
+    sorted_keys = np.empty_like(keys)
+    sorting.write(0, sorted_keys, ordered)
+    starts = np.flatnonzero(is_first(sorted_keys >> np.uint64(32)))
+    return np.append(starts, len(members)), ordered
 
 
 def maintained_labels(membership: Membership, count: int) -> U32:
