@@ -107,9 +107,8 @@ def find_stored(
 ) -> Matches:
     """Return a match of each document that a stored one matches, and store nothing."""
     found: list[Rows] = []
-    size = GROUP_DOCUMENTS if referee is None else GROUP_FIRST
-    for start in range(0, max(len(sketches), 1), size):
-        places = np.arange(start, min(start + size, len(sketches)))
+    for start in range(0, max(len(sketches), 1), GROUP_DOCUMENTS):
+        places = np.arange(start, min(start + GROUP_DOCUMENTS, len(sketches)))
         confirm = None if referee is None else partial(referee.confirmed, state, places)
         rows = stored_matches(state, sketches.taken(places), None, criterion, confirm)
         found.append(rows.limited(1))
