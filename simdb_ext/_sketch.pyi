@@ -23,9 +23,6 @@ def variants() -> list[str]:
 def select(variant: str) -> str:
     """Use `variant` from now on; return the name of the variant used before."""
 
-def murmur(content: bytes, seed: int) -> tuple[int, int]:
-    """Return both words of MurmurHash3_x64_128, equal to mmh3's."""
-
 class Vocabulary:
     """Which tokens are left out or replaced before they make shingles.
 

@@ -38,12 +38,6 @@ include "sketch/single.pxi"
 include "choice.pxi"
 
 
-def murmur(bytes content not None, seed):
-    """Return both words of MurmurHash3_x64_128, equal to mmh3's."""
-    cdef mix_stream hash = hash_bytes(content, checked_seed(seed))
-    return hash.first, hash.second
-
-
 def project_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting="tf", vocabulary=None,
     idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False

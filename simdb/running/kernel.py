@@ -75,7 +75,6 @@ keys_of_one = _sketch.keys_of_one
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
 is_utf8 = _sketch.is_utf8
-murmur = _sketch.murmur
 ngrams = _sketch.ngrams
 overlaps = _sketch.overlaps
 project_moz = _sketch.project_moz

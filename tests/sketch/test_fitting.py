@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+import mmh3
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +12,6 @@ from over import over
 from strategies import WORDS
 
 import simdb
-from simdb.running import kernel
 from simdb.settings.text_sketch import directory_bits, idf_weight
 from simdb.sketch import fitting
 
@@ -20,7 +20,7 @@ SINGLE = simdb.Simhash(shingle=1)
 
 
 def hash_of(word, seed=0):
-    return kernel.murmur(word.encode(), seed)[0]
+    return mmh3.hash64(word.encode(), seed, signed=False)[0]
 
 
 def smooth(document_count, frequency):
