@@ -60,10 +60,11 @@ def add_new(
     found: list[Rows] = []
     refusals = Refusals()
     known = dict(conflicts.metadata)
-    # Texts of candidates are in memory for a whole group, and signatures take long to compare.
-    is_large = referee is None and current().kind.stores == FINGERPRINTS
+    before = current()
+    # Of texts that decide, each document asks for some; and signatures take long to compare.
+    is_large = referee is None and before.kind.stores == FINGERPRINTS
+    conflicts.begin(staging, before)
     most = GROUP_DOCUMENTS if is_large else GROUP_FIRST
-    conflicts.begin(staging, current())
     for start, stop in conflicts.groups(GROUP_FIRST, most):
         whole = batch.part(start, stop)
         fresh, own = conflicts.settled(staging, current, start, whole)
@@ -142,29 +143,30 @@ def _decide(
     group, as positions.  Those of them that are not stored keep nothing out, and have no ordinal.
     """
     is_refused = np.diff(stored.offsets) > 0
-    _refuse_copies(is_refused, earlier)
-    first = stored.limited(1)
-    inside = earlier.chosen(np.flatnonzero(~is_refused[earlier.ordinals])).limited(1)
-    inside.ordinals = (
-        next_ordinal + (np.cumsum(~is_refused) - 1)[inside.ordinals.astype(np.int64)]
-    ).astype(np.uint32)
-    count = len(is_refused)
-    if len(inside.ordinals):
-        # Of two equal ones, the stored document comes first.
-        every, parts = np.arange(count), [first, inside]
-        far = np.full((2, count), np.inf)
-        for at, rows in enumerate(parts):
-            by = rows.distances if criterion.similarity is None else -rows.similarities
-            far[at, rows.queries] = by
-        is_inside = far[1] < far[0]
-        first = gathered(
-            count,
-            [
-                (every, rows.chosen(np.flatnonzero(is_inside[rows.queries] == at)))
-                for at, rows in enumerate(parts)
-            ],
-        )
-    return np.flatnonzero(~is_refused), first
+    best = stored.limited(1)
+    if len(earlier.ordinals):
+        _refuse_copies(is_refused, earlier)
+        inside = earlier.chosen(np.flatnonzero(~is_refused[earlier.ordinals])).limited(1)
+        before = np.cumsum(~is_refused) - 1
+        inside.ordinals = (next_ordinal + before[inside.ordinals]).astype(np.uint32)
+        best = _better(best, inside, criterion)
+    return np.flatnonzero(~is_refused), best
+
+
+def _better(left: Rows, right: Rows, criterion: Criterion) -> Rows:
+    """Return the better match of each document, which has one at most in each: `left` of equals."""
+    count, places = len(left.offsets) - 1, []
+    far = np.full((2, count), np.inf)
+    for at, rows in enumerate((left, right)):
+        places.append(rows.queries)
+        is_far = rows.distances if criterion.similarity is None else -rows.similarities
+        far[at, places[-1]] = is_far
+    is_right = far[1] < far[0]
+    parts = (
+        (np.arange(count), rows.chosen(np.flatnonzero(is_right[own] == at)))
+        for at, (rows, own) in enumerate(zip((left, right), places, strict=True))
+    )
+    return gathered(count, [*parts])
 
 
 def _refuse_copies(is_refused: Bools, earlier: Rows) -> None:

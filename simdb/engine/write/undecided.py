@@ -71,7 +71,8 @@ def matches_among(
 
         def compare(part: slice) -> Rows:
             some = asking[part]
-            before = view.until(int(np.searchsorted(chosen, some[-1])))
+            is_all = len(parts) == 1
+            before = view if is_all else view.until(int(np.searchsorted(chosen, some[-1])))
             return _search(state, before, sketches.taken(some), criterion, first, 1)
 
         parts = parts_of(len(asking), state.threads, most=COMPARED_MOST)
