@@ -85,7 +85,7 @@ def test_psm_with_all_flip_sets_finds_every_match(planted: tuple[Any, Any, Any])
     psm = paper.Psm(bits, header_bits=10)
     every = sum(math.comb(10, flips) for flips in (1, 2, 3))
 
-    found = psm.search(queries.bits, queries.levels, prices, attempts=every).found
+    found = psm.search(paper.Asked(queries.bits, queries.levels, prices), attempts=every).found
 
     assert found.tolist() == [len(near(bits, query)) for query in queries.bits.tolist()]
 
@@ -96,7 +96,7 @@ def test_psm_tries_flip_sets_in_the_order_of_vosh(planted: tuple[Any, Any, Any])
     width = 9
     psm = paper.Psm(bits, header_bits=width)
 
-    curve = psm.curve(queries.bits, queries.levels, prices, most=20)
+    curve = psm.curve(paper.Asked(queries.bits, queries.levels, prices), most=20)
 
     counts = Counter()
     for query, levels in zip(queries.bits.tolist(), queries.levels, strict=True):
@@ -117,12 +117,12 @@ def test_bits_that_are_left_unsorted_change_no_attempt(planted: tuple[Any, Any, 
     paper = importlib.import_module("paper")
     bits, queries, prices = planted
     psm = paper.Psm(bits, header_bits=12)
-    given = queries.bits, queries.levels, prices
+    asked = paper.Asked(queries.bits, queries.levels, prices)
 
-    curve = psm.curve(*given, most=298)  # all sets of up to 3 of 12 bits
+    curve = psm.curve(asked, most=298)  # all sets of up to 3 of 12 bits
 
     for attempts in range(15):
-        assert psm.search(*given, attempts=attempts).matches == curve[attempts]
+        assert psm.search(asked, attempts=attempts).matches == curve[attempts]
     assert len(set(curve[:15].tolist())) > 5
 
 
@@ -135,21 +135,21 @@ def test_a_batch_finds_in_chunks_what_its_queries_find_in_each(
     bits, queries, prices = planted
     file = np.random.default_rng(4).permutation(bits)
     chunks = [paper.Psm(each, header_bits=10) for each in np.array_split(file, 5)]
-    given = queries.bits, queries.levels, prices
-    asked = paper.Batch(*given, header_bits=10, attempts=attempts, first=first)
+    asked = paper.Asked(queries.bits, queries.levels, prices)
+    batch = paper.Batch(asked, header_bits=10, attempts=attempts, first=first)
 
     left = []
     for chunk in chunks:
-        asked.look_up(chunk)
-        left.append(asked.left)
+        batch.look_up(chunk)
+        left.append(batch.left)
 
-    single = [chunk.search(*given, attempts=attempts).found for chunk in chunks]
+    single = [chunk.search(asked, attempts=attempts).found for chunk in chunks]
     reached = np.cumsum(single, axis=0)
     if first:
-        assert asked.found.tolist() == np.minimum(reached[-1], 1).tolist()
+        assert batch.found.tolist() == np.minimum(reached[-1], 1).tolist()
         assert left == (reached == 0).sum(axis=1).tolist()
     else:
-        assert asked.found.tolist() == reached[-1].tolist()
+        assert batch.found.tolist() == reached[-1].tolist()
         assert left == [len(queries)] * 5
     if attempts == 175:  # all sets of up to 3 of 10 bits
         near_counts = [len(near(bits, query)) for query in queries.bits.tolist()]

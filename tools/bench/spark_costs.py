@@ -53,10 +53,6 @@ class Cost:
     def core_seconds(self) -> float:
         return self.java_seconds + self.python_seconds
 
-    @property
-    def python_share(self) -> float:
-        return self.python_seconds / max(self.core_seconds, 1e-9)
-
 
 class Meter:
     """Measures the jobs of one session, which was made with `SETTINGS` and writes to `log`."""

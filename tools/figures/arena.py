@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import generated
-from paper import Bphs, Psm, Searched
+from paper import Asked, Bphs, Psm, Searched
 from scene import World
 
 RECALL = 0.95
@@ -42,6 +42,10 @@ class Arena:
         """d = log2 n, rounded: 26 for 60 million, as in the paper."""
         return round(math.log2(len(self.bits)))
 
+    def asked(self, queries: generated.Queries) -> Asked:
+        """Return queries as the paper's programs take them."""
+        return Asked(queries.bits, queries.levels, self.prices)
+
     def psm(self, header_bits: int) -> Psm:
         """Return the paper's PSM over these fingerprints."""
         return Psm(self.bits, header_bits=header_bits, is_sorted=True)
@@ -49,7 +53,7 @@ class Arena:
     def curve(self, psm: Psm, *, first: bool, most: int) -> npt.NDArray[np.float64]:
         """Return the relative recall with 0, 1, .. `most` flip sets, of queries with matches."""
         asked = self.queries.taken(np.flatnonzero(self.queries.matches)[:ASKED_MAX])
-        found = psm.curve(asked.bits, asked.levels, self.prices, most=most, first=first)
+        found = psm.curve(self.asked(asked), most=most, first=first)
         return found / (len(asked) if first else asked.matches.sum())
 
     def attempts(self, psm: Psm, *, first: bool, share: float = RECALL) -> int:
@@ -66,9 +70,7 @@ class Arena:
         """Search with k flip sets; the fastest turn."""
         return self._fastest(
             len(self.queries),
-            lambda asked: psm.search(
-                asked.bits, asked.levels, self.prices, attempts=attempts, first=first
-            ),
+            lambda asked: psm.search(self.asked(asked), attempts=attempts, first=first),
         )
 
     def bphs(self, count: int, tables: Bphs, *, first: bool) -> Searched:

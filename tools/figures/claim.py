@@ -39,7 +39,7 @@ class Section:
     verdicts: list[Verdict] = field(default_factory=list)
     tables: list[tuple[list[str], list[list[str]]]] = field(default_factory=list)
     pictures: list[tuple[str, str]] = field(default_factory=list)  # file name, description
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[Any, Any] = field(default_factory=dict)
 
     def table(self, head: list[str], rows: list[list[str]]) -> None:
         """Add a table."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -146,6 +147,14 @@ class Bphs:
         return Searched(found, (time.process_time() - started) / max(len(found), 1))
 
 
+class Asked(NamedTuple):
+    """Fingerprints to look up, their levels uint8[m, 64], and the prices float64[256] of levels."""
+
+    bits: U64
+    levels: U8
+    prices: F64
+
+
 class Psm:
     """One sorted copy of the fingerprints and a table of 2^t headers."""
 
@@ -163,28 +172,17 @@ class Psm:
         """T' of (26): the memory as a multiple of the bare fingerprints, with 8-byte headers."""
         return 1 + (1 << self.header_bits) / len(self.keys)
 
-    def search(
-        self,
-        queries: U64,
-        levels: U8,
-        prices: F64,
-        *,
-        attempts: int,
-        first: bool = False,
-        ranks: U64 | None = None,
-    ) -> Searched:
-        """Try the header and `attempts` flip sets; `ranks` uint64[attempts + 1] counts by rank."""
-        asked = Batch(queries, levels, prices, attempts=attempts, first=first)
+    def search(self, asked: Asked, *, attempts: int, first: bool = False) -> Searched:
+        """Try the header and `attempts` flip sets."""
+        batch = Batch(asked, attempts=attempts, first=first)
         started = time.process_time()
-        asked.look_up(self, ranks=ranks)
-        return Searched(asked.found, (time.process_time() - started) / max(len(queries), 1))
+        batch.look_up(self)
+        return Searched(batch.found, (time.process_time() - started) / max(len(batch.found), 1))
 
-    def curve(
-        self, queries: U64, levels: U8, prices: F64, *, most: int, first: bool = False
-    ) -> npt.NDArray[np.int64]:
+    def curve(self, asked: Asked, *, most: int, first: bool = False) -> npt.NDArray[np.int64]:
         """Return the matches found with 0, 1, .. `most` flip sets; with `first`, of queries."""
         ranks = np.zeros(most + 1, np.uint64)
-        self.search(queries, levels, prices, attempts=most, first=first, ranks=ranks)
+        Batch(asked, attempts=most, first=first).look_up(self, ranks=ranks)
         return np.cumsum(ranks.astype(np.int64))
 
 
@@ -197,26 +195,18 @@ class Batch:
     """
 
     def __init__(
-        self,
-        queries: U64,
-        levels: U8,
-        prices: F64,
-        *,
-        attempts: int,
-        first: bool = False,
-        header_bits: int | None = None,
+        self, asked: Asked, *, attempts: int, first: bool = False, header_bits: int | None = None
     ) -> None:
-        """Take fingerprints, levels uint8[m, 64] and prices float64[256]."""
-        self._queries, self._levels, self._prices = queries, levels, prices
-        self._attempts, self._first = attempts, first
-        self._asked = np.arange(len(queries), dtype=np.uint32)
-        self.found = np.zeros(len(queries), np.uint32)
+        """Find flip sets if `header_bits` is given."""
+        self._asked, self._attempts, self._first = asked, attempts, first
+        self._waiting = np.arange(len(asked.bits), dtype=np.uint32)
+        self.found = np.zeros(len(asked.bits), np.uint32)
         self._sets: U32 | None = None
         if header_bits is not None:
-            self._sets = np.empty((len(queries), attempts), np.uint32)
+            self._sets = np.empty((self.left, attempts), np.uint32)
             is_done = library().prepare(
-                _at(levels), _at(prices), header_bits, DISTANCE, ctypes.c_int64(len(queries)),
-                ctypes.c_int64(attempts), _at(self._sets),
+                _at(asked.levels), _at(asked.prices), header_bits, DISTANCE,
+                ctypes.c_int64(self.left), ctypes.c_int64(attempts), _at(self._sets),
             )  # fmt: skip
             if not is_done:
                 raise MemoryError(NO_MEMORY)
@@ -224,20 +214,20 @@ class Batch:
     @property
     def left(self) -> int:
         """The number of queries that would be looked up next."""
-        return len(self._asked)
+        return len(self._waiting)
 
     def look_up(self, psm: Psm, *, ranks: U64 | None = None) -> None:
-        """Look the queries up that are left; `ranks` counts matches by attempt."""
+        """Look the queries up that are left; `ranks` uint64[attempts + 1] counts by attempt."""
         left = library().psm(
             _at(psm.keys), _at(psm.headers), psm.header_bits, DISTANCE, int(self._first),
-            _at(self._queries), _at(self._levels), _at(self._prices), _at(self._asked),
+            *map(_at, self._asked), _at(self._waiting),
             ctypes.c_int64(self.left), ctypes.c_int64(self._attempts),
             None if self._sets is None else _at(self._sets), _at(self.found),
             None if ranks is None else _at(ranks),
         )  # fmt: skip
         if left < 0:
             raise MemoryError(NO_MEMORY)
-        self._asked = self._asked[:left]
+        self._waiting = self._waiting[:left]
 
 
 def _front(lead: Pieces, header_bits: int) -> int:

@@ -47,8 +47,8 @@ SLOWER = Claim(
     "Even at the largest batch, both methods are 50 to 70 % slower than in online mode.",
     "At the largest batch each of the three rates is 50 to 70 % below that of Table 2.",
 )
-ONLINE = {"PSM, all": "PSM, t = d, False", "PSM, first": "PSM, t = d, True",
-          "BPHS": "BPHS, 4 tables, False"}  # fmt: skip
+ONLINE = {"PSM, all": ("PSM, t = d", False), "PSM, first": ("PSM, t = d", True),
+          "BPHS": ("BPHS, 4 tables", False)}  # fmt: skip
 BPHS_SAMPLE = 1 << 20  # stored fingerprints looked up in the tables of the batch, then scaled
 SMALLER = (16, 4, 2, 1)  # the largest batch is so many times as large as each
 
@@ -108,10 +108,9 @@ def run(world: World) -> Section:
     )
     judge_sizes(section, by_batch, measured[most], measured[min(measured)][0], searching, answered)
     judge_files(section, by_file)
-    online = world.section("tables").facts["rates"][str(world.sizes.fingerprints)]
+    online = world.section("tables").facts[world.sizes.fingerprints]
     judge_online(section, by_batch[most], online, measured[most])
-    section.facts = {"file": len(file), "by batch": {str(m): r for m, r in by_batch.items()},
-                     "by file": {str(n): r for n, r in by_file.items()}}  # fmt: skip
+    section.facts = {"file": len(file), "by batch": by_batch}
     section.table(*rates_table(by_batch, by_file, len(file)))
     section.table(*costs_table(measured, searching))
     section.pictures.append((draw(world, by_batch, by_file), "Rates of batches"))
@@ -138,9 +137,7 @@ def passed(
     width = size.bit_length() - 1
     attempts = place.attempts(place.psm(width), first=first)
     started = time.process_time()
-    asked = Batch(
-        batch.bits, batch.levels, place.prices, header_bits=width, attempts=attempts, first=first
-    )
+    asked = Batch(place.asked(batch), header_bits=width, attempts=attempts, first=first)
     times, counts = [time.process_time() - started], []
     for at in range(0, len(file), size):
         started = time.process_time()

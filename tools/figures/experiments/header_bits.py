@@ -7,7 +7,7 @@ import numpy as np
 import pictures
 from arena import RECALL, arena
 from claim import Claim, Section
-from paper import Bphs, Psm, Searched, by_blocks
+from paper import Asked, Bphs, Psm, Searched, by_blocks
 from scene import World
 from simdb.plan.cost import attempts_max
 
@@ -128,7 +128,7 @@ def real_counts(world: World) -> dict[int, int]:
     found = {}
     for width in range(6, len(stored).bit_length(), 2):
         curve = Psm(stored, header_bits=width, is_sorted=True).curve(
-            bits, levels, world.prices, most=REAL_MOST
+            Asked(bits, levels, world.prices), most=REAL_MOST
         )
         reached = np.flatnonzero(curve - len(bits) >= RECALL * total)
         if len(reached):

@@ -6,6 +6,7 @@ from scene import World
 from simdb.running.kernel import flip_set_children as children
 
 LEVELS = 5
+Node = tuple[int, ...]
 SAME = Claim(
     "Sood & Loguinov, Figure 2",
     "The top five levels of the heaps for h = 1, 2, 3 have the 5, 9 and 11 sets that the figure"
@@ -38,15 +39,21 @@ def run(world: World) -> Section:
     return section
 
 
-def grown(bits: int) -> list[list[tuple[int, ...]]]:
+def grown(bits: int) -> list[list[Node]]:
     """Return the levels of the heap of sets of so many bits, as ranks from 1 on."""
-    levels = [[tuple(range(bits))]]
+    levels = [[tuple(range(1, bits + 1))]]
     while len(levels) < LEVELS:
-        levels.append([child for node in levels[-1] for child in children(node, 64)])
-    return [[tuple(rank + 1 for rank in node) for node in level] for level in levels]
+        levels.append([child for node in levels[-1] for child in _children(node)])
+    return levels
 
 
-def draw(world: World, heaps: dict[int, list[list[tuple[int, ...]]]]) -> str:
+def _children(node: Node) -> list[Node]:
+    """Return the sets that Algorithm 2 makes of one, as ranks from 1 on."""
+    made = children(tuple(rank - 1 for rank in node), 64)
+    return [tuple(rank + 1 for rank in child) for child in made]
+
+
+def draw(world: World, heaps: dict[int, list[list[Node]]]) -> str:
     """Draw each heap as a tree."""
     figure, panels = pictures.begun(*(f"h = {bits}" for bits in heaps), width=2.8)
     for axes, levels in zip(panels, heaps.values(), strict=True):
@@ -55,12 +62,10 @@ def draw(world: World, heaps: dict[int, list[list[tuple[int, ...]]]]) -> str:
         for depth, level in enumerate(levels):
             for column, node in enumerate(level):
                 places[node] = ((column + 0.5) / len(level), -depth)
-        for depth, level in enumerate(levels[:-1]):
-            for node in level:
-                for child in levels[depth + 1]:
-                    if sum(child) == sum(node) + 1 and is_child(node, child):
-                        (x, y), (to_x, to_y) = places[node], places[child]
-                        axes.plot([x, to_x], [y, to_y], color=pictures.GREY, linewidth=0.8)
+        for node, (x, y) in places.items():
+            for child in filter(places.__contains__, _children(node)):
+                axes.plot([x, places[child][0]], [y, places[child][1]], color=pictures.GREY,
+                          linewidth=0.8)  # fmt: skip
         for node, (x, y) in places.items():
             axes.text(
                 x, y, ",".join(map(str, node)), ha="center", va="center", fontsize=8,
@@ -68,9 +73,3 @@ def draw(world: World, heaps: dict[int, list[list[tuple[int, ...]]]]) -> str:
             )  # fmt: skip
         axes.set_xlim(0, 1)
     return pictures.write(figure, world.folder, "figure-2", panels)
-
-
-def is_child(node: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether Algorithm 2 makes `other` of `node`; both are ranks from 1 on."""
-    made = children(tuple(rank - 1 for rank in node), 64)
-    return tuple(rank - 1 for rank in other) in made

@@ -184,7 +184,7 @@ def batch_rates(
                                         for name in ("PSM, all", "BPHS")}  # fmt: skip
     model: dict[str, list[float]] = {name: [] for name in measured}
     for size in rows:
-        k = max(float(np.interp(math.log2(int(size)), depths, counts)), 1) + 1
+        k = max(float(np.interp(math.log2(size), depths, counts)), 1) + 1
         given: Any = {"batch": float(size), "bytes_per_second": 1e15, "delays": delays}
         count = float(facts["file"])
         model["PSM, all"].append(1 / cost.psm_batch(count, attempts=k, **given).seconds)
@@ -255,7 +255,7 @@ def draw(
         panels[1].plot(widths, model, "-", color=colour, label=f"PSM, {name}")
         panels[1].plot(widths, [s * 1e6 for s in fives["seconds"][is_first]], "o", color=colour)
     pictures.label(panels[1], "t, bits of the header (lines: model)", "microseconds", logs="y")
-    sizes = [int(each) for each in rates["by batch"]]
+    sizes = list(rates["by batch"])
     for (name, (found, model)), colour in zip(
         batched.items(), (pictures.OURS, pictures.THEIRS), strict=True
     ):
