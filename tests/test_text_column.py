@@ -39,8 +39,12 @@ def test_slices_choices_and_joined_columns_share_the_memory():
     assert joined([part]) is part
 
 
-def test_the_head_of_a_text_has_its_first_character():
-    assert [head[:1] for head in COLUMN.heads()] == ["r", "\u660e", "g", "", "", ""]
+def test_the_first_byte_of_each_text_is_found():
+    every = [each[:1] for each in COLUMN.contents()]
+
+    assert [bytes([each]) if each else b"" for each in COLUMN.first_bytes()] == every
+    assert list(COLUMN.chosen([2, 0, 2, 3]).first_bytes()) == [*b"grg", 0]
+    assert list(COLUMN[6:].first_bytes()) == []
 
 
 def test_a_null_is_refused_with_its_position():

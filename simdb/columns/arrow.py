@@ -14,7 +14,7 @@ import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,6 @@ INT64_MAX = 2**63 - 1
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 
 Columns = dict[str, Any]
-CHARACTER_BYTES = 4  # of a character in UTF-8, at most
 # A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of
 # its bytes, the number of its buffer and its place there.
 VIEW_WORDS = 4
@@ -193,24 +192,33 @@ class TextColumn(Sequence[str | bytes | None]):
 
     def memory(self) -> Iterator[Any]:
         """Yield the UTF-8 of all texts, one after the other, where it is: buffers to be read."""
+        for buffer, _, _ in self._buffers():
+            yield buffer
+
+    def first_bytes(self) -> U8:
+        """Return the first byte of each text: uint8[n]; 0 of an empty text and of a null."""
+        found = np.zeros(len(self), np.uint8)
+        for buffer, start, positions in self._buffers():
+            places = (self.addresses[positions] - np.uint64(start)).astype(np.intp)
+            found[positions] = np.frombuffer(buffer, np.uint8)[places]
+        return found
+
+    def _buffers(self) -> Iterator[tuple[Any, int, I64]]:
+        """Yield the memory of texts that touch each other, where it starts, and their positions.
+
+        The texts of one Arrow array touch.  Empty texts and nulls are left out.
+        """
         known = np.flatnonzero(self.lengths > 0)
-        starts, sizes = self.addresses[known], self.lengths[known]
-        stops = starts + sizes.astype(np.uint64)
-        # Texts that touch each other, as those of one Arrow array do, are one buffer.
+        starts = self.addresses[known]
+        stops = starts + self.lengths[known].astype(np.uint64)
         firsts = np.flatnonzero(np.append(True, starts[1:] != stops[:-1])) if len(known) else known
-        lasts = np.append(firsts[1:], len(known)) - 1 if len(known) else known
-        for start, stop in zip(starts[firsts].tolist(), stops[lasts].tolist(), strict=True):
-            yield (ctypes.c_char * (stop - start)).from_address(start)
+        for first, last in pairwise([*firsts.tolist(), len(known)]):
+            start, stop = int(starts[first]), int(stops[last - 1])
+            yield (ctypes.c_char * (stop - start)).from_address(start), start, known[first:last]
 
     def filled(self) -> "TextColumn":
         """Return the column with an empty text in place of each null."""
         return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners, self.is_binary)
-
-    def heads(self) -> Iterator[str]:
-        """Yield at least the first character of each text, and at most its first four bytes."""
-        lengths = np.minimum(self.lengths, CHARACTER_BYTES)
-        for address, length in zip(self.addresses.tolist(), lengths.tolist(), strict=True):
-            yield ctypes.string_at(address, length).decode("utf-8", "ignore") if length > 0 else ""
 
     def check_known(self, start: int) -> None:
         """Raise InputError for a null; the message numbers the texts from `start`."""

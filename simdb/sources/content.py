@@ -20,6 +20,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import GZIP, ZSTD, ZstdReader, is_remote, open_remote
@@ -66,6 +68,9 @@ HTML_START = re.compile(
     < (?: !doctype \s+ html | html | head | title | meta | body | div | p | table | article ) \b""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
+# The first byte of a text that can match: that of "<" or of white space in UTF-8.
+MAY_BEGIN = np.zeros(256, np.bool_)
+MAY_BEGIN[[ord("<"), *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3]] = True
 
 
 class Amount:
@@ -281,13 +286,15 @@ def read_file(path: str, encoding: str, errors: str) -> str:
 
 def page_position(texts: Sequence[str] | TextColumn) -> int | None:
     """Return the position of the first text that begins like HTML; None if none does."""
-    # Few texts pass the quick test of `_may_begin`.
-    heads = texts.heads() if isinstance(texts, TextColumn) else texts
-    pages = (at for at, head in enumerate(heads) if _may_begin(head) and _begins(texts[at]))
-    return next(pages, None)
+    # Few texts pass the quick test of the first character, or of its first byte.
+    if isinstance(texts, TextColumn):
+        likely = np.flatnonzero(MAY_BEGIN[texts.first_bytes()]).tolist()
+    else:
+        likely = [at for at, text in enumerate(texts) if text[:1] == "<" or text[:1].isspace()]
+    return next((at for at in likely if _begins(texts[at])), None)
 
 
-def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
+def markup_hint(text: str | bytes, where: str, sketch: TextSketch) -> str | None:
     """Return the hint for a text that begins like HTML and is read as plain text, or None."""
     if sketch.markup != "none" or not _begins(text):
         return None
@@ -349,9 +356,7 @@ class _Unclosed(io.RawIOBase):
         return len(content)
 
 
-def _may_begin(text: str) -> bool:
-    return text[:1] == "<" or text[:1].isspace()
-
-
-def _begins(text: str) -> bool:
+def _begins(text: str | bytes) -> bool:
+    if isinstance(text, bytes):
+        text = text[:BEGINNING_CHARACTERS].decode("utf-8", "ignore")
     return HTML_START.match(text, 0, BEGINNING_CHARACTERS) is not None

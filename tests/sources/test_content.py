@@ -1,8 +1,9 @@
-"""Amount: how much of the sources has been read."""
+"""Content: how much of the sources has been read, and which text begins like a page."""
 
 import gzip
 import json
 import os
+import sys
 
 import pyarrow
 import pytest
@@ -11,9 +12,10 @@ from pyarrow import parquet
 
 from simdb.cli.options.intake import BATCH_DOCUMENTS, Intake
 from simdb.cli.output.progress import Progress
+from simdb.columns.arrow import text_column
 from simdb.running import memory
 from simdb.settings.options import Simhash
-from simdb.sources.content import AMOUNT, open_counted
+from simdb.sources.content import AMOUNT, MAY_BEGIN, open_counted, page_position
 from simdb.sources.reading import read_sources, read_texts
 from simdb.sources.records import SourceOptions
 
@@ -131,3 +133,20 @@ def test_a_counted_file_reads_like_any_other(size):
     assert b"".join(parts[1:]) == content
     assert content.startswith(parts[0])
     assert AMOUNT.read_bytes == size
+
+
+def test_a_text_that_can_begin_like_html_is_looked_at_by_its_first_byte():
+    spaces = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+
+    assert all(MAY_BEGIN[(space + "<p>").encode()[0]] for space in [*spaces, ""])
+    assert not MAY_BEGIN[list(b"aZ0>\xc3\xe4\xf0")].any()
+
+
+@over("kind", [pyarrow.string(), pyarrow.binary()])
+def test_the_first_page_of_a_column_is_found(kind):
+    texts = ["a < b", " \u3000<html><p>one", "\u3042", "", None, "<div>two"]
+    column = text_column(pyarrow.array(texts, pyarrow.string()).cast(kind))
+
+    assert page_position(column) == page_position([text or "" for text in texts]) == 1
+    assert page_position(column[2:]) == 3
+    assert page_position(column[2:5]) is None
