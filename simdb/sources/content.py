@@ -16,7 +16,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -48,9 +48,7 @@ DOCUMENT_BYTES_MAX = 1 << 28
 # The errors that reading and decoding bad content can raise.
 CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
 
-GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-PDF_MAGIC = b"%PDF-"
+GZIP_MAGIC, ZSTD_MAGIC, PDF_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"%PDF-"
 MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -69,8 +67,7 @@ HTML_START = re.compile(
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 # The first byte of a text that can match: that of "<" or of white space in UTF-8.
-MAY_BEGIN = np.zeros(256, np.bool_)
-MAY_BEGIN[[ord("<"), *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3]] = True
+MAY_BEGIN = np.isin(np.arange(256), [*b"<", *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3])
 
 
 class Amount:
@@ -286,11 +283,10 @@ def read_file(path: str, encoding: str, errors: str) -> str:
 
 def page_position(texts: Sequence[str] | TextColumn) -> int | None:
     """Return the position of the first text that begins like HTML; None if none does."""
-    # Few texts pass the quick test of the first character, or of its first byte.
+    # Few texts pass the quick test of the first byte.
+    likely: Iterable[int] = range(len(texts))
     if isinstance(texts, TextColumn):
         likely = np.flatnonzero(MAY_BEGIN[texts.first_bytes()]).tolist()
-    else:
-        likely = [at for at, text in enumerate(texts) if text[:1] == "<" or text[:1].isspace()]
     return next((at for at in likely if _begins(texts[at])), None)
 
 
@@ -298,10 +294,8 @@ def markup_hint(text: str | bytes, where: str, sketch: TextSketch) -> str | None
     """Return the hint for a text that begins like HTML and is read as plain text, or None."""
     if sketch.markup != "none" or not _begins(text):
         return None
-    return (
-        f"{where}: this looks like HTML, and its tags are compared as words; --markup html compares"
-        " the visible text only (of a database: when it is created)"
-    )
+    told = "this looks like HTML, and its tags are compared as words; --markup html compares"
+    return f"{where}: {told} the visible text only (of a database: when it is created)"
 
 
 def explained(error: BaseException) -> str:
@@ -357,6 +351,6 @@ class _Unclosed(io.RawIOBase):
 
 
 def _begins(text: str | bytes) -> bool:
-    if isinstance(text, bytes):
-        text = text[:BEGINNING_CHARACTERS].decode("utf-8", "ignore")
-    return HTML_START.match(text, 0, BEGINNING_CHARACTERS) is not None
+    head = text[:BEGINNING_CHARACTERS]
+    known = head if isinstance(head, str) else head.decode("utf-8", "ignore")
+    return HTML_START.match(known) is not None
