@@ -351,19 +351,27 @@ class Database(Reading[IdT]):
         self._check_open()
         maintenance.compaction.copy(self._store, os.fsdecode(path))
 
-    def rebuild(self, *, drop_damaged: bool = False, polytopes: int | None = None) -> "Rebuild":
+    def rebuild(
+        self,
+        *,
+        drop_damaged: bool = False,
+        polytopes: int | None = None,
+        threads: int | None = None,
+    ) -> "Rebuild":
         """Make all tables again from the stored columns, if `check` has found them damaged.
 
         `polytopes`: the number of cross-polytope tables from now on; None keeps it, or does what
         `compact` does.  All that documents consist of is verified as it is read.  If anything of a
         document is damaged, CorruptError names it and nothing changes; with `drop_damaged` such
         documents are removed, and the report lists their ids.  Unreadable metadata is dropped, and
-        its documents stay.  The result is one run and a small file, as after `compact`.
+        its documents stay.  The result is one run and a small file, as after `compact`.  `threads`:
+        see `insert_many`.
         """
         self._check_writable()
         return maintenance.rebuild.rebuild(
-            self._store, drop_damaged=drop_damaged, polytopes=polytopes
-        )
+            self._store, drop_damaged=drop_damaged, polytopes=polytopes,
+            threads=thread_count(threads),
+        )  # fmt: skip
 
     def dump(self, target: Any, progress: "Progress | None" = None) -> int:
         """Write the whole database, as of now, to a path or a binary stream.

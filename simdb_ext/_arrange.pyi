@@ -122,6 +122,9 @@ def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:
     with a lone surrogate, an empty str or bytes, or more than 1,023 bytes of content.
     """
 
+def hash_ids(offsets: I64, content: U8) -> U64:
+    """Return the hashes of stored forms that follow each other, as `encode_ids` does: uint64[n]."""
+
 def decode_ids(offsets: I64, content: U8) -> list[Any]:
     """Return the ids, as Python objects, of stored forms that follow each other.
 

@@ -36,6 +36,7 @@ directory = _arrange.directory
 encode_ids = _arrange.encode_ids
 entry_sum = _arrange.entry_sum
 first_descent = _arrange.first_descent
+hash_ids = _arrange.hash_ids
 keep = _arrange.keep
 merge = _arrange.merge
 object_sizes = _arrange.object_sizes

@@ -66,7 +66,7 @@ CARE: dict[str, tuple[str, ...]] = {
     "calibrate": ("sample", "seed", "errors"),
     "compact": ("threads",),
     "copy": ("path",),
-    "rebuild": ("drop_damaged", "polytopes"),
+    "rebuild": ("drop_damaged", "polytopes", "threads"),
     "dump": ("target", "progress"),
     "read": (),
     "write": (),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.dtypes import U32, U64, Bools
+from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.running import kernel
 from simdb.storage import codec, layout
@@ -119,11 +119,16 @@ def sound_times(source: Source, count: int) -> U32:
 
 def ids_of(segment: Segment) -> list[Any]:
     """Return the ids of a segment; CorruptError if they cannot be decoded."""
+    return kernel.decode_ids(*stored_ids(segment))
+
+
+def stored_ids(segment: Segment) -> tuple[I64, U8]:
+    """Return where each stored id of a segment is, and the bytes; CorruptError if it is nowhere."""
     offsets = segment.columns[layout.OFFSET].astype(np.int64)
     content = segment.columns[layout.ID]
     if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):
         raise CorruptError("the offsets of the ids do not fit their bytes")
-    return kernel.decode_ids(offsets, content)
+    return offsets, content
 
 
 def _look_at_run(found: Salvage, run: Run, source: Source) -> None:

@@ -25,6 +25,17 @@ def encode_ids(ids):
     return offsets, content, hashes
 
 
+def hash_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content not None):
+    """Return the hashes of stored forms that follow each other: uint64[n]."""
+    check_offsets(offsets, content)
+    hashes = np.empty(offsets.shape[0] - 1, np.uint64)
+    cdef uint64_t[::1] out = hashes
+    if out.shape[0]:
+        with nogil:
+            arrange_hash(bytes_of(content), &offsets[0], out.shape[0], &out[0])
+    return hashes
+
+
 def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content not None):
     """Return the ids, as Python objects, of stored forms that follow each other."""
     cdef const uint8_t *stored = bytes_of(content)

@@ -10,6 +10,7 @@ import pytest
 import simdb
 from simdb.ground.errors import ClosedError, InputError
 from simdb.running import threads
+from simdb.storage.contents import all_names
 
 COUNT = 240
 SMALL_RUNS = {"delta_documents": 40, "polytopes": 2}
@@ -75,6 +76,35 @@ def test_what_is_stored_does_not_depend_on_threads(open_database, tmp_path, kind
         many.get(id).fingerprint.bits for id in many
     ]
     assert len(one.stats().runs) == len(many.stats().runs)
+
+
+def values_in(database):
+    """Return every stored value of a database, by sub-database and key."""
+    with database._store.state() as state:
+        return {
+            (name, bytes(key)): bytes(value)
+            for name in all_names(database._store.options)
+            for key, value in state.source.every(name)
+        }
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("most", [10, COUNT])
+@EVERY_KIND
+def test_remade_tables_are_the_same_to_the_byte(open_database, tmp_path, kind, most, monkeypatch):
+    monkeypatch.setattr("simdb.engine.maintenance.compaction.THREADED_MOST", most)
+    monkeypatch.setattr("simdb.engine.maintenance.compaction.HASHED_DOCUMENTS", 50)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BIN_ENTRIES", 10)
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, 3))
+    wanted = one.query_many(near_texts(100, seed=2))
+
+    for database, number in ((one, 1), (many, 3)):
+        database.delete_many([7, 100])
+        database.rebuild(threads=number)
+
+    assert values_in(one) == values_in(many)
+    assert rows_of(many.query_many(near_texts(100, seed=2))) == rows_of(wanted)
 
 
 @pytest.mark.few(1)

@@ -67,6 +67,16 @@ def test_hashes_are_right_for_every_length(arrange):
     assert hashes.tolist() == [oracle.hash_form(oracle.encode(id)) for id in ids]
 
 
+def test_stored_forms_have_the_hashes_of_their_ids(arrange):
+    offsets, content, hashes = arrange.encode_ids(IDS)
+
+    assert np.array_equal(arrange.hash_ids(offsets, content), hashes)
+    assert np.array_equal(arrange.hash_ids(offsets[3:7], content), hashes[3:6])
+    assert len(arrange.hash_ids(offsets[:1], content)) == 0
+    with pytest.raises(ValueError, match="offsets"):
+        arrange.hash_ids(offsets + 1, content)
+
+
 def test_no_ids_have_no_bytes(arrange):
     offsets, content, hashes = arrange.encode_ids([])
 

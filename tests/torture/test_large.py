@@ -28,13 +28,13 @@ def test_every_verb_answers_as_brute_force_does():
 
 # Only a database with a table of more than 2,000 entries is damaged by this rebuild.
 BROKEN = """
-import simdb.engine.maintenance.compaction as compaction
-made = compaction.make_table
-def make_table(keys, ordinals, bits):
+import simdb.storage.runs.rewriting as rewriting
+made = rewriting.make_table
+def make_table(keys, ordinals, bits, **rest):
     if len(keys) > 2000:
         keys[1500] ^= type(keys[0])(1)
-    return made(keys, ordinals, bits)
-compaction.make_table = make_table
+    return made(keys, ordinals, bits, **rest)
+rewriting.make_table = make_table
 """
 
 

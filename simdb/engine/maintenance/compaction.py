@@ -8,7 +8,8 @@ database open.
 
 `write_one_run` makes every table from the columns alone.  So tables can be made after the old ones
 were damaged, or for options that ask for other tables than are stored.  In memory are the keys of
-all documents: 8 bytes each for the block permutations and for each cross-polytope table.
+all documents: 8 bytes each for the block permutations and for each cross-polytope table.  Of up to
+`THREADED_MOST` documents each thread makes a table; of more, all threads sort one table at a time.
 """
 
 import os
@@ -31,6 +32,7 @@ from simdb.ground.errors import BusyError, FullError
 from simdb.plan import compaction as policy
 from simdb.results.reports import Compaction
 from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
 from simdb.storage.contents import Contents, make_room_for, table_names
@@ -48,7 +50,17 @@ from simdb.storage.records.manifest import Manifest, RunInfo, renumbered, with_p
 from simdb.storage.records.metadata import encode_blocks, read_all, read_times, whole_times
 from simdb.storage.records.tombstones import live_count, live_ordinals
 from simdb.storage.runs.merge import joined, taken
-from simdb.storage.runs.rewriting import pieces_of, seal, write_run
+from simdb.storage.runs.rewriting import (
+    THREADED_MOST,
+    Making,
+    keyed,
+    keyed_by_weights,
+    keys_by_weights,
+    made_tables,
+    pieces_of,
+    seal,
+    write_run,
+)
 from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import (
@@ -57,25 +69,14 @@ from simdb.storage.runs.sums import (
     differences,
     table_differences,
 )
-from simdb.storage.runs.table import (
-    Put,
-    directory_bits,
-    entries_of,
-    make_table,
-    put_table,
-    run_info,
-)
-from simdb.storage.salvage import ReadablePart, ids_of
-from simdb.storage.transfer import parts_of
+from simdb.storage.runs.table import Put, put_table, run_info
+from simdb.storage.salvage import ReadablePart, stored_ids
 from simdb.storage.translation import MapFull
 from simdb.values.arrays import EMPTY, WEIGHTED
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096
 HASHED_DOCUMENTS = 1 << 16
-
-# The sub-database of a table, the keys of its entries, and their ordinals.
-Keyed = tuple[bytes, U64, U32]
 
 
 def compact(store: Store, threads: int = 1) -> Compaction:
@@ -135,23 +136,27 @@ def write_one_run(
     number: int,
     put: Put,
     *,
-    keying: Keying,
-    header_offset: int,
+    options: Options,
+    threads: int,
 ) -> tuple[RunInfo, U8]:
     """Write run `number` of the documents `kept`; return its row and the states of its documents.
 
-    `parts` hold at least the documents `kept`, which are ordinals in ascending order.
+    `parts` hold at least the documents `kept`, which are ordinals in ascending order.  `options`
+    decide which tables it has; `threads` make the keys, and sort the tables.
     """
     weighted_count = _weighted_count(parts, kept)
-    columns = _TableSources(keying)
+    columns = _TableSources(kind_of(options).keying, threads)
     for at, segment in enumerate(_segments(parts, kept)):
         put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
         columns.add(segment)
     states = np.concatenate(columns.states)
     entries = {}
-    for name, keys, ordinals in columns.keyed(states):
-        entries[name] = entries_of(keys, ordinals)
-        table = make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
+    # Of very many documents only one table at a time is in memory.
+    at_a_time, of_each = (threads, 1) if len(kept) <= THREADED_MOST else (1, threads)
+    makings = columns.makings(states)
+    offset = options.header_offset
+    for name, own, table in made_tables(makings, offset, at_a_time, of_each=of_each):
+        entries[name] = own
         put_table(name, number, table, put)
     return run_info(number, 0, len(kept), entries, weighted_count), states
 
@@ -259,7 +264,7 @@ def _write_all(
         if options == store.options:
             rows = _merge_runs(store, base, source, manifest.next_run, writer.put, threads)
         else:
-            rows = [_make_tables(writer, options, base, source, manifest.next_run)]
+            rows = [_make_tables(writer, options, base, source, manifest.next_run, threads)]
     for run in base.runs:
         drop_run(writer, run)
     drop_unfinished(writer, manifest.unfinished)
@@ -356,7 +361,7 @@ def _merge_runs(
 
 
 def _make_tables(
-    writer: Writer, options: Options, base: Contents, source: Source, number: int
+    writer: Writer, options: Options, base: Contents, source: Source, number: int, threads: int
 ) -> RunInfo:
     """Write one run with the tables of `options`, some of which the runs do not have."""
     segments = [
@@ -369,8 +374,8 @@ def _make_tables(
         _kept(base),
         number,
         writer.put,
-        keying=kind_of(options).keying,
-        header_offset=options.header_offset,
+        options=options,
+        threads=threads,
     )
     return info
 
@@ -412,8 +417,8 @@ def _remove(path: str) -> None:
 class _TableSources:
     """What the tables of documents are made from, segment by segment."""
 
-    def __init__(self, keying: Keying) -> None:
-        self._keying = keying
+    def __init__(self, keying: Keying, threads: int) -> None:
+        self._keying, self._threads = keying, threads
         self.states: list[U8] = []
         self._searchable: list[U64] = []
         self._weighted: list[U64] = []
@@ -424,25 +429,27 @@ class _TableSources:
         states, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
         fingerprints = segment.columns[layout.FINGERPRINT]
         chosen = states != EMPTY
-        self._searchable.append(self._keying.searchable(fingerprints[chosen], vectors[chosen]))
-        self._weighted.append(self._keying.polytopes.keys(vectors[states == WEIGHTED]))
-        self._hashes += _hashes(segment)
+        if not chosen.all():
+            searched = fingerprints[chosen], vectors[chosen]
+        else:
+            searched = fingerprints, vectors
+        self._searchable.append(self._keying.searchable(*searched))
+        chosen = states == WEIGHTED
+        weighted = vectors if chosen.all() else vectors[chosen]
+        self._weighted.append(keys_by_weights(weighted, self._keying, self._threads))
+        self._hashes += _hashes(segment, self._threads)
         self.states.append(states)
 
-    def keyed(self, states: U8) -> Iterator[Keyed]:
-        """Yield the keys of each table, not yet sorted; `states` of all documents."""
-        searchable = np.concatenate(self._searchable)
+    def makings(self, states: U8) -> Iterator[Making]:
+        """Yield what makes the columns of each table; `states` of all documents."""
         ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
-        for table in range(self._keying.table_count):
-            keys = codec.allocate(np.uint64, len(ordinals))
-            self._keying.write_keys(searchable, keys, table)
-            yield layout.table_name(table), keys, codec.allocated(ordinals)
+        yield from keyed(np.concatenate(self._searchable), ordinals, self._keying)
         ordinals = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
-        for table in range(self._keying.polytopes.table_count):
-            keys = np.concatenate([each[table] for each in self._weighted])
-            yield layout.polytope_name(table), codec.allocated(keys), codec.allocated(ordinals)
+        yield from keyed_by_weights(self._weighted, ordinals)
         every = np.arange(len(states), dtype=np.uint32)
-        yield layout.IDS, codec.allocated(np.concatenate(self._hashes)), codec.allocated(every)
+        hashes = codec.allocate(np.uint64, len(every))
+        np.concatenate(self._hashes, out=hashes)
+        yield lambda: (layout.IDS, hashes, every)
 
 
 def _segments(parts: Sequence[ReadablePart], kept: U32) -> Iterator[Segment]:
@@ -466,7 +473,12 @@ def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:
     return count
 
 
-def _hashes(segment: Segment) -> Iterator[U64]:
-    """Yield hashes of the ids, some thousands at a time, as each id becomes an object."""
-    for part in parts_of(segment, HASHED_DOCUMENTS):
-        yield kernel.encode_ids(ids_of(part))[2]
+def _hashes(segment: Segment, threads: int) -> Iterator[U64]:
+    """Yield hashes of the ids, some thousands at a time."""
+    offsets, content = stored_ids(segment)
+
+    def hashed(part: slice) -> U64:
+        found: U64 = kernel.hash_ids(offsets[part.start : part.stop + 1], content)
+        return found
+
+    return mapped(hashed, parts_of(len(segment), threads, most=HASHED_DOCUMENTS), threads)

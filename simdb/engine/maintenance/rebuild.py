@@ -58,11 +58,13 @@ from simdb.values.arrays import BARE, EMPTY, sorted_unique
 SHOWN_LOSSES = 3
 
 
-def rebuild(store: Store, *, drop_damaged: bool, polytopes: int | None) -> Rebuild:
+def rebuild(
+    store: Store, *, drop_damaged: bool, polytopes: int | None, threads: int = 1
+) -> Rebuild:
     """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
 
     `polytopes`: the number of cross-polytope tables from now on; None for the number that the
-    database has, or gets when it is compacted.
+    database has, or gets when it is compacted.  `threads` make the tables.
     """
     with store.begin_write() as right:
         with suppress(CorruptError):
@@ -71,7 +73,9 @@ def rebuild(store: Store, *, drop_damaged: bool, polytopes: int | None) -> Rebui
         before = file_bytes(store)
         store.forget_views()
         store.membership = None
-        made = store.with_room(lambda: _try_to_rebuild(store, options, drop_damaged), right, before)
+        made = store.with_room(
+            lambda: _try_to_rebuild(store, options, drop_damaged, threads), right, before
+        )
         store.take_options()
         note = _shrink(store, right)
         return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
@@ -90,7 +94,7 @@ def _wanted(options: Options, polytopes: int | None) -> Options:
     return settled(options if polytopes is None else replace(options, polytopes=polytopes))
 
 
-def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool) -> Rebuild:
+def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool, threads: int) -> Rebuild:
     """Rebuild and return the report; `MapFull` if the map has no space for it."""
     source = store.source()
     try:
@@ -102,7 +106,9 @@ def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool) -> Rebui
         dropped, unknown = _dropped(found, kept)
         contents.make_room_for(store.environment, options)
         store.environment.write(
-            lambda transaction: _write(Writer(store, transaction), options, source, found, kept)
+            lambda transaction: _write(
+                Writer(store, transaction), options, source, found, kept, threads
+            )
         )
         return Rebuild(
             document_count=len(kept),
@@ -187,7 +193,9 @@ def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
     return ids, int(np.count_nonzero(is_lost))
 
 
-def _write(writer: Writer, options: Options, source: Source, found: Salvage, kept: U32) -> None:
+def _write(
+    writer: Writer, options: Options, source: Source, found: Salvage, kept: U32, threads: int
+) -> None:
     store, kind = writer.store, kind_of(options)
     store.environment.watch.walk()
     manifest = found.manifest
@@ -204,8 +212,8 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
             kept,
             manifest.next_run,
             writer.put,
-            keying=kind.keying,
-            header_offset=options.header_offset,
+            options=options,
+            threads=threads,
         )
         rows = (info,)
     writer.clear(layout.METADATA)

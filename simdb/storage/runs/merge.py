@@ -154,6 +154,8 @@ def aligned_segment(
 
 def taken(part: Segment, chosen: U32) -> Segment:
     """Return a segment with only the documents at the ascending positions `chosen`."""
+    if len(chosen) == len(part):
+        return part
     offsets = part.columns[layout.OFFSET]
     lengths = offsets[1:].astype(np.int64) - offsets[:-1]
     is_kept = np.zeros(len(part), np.bool_)

@@ -9,9 +9,8 @@ A compaction cuts all documents into pieces, so that no run, and nothing that is
 larger than the memory should be.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from simdb.storage.runs.merge import (
     taken,
 )
 from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
+from simdb.storage.runs.sorting import sorted_table
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import REMEDY, check_merge, check_read, entries_in, written_entries
 from simdb.storage.runs.table import (
@@ -61,6 +61,8 @@ _COUNTS = _BITS.sum(axis=1, dtype=np.uint8)
 Columns = tuple[bytes, U64, U32]
 # Makes the columns of one table, not yet sorted.
 Making = Callable[[], Columns]
+# The sub-database of a table, the entries that were sorted, and the table.
+Made = tuple[bytes, Entries, Table]
 
 
 class Piece:
@@ -209,22 +211,70 @@ def seal(
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
     weighted = np.flatnonzero(batch.states == WEIGHTED)
 
-    def make(columns: Making) -> tuple[bytes, Entries, Table]:
-        name, keys, ordinals = columns()
-        entries, bits = entries_of(keys, ordinals), directory_bits(name, len(keys), header_offset)
-        return name, entries, make_table(keys, ordinals, bits)
+    def makings() -> Iterator[Making]:
+        is_whole = len(weighted) == len(batch)  # nothing is copied then
+        vectors = batch.vectors if is_whole else batch.vectors[weighted]
+        yield from keyed(delta.searchable, delta.ordinals, keying)
+        if len(weighted):
+            keys = keys_by_weights(vectors, keying, threads)
+            yield from keyed_by_weights([keys], every if is_whole else every[weighted])
+        yield lambda: (layout.IDS, codec.allocated(batch.hashes), every)
 
-    is_whole = len(weighted) == len(batch)  # nothing is copied then
-    vectors = batch.vectors if is_whole else batch.vectors[weighted]
-    makings = chain(
-        _keyed(delta, keying),
-        _keyed_by_weights(vectors, every if is_whole else every[weighted], keying, threads),
-        [lambda: (layout.IDS, codec.allocated(batch.hashes), codec.allocated(every))],
-    )
-    made = list(mapped(make, makings, threads))
+    made = list(made_tables(makings(), header_offset, threads))
     entries = {name: each for name, each, _ in made}
     info = run_info(number, delta.start, delta.stop, entries, len(weighted))
     return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
+
+
+def made_tables(
+    makings: Iterable[Making], header_offset: int, threads: int, *, of_each: int = 1
+) -> Iterator[Made]:
+    """Yield the sorted tables of columns; `threads` make as many tables, `of_each` sort each."""
+
+    def make(columns: Making) -> Made:
+        name, keys, ordinals = columns()
+        entries, bits = entries_of(keys, ordinals), directory_bits(name, len(keys), header_offset)
+        table = sorted_table(keys, ordinals, of_each)
+        return name, entries, make_table(table.keys, table.ordinals, bits, is_sorted=True)
+
+    return mapped(make, makings, threads)
+
+
+def keyed(searchable: U64, ordinals: U32, keying: Keying) -> Iterator[Making]:
+    """Yield what makes the columns of each table of all documents with features."""
+
+    def columns(table: int) -> Columns:
+        keys = codec.allocate(np.uint64, len(searchable))
+        keying.write_keys(searchable, keys, table)
+        return layout.table_name(table), keys, ordinals
+
+    return (partial(columns, table) for table in range(keying.table_count))
+
+
+def keys_by_weights(vectors: U8, keying: Keying, threads: int) -> U64:
+    """Return the keys of documents with weights in each cross-polytope table: uint64[tables, n]."""
+    every = np.empty((keying.polytopes.table_count, len(vectors)), np.uint64)
+
+    def fill(part: slice) -> None:
+        every[:, part] = keying.polytopes.keys(vectors[part])
+
+    for _ in mapped(fill, parts_of(len(vectors), threads, most=KEYED_DOCUMENTS), threads):
+        pass
+    return every
+
+
+def keyed_by_weights(keys: Sequence[U64], ordinals: U32) -> Iterator[Making]:
+    """Yield what makes the columns of each cross-polytope table of documents with weights.
+
+    `keys`: uint64[tables, n] of consecutive documents, in parts.
+    """
+
+    def columns(table: int) -> Columns:
+        of_table = codec.allocate(np.uint64, len(ordinals))
+        np.concatenate([each[table] for each in keys], out=of_table)
+        return layout.polytope_name(table), of_table, ordinals
+
+    return (partial(columns, table) for table in range(len(keys[0])))
 
 
 class _Tables(NamedTuple):
@@ -299,38 +349,8 @@ def _kept_segments(
         for part in slices(runs, source, columns, int(chosen[0]), int(chosen[-1]) + 1):
             low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
             inside = chosen[low:high] - np.uint32(part.start)
-            parts.append(part if len(inside) == len(part) else taken(part, inside))
+            parts.append(taken(part, inside))
         yield joined(parts, piece.first + first)
-
-
-def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:
-    """Yield what makes the columns of each table of all documents with features."""
-
-    def columns(table: int) -> Columns:
-        keys = codec.allocate(np.uint64, len(delta.searchable))
-        keying.write_keys(delta.searchable, keys, table)
-        return layout.table_name(table), keys, codec.allocated(delta.ordinals)
-
-    return (partial(columns, table) for table in range(keying.table_count))
-
-
-def _keyed_by_weights(vectors: U8, ordinals: U32, keying: Keying, threads: int) -> Iterator[Making]:
-    """Yield what makes the columns of each cross-polytope table of documents with weights."""
-    if not len(vectors):
-        return
-    every = np.empty((keying.polytopes.table_count, len(vectors)), np.uint64)
-
-    def fill(part: slice) -> None:
-        every[:, part] = keying.polytopes.keys(vectors[part])
-
-    for _ in mapped(fill, parts_of(len(vectors), threads, most=KEYED_DOCUMENTS), threads):
-        pass
-
-    def columns(table: int) -> Columns:
-        return layout.polytope_name(table), codec.allocated(every[table]), codec.allocated(ordinals)
-
-    for table in range(len(every)):
-        yield partial(columns, table)
 
 
 def _cut(start: int, batch: StoredBatch) -> Iterator[Segment]:

@@ -13,9 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simdb.ground.bits import ALL_BITS
 from simdb.ground.dtypes import I64, U32, U64
 from simdb.running import kernel
 from simdb.running.threads import PARTS, mapped, parts_of
+from simdb.storage import codec
+from simdb.storage.runs.table import Table, table_with_room
 from simdb.values.arrays import sorted_unique
 
 # Fewer entries are sorted in one piece: a thread would take longer to start.
@@ -86,6 +89,20 @@ class Sorting:
             pass
         for _ in mapped(sort, _shared(bounds, self._threads), self._threads):
             pass
+
+
+def sorted_table(keys: U64, ordinals: U32, threads: int = 1) -> Table:
+    """Return the table of some entries, sorted, without a directory.
+
+    A few `keys` are sorted where they are, so nobody else may need them; `ordinals` are copied.
+    """
+    if len(keys) >= BINNED_ENTRIES:
+        table = table_with_room(len(keys))
+        Sorting(keys, ordinals, [ALL_BITS], threads).write(0, table.keys, table.ordinals)
+        return table
+    copied = codec.allocated(ordinals)
+    kernel.sort(keys, copied)
+    return Table(keys, copied, np.empty(0, np.uint32))
 
 
 def _bins_of(sample: U64, mask: int, width: int) -> _Bins:
