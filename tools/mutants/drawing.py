@@ -1,4 +1,4 @@
-"""Drawing: mutants by chance, as data that fits every tree with the same lines.
+"""Drawing: mutants by chance, as data that fits any tree with the same lines.
 
 A mutant is a dict of strings: the file, three lines of it, and what the middle line becomes.  It
 applies to a tree that has these three lines in this file exactly once, whatever else differs.
@@ -12,8 +12,8 @@ from changes import c_changes, python_changes
 C_EXCLUDED = ("neon", "avx2", "unicode_table", "moz_table")
 
 
-def drawn(tree, others, *, python_count, c_count, seed):
-    """Return mutants of a tree that fit all `others` too."""
+def drawn(tree, *, python_count, c_count, seed):
+    """Return mutants of a tree."""
     chance = random.Random(seed)
     python = [path for path in files(tree, "simdb", "py") if "_table" not in path]
     c = [
@@ -22,10 +22,9 @@ def drawn(tree, others, *, python_count, c_count, seed):
         for path in files(tree, "simdb_ext", suffix)
         if not any(word in path for word in C_EXCLUDED) and path.count("/") > 1
     ]
-    trees = [tree, *others]
     return [
-        *some(trees, python, python_changes, python_count, chance),
-        *some(trees, c, c_changes, c_count, chance),
+        *some(tree, python, python_changes, python_count, chance),
+        *some(tree, c, c_changes, c_count, chance),
     ]
 
 
@@ -33,9 +32,9 @@ def files(tree, folder, suffix):
     return sorted(str(path.relative_to(tree)) for path in (tree / folder).rglob(f"*.{suffix}"))
 
 
-def some(trees, paths, changes, count, chance):
+def some(tree, paths, changes, count, chance):
     """Return `count` mutants: a line is as likely as every other line that can be changed."""
-    texts = {path: (trees[0] / path).read_text(encoding="utf-8") for path in paths}
+    texts = {path: (tree / path).read_text(encoding="utf-8") for path in paths}
     lengths = [text.count("\n") for text in texts.values()]
     known, chosen = {}, {}
     while len(chosen) < count and len(chosen) < sum(lengths):
@@ -44,7 +43,7 @@ def some(trees, paths, changes, count, chance):
         if path not in known:
             known[path] = changes(texts[path])
         mutant = mutant_at(texts[path], line, known[path].get(line), chance)
-        if mutant and all(places_of(tree, path, mutant["lines"]) == 1 for tree in trees):
+        if mutant and len(found_in(texts[path], mutant["lines"])) == 1:
             chosen[path, line] = {"path": path, "line": line, **mutant}
     return [*chosen.values()]
 
@@ -59,13 +58,6 @@ def mutant_at(text, line, families, chance):
     if changed is None or changed == around[1]:
         return None
     return {"operator": family, "lines": around, "changed": changed}
-
-
-def places_of(tree, path, lines):
-    """Return how often three lines are in the file of a tree."""
-    if not (tree / path).exists():
-        return 0
-    return len(found_in((tree / path).read_text(encoding="utf-8"), lines))
 
 
 def found_in(text, lines):

@@ -5,12 +5,11 @@
     python tools/mutants/mutants.py run mutants.json --reached reached.jsonl >killed.jsonl
     python tools/mutants/mutants.py table killed.jsonl
 
-`draw` takes only lines that every tree of --also has, too, so that two versions of the tests can be
-compared.  `run` works in a copy of the checkout --tree.  First all quick tests run once, and tell
-which of them reach which mutants; the file --reached keeps that.  Then the tests that reach a
-mutant run against it, the cheapest first, and the mutant is written with the test that killed it,
-or null.  If the quick tests find nothing, cases of the same tests with the mark `more` run: what
-they kill, the quick tests have lost.
+`run` works in a copy of the checkout --tree.  First all quick tests run once, and tell which of
+them reach which mutants; the file --reached keeps that.  Then the tests that reach a mutant run
+against it, the cheapest first, and the mutant is written with the test that killed it, or null.  If
+the quick tests find nothing, cases of the same tests with the mark `more` run: what they kill, the
+quick tests have lost.
 """
 
 import argparse
@@ -36,7 +35,6 @@ def main():
     draw.add_argument("--c", type=int, default=100, help="number of mutants of C")
     draw.add_argument("--seed", type=int, default=1)
     draw.add_argument("--tree", type=Path, default=ROOT, help="a checkout")
-    draw.add_argument("--also", type=Path, nargs="*", default=[], help="other checkouts")
     run = verbs.add_parser("run", help="run the tests that reach each mutant")
     run.add_argument("mutants", type=Path, help="what draw wrote")
     run.add_argument("--reached", type=Path, required=True, help="kept: which tests reach what")
@@ -53,9 +51,7 @@ def main():
 def draw_mutants(given):
     from drawing import drawn  # noqa: PLC0415
 
-    mutants = drawn(
-        given.tree, given.also, python_count=given.python, c_count=given.c, seed=given.seed
-    )
+    mutants = drawn(given.tree, python_count=given.python, c_count=given.c, seed=given.seed)
     print(json.dumps(mutants, indent=1))
 
 
