@@ -173,6 +173,20 @@ def test_progress_ends_at_the_number_of_documents(database):
     assert reported == [1024, 2000]
 
 
+@pytest.mark.parametrize(
+    ("distance", "expected"), [(3, [100, 300, 700, 900]), (30, [*range(100, 901, 100)])]
+)
+def test_groups_grow_unless_many_are_candidates_by_chance(
+    database, monkeypatch, distance, expected
+):
+    monkeypatch.setattr(claim, "GROUP_FIRST", 100)
+    reported = []
+
+    database.add_many_if_new(range(900), [0] * 900, distance=distance, progress=reported.append)
+
+    assert reported == expected
+
+
 def test_text_is_claimed_by_similarity(database):
     text = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"
     database.insert("a", text)

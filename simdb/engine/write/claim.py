@@ -22,9 +22,17 @@ from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.undecided import Referee, Refusals, matches_among, matches_in
+from simdb.engine.write.undecided import (
+    Referee,
+    Refusals,
+    by_comparing,
+    matches_among,
+    matches_in,
+)
 from simdb.engine.write.write_state import WriteState
+from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.dtypes import I64, Bools
+from simdb.plan.chance import binomial_below
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches
 from simdb.running.progress import Progress, report_of
@@ -32,7 +40,8 @@ from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Sketches
 
-# The first group is small, so that later ones find what all documents are copies of.
+# The first group is small, so that later ones find what all documents are copies of; and all are,
+# where comparing documents with each other, or judging their texts, costs much.
 GROUP_FIRST = 1024
 GROUP_DOCUMENTS = 8192
 # So many documents are looked up at a time, whose candidates may be many.
@@ -61,10 +70,10 @@ def add_new(
     refusals = Refusals()
     known = dict(conflicts.metadata)
     before = current()
-    # Of texts that decide, each document asks for some; and signatures take long to compare.
-    is_large = referee is None and before.kind.stores == FINGERPRINTS
     conflicts.begin(staging, before)
-    most = GROUP_DOCUMENTS if is_large else GROUP_FIRST
+    most = GROUP_FIRST
+    if len(batch) > most and referee is None and _are_few_by_chance(before, criterion):
+        most = GROUP_DOCUMENTS
     for start, stop in conflicts.groups(GROUP_FIRST, most):
         whole = batch.part(start, stop)
         fresh, own = conflicts.settled(staging, current, start, whole)
@@ -132,6 +141,18 @@ def add_one(
     else:
         staging.see(find_ids(state, [found.id]).astype(np.uint32))
     return found
+
+
+def _are_few_by_chance(state: State, criterion: Criterion) -> bool:
+    """Return whether comparing all documents of a large group with each other costs little.
+
+    Fingerprints cost little, unless unlike documents are so often candidates that measuring them
+    costs more than comparing.
+    """
+    if state.kind.stores != FINGERPRINTS:
+        return False
+    distance = state.plan(by_comparing(criterion)).distance
+    return binomial_below(FINGERPRINT_BITS, 0.5, distance) * GROUP_DOCUMENTS <= MATCHES_ENOUGH
 
 
 def _decide(

@@ -106,6 +106,11 @@ def matches_among(
     return merged(len(group), parts, by_similarity=by_similarity)
 
 
+def by_comparing(criterion: Criterion) -> Criterion:
+    """Return the criterion by which the documents of a group are compared one by one."""
+    return Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
+
+
 def matches_in(
     state: State, stored: StoredBatch, queries: Sketches, criterion: Criterion, *, first: int
 ) -> Rows:
@@ -227,8 +232,7 @@ def _search(
     """Compare each query with each document of `delta`."""
     among = state.over(View([], delta, None, state.kind, None))
     among.threads = threads
-    exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
-    return lookup.search(among, queries, exhaustive, first=first)
+    return lookup.search(among, queries, by_comparing(criterion), first=first)
 
 
 def _note_staying(stays: Bools, some: I64, matches: Sequence[Rows]) -> None:
