@@ -67,7 +67,7 @@ TINY = {
     "storage.records.delta": {"FEW_DOCUMENTS": 2, "LEAST_CAPACITY": 1},
     "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
     "storage.runs.columns": {"FEW": 1},
-    "storage.runs.merge": {"THREADED_DOCUMENTS": 4, "RANGE_ENTRIES": 4},
+    "storage.runs.merge": {"THREADED_DOCUMENTS": 4, "COPIED_ROWS": 3, "RANGE_ENTRIES": 4},
     "storage.runs.merging": {"WINDOW_ENTRIES": 5},
     "storage.runs.rewriting": {"WINDOW_ENTRIES": 3, "THREADED_MOST": 10, "KEYED_DOCUMENTS": 3},
     "storage.runs.sorting": {"BINNED_ENTRIES": 2, "BIN_ENTRIES": 3, "SAMPLED_KEYS": 4},

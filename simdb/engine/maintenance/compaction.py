@@ -146,7 +146,7 @@ def write_one_run(
     """
     weighted_count = _weighted_count(parts, kept)
     columns = _TableSources(kind_of(options).keying, threads)
-    for at, segment in enumerate(_segments(parts, kept)):
+    for at, segment in enumerate(_segments(parts, kept, threads)):
         put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
         columns.add(segment)
     states = np.concatenate(columns.states)
@@ -452,7 +452,7 @@ class _TableSources:
         yield lambda: (layout.IDS, hashes, every)
 
 
-def _segments(parts: Sequence[ReadablePart], kept: U32) -> Iterator[Segment]:
+def _segments(parts: Sequence[ReadablePart], kept: U32, threads: int) -> Iterator[Segment]:
     """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
@@ -461,7 +461,7 @@ def _segments(parts: Sequence[ReadablePart], kept: U32) -> Iterator[Segment]:
             low, high = np.searchsorted(chosen, [part.start, part.stop])
             if low < high:
                 found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
-        yield joined(found, first)
+        yield joined(found, first, threads)
 
 
 def _weighted_count(parts: Sequence[ReadablePart], kept: U32) -> int:

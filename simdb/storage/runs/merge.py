@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.ground.dtypes import I64, U32
 from simdb.running import kernel
-from simdb.running.threads import mapped
+from simdb.running.threads import mapped, parts_of
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.records.delta import stored_offsets
@@ -35,6 +35,8 @@ from simdb.values.arrays import offsets_of
 
 # Merging fewer documents would not be worth several threads.
 THREADED_DOCUMENTS = 1 << 14
+# A thread copies so many rows of a column at a time.
+COPIED_ROWS = 1 << 17
 # A range of so many entries is merged at a time: it stays in the cache from pair to pair.
 RANGE_ENTRIES = 1 << 16
 
@@ -135,21 +137,21 @@ def stored_columns(has_vectors: bool) -> list[int]:
 
 
 def aligned_segments(
-    runs: Sequence[Run], source: Source, columns: Sequence[int]
+    runs: Sequence[Run], source: Source, columns: Sequence[int], threads: int = 1
 ) -> Iterator[Segment]:
     """Yield the documents of `runs` in segments counted from the first ordinal of all."""
     length = runs[-1].info.stop - runs[0].info.start
     for at in range(-(-length // layout.SEGMENT_ORDINALS)):
-        yield aligned_segment(runs, source, columns, at)
+        yield aligned_segment(runs, source, columns, at, threads)
 
 
 def aligned_segment(
-    runs: Sequence[Run], source: Source, columns: Sequence[int], at: int
+    runs: Sequence[Run], source: Source, columns: Sequence[int], at: int, threads: int = 1
 ) -> Segment:
     """Return segment `at` of the documents of `runs`, counted from the first ordinal of all."""
     first = runs[0].info.start + at * layout.SEGMENT_ORDINALS
     last = min(first + layout.SEGMENT_ORDINALS, runs[-1].info.stop)
-    return joined(list(slices(runs, source, columns, first, last)), first)
+    return joined(list(slices(runs, source, columns, first, last)), first, threads)
 
 
 def taken(part: Segment, chosen: U32) -> Segment:
@@ -169,13 +171,25 @@ def taken(part: Segment, chosen: U32) -> Segment:
     return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
-def joined(parts: list[Segment], start: int) -> Segment:
-    """Join parts that follow each other, and have the same columns, into one segment."""
-    columns = {
-        column: _allocated_join([part.columns[column] for part in parts])
-        for column in parts[0].columns
-        if column != layout.OFFSET
-    }
+def joined(parts: list[Segment], start: int, threads: int = 1) -> Segment:
+    """Join parts that follow each other, and have the same columns, into one segment.
+
+    `threads` copy the columns.
+    """
+    columns, copies = {}, []
+    for column in parts[0].columns:
+        if column == layout.OFFSET:
+            continue
+        arrays = [part.columns[column] for part in parts]
+        count = sum(len(array) for array in arrays)
+        columns[column] = codec.allocate(arrays[0].dtype, (count, *arrays[0].shape[1:]))
+        free = columns[column]
+        for array in arrays:
+            rows = parts_of(len(array), threads, most=COPIED_ROWS, least=COPIED_ROWS)
+            copies += [(free[: len(array)][some], array[some]) for some in rows]
+            free = free[len(array) :]
+    for _ in mapped(lambda pair: np.copyto(*pair), copies, threads):
+        pass
     if layout.OFFSET in parts[0].columns:
         lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
         every = offsets_of(np.concatenate(lengths))
@@ -200,13 +214,6 @@ def slices(
             low, high = max(start, first), min(stop, last)
             if low < high:
                 yield run.segment(number, source, columns).part(low - first, high - first)
-
-
-def _allocated_join(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    count = sum(len(array) for array in arrays)
-    joined = codec.allocate(arrays[0].dtype, (count, *arrays[0].shape[1:]))
-    np.concatenate(arrays, out=joined)
-    return joined
 
 
 class TableMerge:

@@ -181,10 +181,10 @@ def write_run(
         left_out = None if is_all else piece.left_out(stop)
     counts = _counts(runs, source, left_out)
     names = (*table_names, layout.IDS)
-    threads = threads if counts.live <= THREADED_MOST else 1
+    at_a_time = threads if counts.live <= THREADED_MOST else 1
     merge = _Tables(runs, source, table_names, left_out, piece, counts).merged
     entries = {}
-    for name, merged in zip(names, in_rounds(merge, names, threads, ahead=1), strict=True):
+    for name, merged in zip(names, in_rounds(merge, names, at_a_time, ahead=1), strict=True):
         entries[name], table = merged
         put_table(name, number, table, put)
     if piece is not None:
@@ -194,9 +194,9 @@ def write_run(
     has_vectors = source.width > 0 and weighted_count > 0
     columns = stored_columns(has_vectors)
     segments = (
-        aligned_segments(runs, source, columns)
+        aligned_segments(runs, source, columns, threads)
         if piece is None
-        else _kept_segments(runs, source, columns, piece)
+        else _kept_segments(runs, source, columns, piece, threads)
     )
     for at, segment in enumerate(segments):
         put_segment(number, at, segment, put, has_vectors=has_vectors)
@@ -339,7 +339,7 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Run
 
 
 def _kept_segments(
-    runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece
+    runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece, threads: int
 ) -> Iterator[Segment]:
     """Yield the documents of a piece, renumbered, in segments."""
     kept: U32 = piece.kept()
@@ -350,7 +350,7 @@ def _kept_segments(
             low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
             inside = chosen[low:high] - np.uint32(part.start)
             parts.append(taken(part, inside))
-        yield joined(parts, piece.first + first)
+        yield joined(parts, piece.first + first, threads)
 
 
 def _cut(start: int, batch: StoredBatch) -> Iterator[Segment]:
