@@ -11,7 +11,7 @@ pytestmark = pytest.mark.more
 SIZES = {
     "speed": [
         "-n 200 300 --of fingerprints --ask single stream open array --queries 20 --single 5",
-        "-n 300 --of weights --ask pairs fill --method bphs psm --queries 20",
+        "-n 300 --of weights --ask pairs --method bphs psm --queries 20",
         "-n 300 --of signatures families drawn --ask single batch nearest --queries 20 --single 5"
         " --threads 1 2 --compacted",
         "-n 300 --of texts --sketch minhash --ask batch --queries 20 --corpora CORPORA",

@@ -10,7 +10,6 @@ nearest  the 1 and 10 nearest of near and of far queries, in a batch and alone, 
          all, with the share found
 pairs    `find_all` and `find_clusters`, with the recall of a sample
 stream   one document at a time: insert, add_if_new, delete, in one transaction and a commit each
-fill     `insert_many` into new databases
 open     a fresh process: import, open, first answer, beside `import numpy`
 array    `find_all` and `find_clusters` of fingerprints without a database, and the programs
 
@@ -477,19 +476,6 @@ def stream(bench: Bench, what: str, call: Callable[[int], object], calls: int) -
     bench.record.add_rate(f"{bench.label}: {what}", calls, "documents/s", timing, note)
 
 
-def ask_fill(bench: Bench) -> None:
-    def fill(threads: int) -> None:
-        with (
-            scratch(bench.arguments.directory) as folder,
-            simdb.open(
-                folder / "new", "x", options=bench.settings, durability=bench.arguments.durability
-            ) as database,
-        ):
-            database.insert_many(range(len(bench.queries)), bench.queries, threads=threads)
-
-    bench.rate("insert_many into a new database", len(bench.queries), fill, unit="documents/s")
-
-
 def ask_open(bench: Bench) -> None:
     timings = {name: Timing() for name in STAGES}
     asked = json.dumps(bench.criterion("auto"))
@@ -538,7 +524,7 @@ def ask_array(bench: Bench) -> None:
 
 ASKED: dict[str, Callable[[Bench], None]] = {
     "single": ask_single, "batch": ask_batch, "nearest": ask_nearest, "pairs": ask_pairs,
-    "stream": ask_stream, "fill": ask_fill, "open": ask_open, "array": ask_array,
+    "stream": ask_stream, "open": ask_open, "array": ask_array,
 }  # fmt: skip
 
 
