@@ -6,9 +6,9 @@ verbs  each verb of a database of --verbs texts, with each number of --threads: 
        with the first, and the share of its processor time that threads cannot share
 job    `simdb dedup FILE -o OUT` of as many texts, a whole process, with each number of --threads
 many   -n texts are inserted in transactions of --batch, with all cores: the rate of each, memory
-       without pages of files, bytes on disk; then single queries, a batch, what is new of a batch,
-       all clusters, and the share of known copies that a query finds, of those that are as similar
-       as is asked for by the stored weights
+       without pages of files, bytes on disk; then single queries, the share of known copies that
+       they find, of those that are as similar as is asked for by the stored weights, a batch, what
+       is new of a batch, all clusters and all pairs
 """
 
 import argparse
@@ -131,9 +131,6 @@ def ask_verbs(bench: Bench) -> None:
         def pairs(threads: int, **asked: Any) -> int:
             return sum(map(len, database.find_all(threads=threads, **asked).chunks()))
 
-        def clusters(threads: int, **asked: Any) -> int:
-            return len(database.find_clusters(threads=threads, **asked))
-
         sketch = database.sketcher.fingerprints
         verbs: dict[str, Callable[[int], Any]] = {
             "fingerprints, Arrow": lambda threads: sketch(texts, threads=threads),
@@ -142,9 +139,8 @@ def ask_verbs(bench: Bench) -> None:
             "query_many, texts": lambda threads: database.query_many(texts, threads=threads),
             "query_many, ready": lambda threads: database.query_many(ready, threads=threads),
             "find_all": pairs,
-            "find_clusters": clusters,
+            "find_clusters": lambda threads: database.find_clusters(threads=threads),
             f"find_all, {LOW}": partial(pairs, similarity=LOW),
-            f"find_clusters, {LOW}": partial(clusters, similarity=LOW),
             "find_all of an array": lambda threads: sum(
                 map(len, simdb.find_all(bits, 6, 3, threads=threads).chunks())
             ),
@@ -251,19 +247,19 @@ def ask_many(bench: Bench) -> None:
         asked = bench.new_texts(bench.arguments.asked)
         single = asked[: bench.arguments.asked // 100].to_pylist()
         latencies(record, f"{short(done)}: query", database.query, single, 3)
+        tell_recall(bench, database, np.concatenate(copies))
         for what, task in (
             ("query_many", partial(database.query_many, asked)),
-            ("find_clusters", database.find_clusters),
-            ("find_all", lambda: sum(map(len, database.find_all().chunks()))),
             ("add_many_if_new", partial(
                 database.add_many_if_new, range(done, done + len(asked)), asked)),
+            ("find_clusters", database.find_clusters),
+            ("find_all", lambda: sum(map(len, database.find_all().chunks()))),
         ):  # fmt: skip
             timing = Timing()
             found = measure(task, timing)
             given = found if isinstance(found, int) else len(found)
             note = f"{timing.processor[0]:.0f} s of processor, {given:,} found,"
             tell(what, timing.wall[0], "s", note)
-        tell_recall(bench, database, np.concatenate(copies))
     watcher.close()
 
 
