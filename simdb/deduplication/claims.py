@@ -295,7 +295,7 @@ class Arrivals:
         self._held = ExitStack()
         for column in (self._bits, self._vectors, self._states):
             self._held.callback(column.close)
-        self._find_stored([], self._sketched([]))
+        self._lookups(0).find([], self._sketched([]))  # raises what the question raises
         # How a database is searched says nothing of documents that are in none.
         self._within = alone(held.options, replace(question, search=None))
         self._held.push(self._within)
@@ -319,8 +319,9 @@ class Arrivals:
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
         """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
+        lookups = self._lookups(count())
         yield from self._sifted.add_all(
-            parts, count, lambda texts: self._taken(texts, errors), errors=errors
+            parts, count, lambda texts: self._taken(texts, lookups, errors), errors=errors
         )
 
     def decide(self, order: I64 | None, texts: TextSource, names: Names) -> Refused:
@@ -365,13 +366,15 @@ class Arrivals:
             )  # fmt: skip
             yield some, ids
 
-    def _taken(self, texts: Any, errors: ErrorsName) -> Matches[Any] | None:
+    def _taken(
+        self, texts: Any, lookups: "engine.stored.Lookups[Any]", errors: ErrorsName
+    ) -> Matches[Any] | None:
         """Keep the sketches of some texts, and look them up among what is stored."""
         sketches = self._sketched(texts, errors)
         self._bits.add(sketches.bits)
         self._vectors.add(sketches.vectors)
         self._states.add(sketches.states)
-        return self._find_stored(texts, sketches) if self._has_stored else None
+        return lookups.find(texts, sketches) if self._has_stored else None
 
     def _sketched(self, texts: Any, errors: ErrorsName = "strict") -> Sketches:
         if not len(texts):
@@ -381,11 +384,11 @@ class Arrivals:
             progress=None,
         )  # fmt: skip
 
-    def _find_stored(self, texts: Any, sketches: Sketches) -> Any:
+    def _lookups(self, expected: float) -> "engine.stored.Lookups[Any]":
         question = self._question
-        return engine.stored.find_and_see(
-            self._transaction, texts, sketches, question.asked,
-            self._known if question.is_exact else None, question.threads,
+        return engine.stored.Lookups(
+            self._transaction, question.asked, self._known if question.is_exact else None,
+            expected=expected, threads=question.threads,
         )  # fmt: skip
 
     def _apart(self, left: I64, right: I64) -> U8:

@@ -26,7 +26,6 @@ from simdb.ground.errors import InputError
 from simdb.results.matches import Matches
 from simdb.settings.options import Options
 from simdb.sketch.sketcher import AnySketcher
-from simdb.values.arrays import Sketches
 
 
 class Gathered:
@@ -84,7 +83,7 @@ class Newcomers:
             self._sketcher = holding.held.sketcher
             self._sketcher.prepare()
             with holding.held.read() as snapshot:
-                self._find(snapshot, [], self._sketcher.sketch([]))
+                self._lookups(snapshot, 0).find([], self._sketcher.sketch([]))
             self._held = held.pop_all()
 
     def __enter__(self) -> "Newcomers":
@@ -122,6 +121,7 @@ class Newcomers:
         if isinstance(self._holding, Gathered):
             self._holding.fill(errors)
         with self._holding.held.read() as snapshot:
+            lookups = self._lookups(snapshot, count())
 
             def find(texts: Any) -> Matches[Any] | None:
                 if not len(snapshot) or not len(texts):
@@ -130,7 +130,7 @@ class Newcomers:
                     self._sketcher, texts, len(texts), errors=errors,
                     threads=self._question.threads, progress=None,
                 )  # fmt: skip
-                return self._find(snapshot, texts, sketches)
+                return lookups.find(texts, sketches)
 
             yield from self._sifted.add_all(parts, count, find, errors=errors)
 
@@ -152,11 +152,11 @@ class Newcomers:
             distances=None if distances is None else distances.astype(np.int64)[by_position],
         )  # fmt: skip
 
-    def _find(self, snapshot: Any, texts: Any, sketches: Sketches) -> Matches[Any]:
+    def _lookups(self, snapshot: Any, expected: float) -> "engine.stored.Lookups[Any]":
         question = self._question
-        return engine.stored.find_stored(
-            snapshot, texts, sketches, question.asked,
-            self._known if question.is_exact else None, question.threads,
+        return engine.stored.Lookups(
+            snapshot, question.asked, self._known if question.is_exact else None,
+            expected=expected, threads=question.threads,
         )  # fmt: skip
 
     def _known(self, ids: list[Any]) -> Sequence[Any]:

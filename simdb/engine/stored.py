@@ -1,63 +1,92 @@
 """Stored: which of many sketched documents a stored one matches; and storing the others."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.snapshot import Snapshot
+from simdb.engine.state.polytope_tables import gathered_whole, with_sealed
+from simdb.engine.state.state import State
+from simdb.engine.state.view import Sealed
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
 from simdb.engine.write.undecided import Referee
+from simdb.plan.problem import Criterion
 from simdb.results.matches import Matches
+from simdb.settings.options import POLYTOPE
 from simdb.values.arrays import IdT, Sketches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
 
+# To gather tables costs as much for so many stored documents as it saves for one that is looked up.
+GATHERED_STORED = 32
 
-def find_stored(
-    snapshot: Snapshot[IdT],
-    documents: Any,
-    sketches: Sketches,
-    question: Question,
-    texts: "Texts[IdT] | None",
-    threads: int,
-) -> Matches[IdT]:
-    """Return a match of each of many documents that a stored one matches.
 
-    `sketches`: those of the `documents`, which are a list or a column.  `texts`: those of stored
-    documents, None if the sketches decide; see `WriteTransaction.add_many_if_new`.
+class Lookups(Generic[IdT]):
+    """Looks up the documents of one run among the stored ones, portion by portion.
+
+    The tables of all stored documents are gathered in memory for it, if as many documents as
+    `expected` are worth that; see `engine/state/polytope_tables.py`.  They are freed with the
+    object.
     """
-    criterion, referee = criterion_of(snapshot._store.options, sketches, question), None
-    with snapshot._state() as state:
-        state.threads = threads
-        if texts is not None:
-            criterion, judge = snapshot._judging(criterion, question, texts)
-            referee = None if judge is None else Referee(judge, documents, state.next_ordinal)
+
+    def __init__(
+        self,
+        held: Snapshot[IdT] | WriteTransaction[IdT],
+        question: Question,
+        texts: "Texts[IdT] | None",
+        *,
+        expected: float,
+        threads: int,
+    ) -> None:
+        """Look up in `held`; in a transaction, documents that match something count as seen.
+
+        `texts`: those of stored documents, None if the sketches decide; see
+        `WriteTransaction.add_many_if_new`.
+        """
+        self._held, self._question, self._texts = held, question, texts
+        self._expected, self._threads = expected, threads
+        self._of: Sealed | None = None  # whose tables are gathered
+        self._gathered: Sealed | None = None
+
+    def find(self, documents: Any, sketches: Sketches) -> Matches[IdT]:
+        """Return a match of each document that a stored one matches.
+
+        `sketches`: those of the `documents`, which are a list or a column.
+        """
+        held, question, texts = self._held, self._question, self._texts
+        if isinstance(held, WriteTransaction):
+            criterion, referee = held._refereed(
+                sketches, documents, question, texts, is_exact=texts is not None
+            )
+            writing = held._writing
+            with writing.alone("the transaction must be idle to note what was matched"):
+                found = self._found(writing.current(), sketches, criterion, referee)
+                writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
+                return found
+        criterion, referee = criterion_of(held._store.options, sketches, question), None
+        with held._state() as state:
+            if texts is not None:
+                criterion, judge = held._judging(criterion, question, texts)
+                referee = None if judge is None else Referee(judge, documents, state.next_ordinal)
+            return self._found(state, sketches, criterion, referee)
+
+    def _found(
+        self, state: State, sketches: Sketches, criterion: Criterion, referee: Referee | None
+    ) -> Matches[IdT]:
+        state.threads = self._threads
+        sealed = state.view.sealed
+        if self._of is not sealed:
+            self._of, self._gathered = sealed, None
+            is_worth = self._expected * GATHERED_STORED >= state.view.delta.start
+            if len(sketches) and is_worth and state.plan(criterion).method == POLYTOPE:
+                self._gathered = gathered_whole(state.view, state.source, state.threads)
+        if self._gathered is not None:
+            state = state.over(with_sealed(state.view, self._gathered))
         return claim.find_stored(state, sketches, criterion, referee)
-
-
-def find_and_see(
-    transaction: WriteTransaction[IdT],
-    documents: Any,
-    sketches: Sketches,
-    question: Question,
-    texts: "Texts[IdT] | None",
-    threads: int,
-) -> Matches[IdT]:
-    """Do the same in a write transaction, where the matched documents count as seen."""
-    criterion, referee = transaction._refereed(
-        sketches, documents, question, texts, is_exact=texts is not None
-    )
-    writing = transaction._writing
-    with writing.alone("the transaction must be idle to note what was matched"):
-        state = writing.current()
-        state.threads = threads
-        found = claim.find_stored(state, sketches, criterion, referee)
-        writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
-        return found
 
 
 def insert_sketched(

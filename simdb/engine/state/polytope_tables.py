@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from simdb.engine.state.view import GatheredTables, KeptParts, View
+from simdb.engine.state.view import GatheredTables, KeptParts, Sealed, View
 from simdb.ground.dtypes import F32, I64, U32, U64, Bools
 from simdb.plan.polytopes import thresholds
 from simdb.plan.problem import PolytopeRun
@@ -96,15 +96,32 @@ def gathered(
             else _keyed(view, source, numbers, ordinals, threads)
         )
         made = _of_each(partial(with_fingerprints, fingerprints), made, threads)
-        sealed = copy(view.sealed)
-        sealed.gathered = GatheredTables(made, first, tables)
-        sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
-        kept = KeptParts(sealed, view.plans)
-        part = View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
+        sealed = _with_tables(view, made, first, tables)
+        part = with_sealed(view, sealed)
         yield part
         # Whoever asks for the next view may still hold this one.
         part.polytopes, sealed.polytopes, sealed.gathered = None, None, None
         made.clear()
+
+
+def gathered_whole(view: View, source: Source, threads: int) -> Sealed | None:
+    """Return the runs of a view with all stored cross-polytope tables in memory.
+
+    None if the view has no such tables or is a part of a run, or if the memory does not hold them.
+    """
+    tables = view.kind.keying.polytopes.table_count
+    count = sum(run.info.polytope_count for run in view.runs)
+    if not 0 < tables * count * ENTRY_BYTES <= GATHERED_BYTES or not _is_whole(view):
+        return None
+    made = _joined(view, source, range(tables), threads)
+    made = _of_each(partial(with_fingerprints, _fingerprints(view, source)), made, threads)
+    return _with_tables(view, made, 0, tables)
+
+
+def with_sealed(view: View, sealed: Sealed) -> View:
+    """Return the same view with its runs as `sealed` has them."""
+    kept = KeptParts(sealed, view.plans)
+    return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
 
 
 def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
@@ -187,6 +204,14 @@ def run_of(view: View, ordinals: U32) -> I64:
         return np.zeros(len(ordinals), np.int64)
     starts = np.array([run.info.start for run in view.runs], np.int64)
     return np.searchsorted(starts, ordinals, side="right") - 1
+
+
+def _with_tables(view: View, tables: list[Table], first: int, total: int) -> Sealed:
+    """Return the runs of a view with some of `total` tables in memory, those from `first` on."""
+    sealed = copy(view.sealed)
+    sealed.gathered = GatheredTables(tables, first, total)
+    sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
+    return sealed
 
 
 def _made(view: View, source: Source) -> Any:
