@@ -161,7 +161,6 @@ def test_pairs_are_found_by_tables_that_are_made_for_them(database, monkeypatch,
     monkeypatch.setattr(polytope_tables, "GATHERED_TABLES", (tables,) if tables > 4 else ())
     monkeypatch.setattr(polytopes, "GATHERED_SECONDS", -1.0)
     monkeypatch.setattr(polytope_tables, "KEYED_DOCUMENTS", 100)
-    monkeypatch.setattr(polytope_tables, "SORTED_PARTS", 5)
     asked = {"similarity": 0.8, "recall": 0.9, "search": "polytope"}
     every = pairs_of(database, similarity=0.8, search="exhaustive")
 

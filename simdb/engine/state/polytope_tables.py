@@ -24,6 +24,7 @@ from simdb.running.threads import mapped
 from simdb.storage import layout
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.sorting import sorted_table
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
 from simdb.values.arrays import WEIGHTED
@@ -35,8 +36,6 @@ GATHERED_TABLES = (8, 16)
 # The keys of so many documents are made by one thread at a time, and so many are written over.
 KEYED_DOCUMENTS = 1 << 14
 REPLACED_KEYS = 1 << 18
-# The keys of a table are sorted in so many parts, which are then merged.
-SORTED_PARTS = 16
 ENTRY_BYTES = 12
 
 Item = TypeVar("Item")
@@ -239,7 +238,7 @@ def _is_whole(view: View) -> bool:
 def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
     """Return some of the stored tables, each merged from those of all runs."""
     every = [[run.polytope_table(table, source) for run in view.runs] for table in numbers]
-    merged = _of_each(lambda parts, own: merge_tables(parts, threads=own), every, threads)
+    merged = _of_each(lambda parts, few: merge_tables(parts, threads=few), every, threads)
     return _with_directories(merged, threads)
 
 
@@ -261,8 +260,8 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
 
     for _ in mapped(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads):
         pass
-    sort = partial(_sorted, ordinals)
-    return _with_directories(_of_each(sort, list(keys), threads), threads)
+    made = _of_each(lambda own, few: sorted_table(own, ordinals, few), list(keys), threads)
+    return _with_directories(made, threads)
 
 
 def _of_each(
@@ -272,24 +271,6 @@ def _of_each(
     if len(given) < threads:
         return [make(each, threads) for each in given]
     return list(mapped(lambda each: make(each, 1), given, threads))
-
-
-def _sorted(ordinals: U32, keys: U64, threads: int) -> Table:
-    """Sort `keys` in place; return a table without a directory."""
-    if threads == 1:
-        table = Table(keys, ordinals.copy(), np.empty(0, np.uint32))
-        kernel.sort(table.keys, table.ordinals)
-        return table
-    size = max(-(-len(keys) // SORTED_PARTS), KEYED_DOCUMENTS)
-
-    def sort(start: int) -> Table:
-        some = slice(start, start + size)
-        part = Table(keys[some], ordinals[some].copy(), np.empty(0, np.uint32))
-        kernel.sort(part.keys, part.ordinals)
-        return part
-
-    parts = list(mapped(sort, range(0, max(len(keys), 1), size), threads))
-    return merge_tables(parts, threads=threads)
 
 
 def _with_directories(tables: Sequence[Table], threads: int) -> list[Table]:

@@ -1,0 +1,103 @@
+"""Lookups of one run among stored documents, in tables as they are stored and in gathered ones."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.columns.vector_form import fingerprints_of
+from simdb.engine import stored
+from simdb.engine.search.question import Question
+from simdb.engine.state import polytope_tables
+from simdb.engine.stored import Lookups
+
+COUNT, PART = 900, 300
+ASKED = Question(similarity=0.8, search="polytope")
+
+
+def made(weights):
+    return simdb.Fingerprints(fingerprints_of(weights), weights)
+
+
+@pytest.fixture
+def weights():
+    return np.random.default_rng(1).standard_normal((COUNT + PART, 128)).astype(np.float32)
+
+
+@pytest.fixture
+def database(open_database, weights):
+    """Return a database of three runs and a delta; every tenth document is deleted."""
+    held = open_database(options=simdb.Options(delta_documents=64, growth=2))
+    for start, stop in pairwise([0, 600, 800, COUNT, COUNT + 20]):
+        held.insert_many(range(start, stop), made(weights[start:stop]))
+    held.delete_many(range(0, COUNT, 10))
+    assert len(held.stats().runs) == 3
+    return held
+
+
+def sketches_of(database, weights):
+    """Return copies of all documents with a similarity of .95 and more, and of some new ones."""
+    noise = np.random.default_rng(2).standard_normal(weights.shape).astype(np.float32)
+    return database.sketcher.sketch(made(weights + 0.2 * noise))
+
+
+def found_by(lookups, sketches, size):
+    """Return the id that each document matches, None for none."""
+    found = []
+    for start in range(0, len(sketches), size):
+        some = sketches.taken(slice(start, start + size))
+        matches = lookups.find(made(np.zeros((len(some), 128), np.float32)), some)
+        for row in np.split(matches.ids, matches.offsets[1:-1]):
+            found.append(row[0] if len(row) else None)
+    return found
+
+
+@pytest.mark.parametrize("expected", [0, (COUNT + 20) / stored.GATHERED_STORED])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_copies_find_what_they_are_copies_of(database, weights, expected, threads):
+    sketches = sketches_of(database, weights)
+    with database.read() as snapshot:
+        lookups = Lookups(snapshot, ASKED, None, expected=expected, threads=threads)
+        found = found_by(lookups, sketches, 170)
+
+    stored_ids = [at if at % 10 or at >= COUNT else None for at in range(COUNT + 20)]
+    # Of 180,000 such copies one was missed, so these, of one seed, are all found.
+    assert found == [*stored_ids, *[None] * (PART - 20)]
+    assert (lookups._gathered is not None) == (expected > 0)
+
+
+def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, monkeypatch):
+    calls = []
+    whole = stored.gathered_whole
+    monkeypatch.setattr(stored, "gathered_whole", lambda *given: calls.append(1) or whole(*given))
+    sketches = sketches_of(database, weights)
+    with database.write() as transaction:
+        lookups = Lookups(transaction, ASKED, None, expected=10**6, threads=2)
+        assert found_by(lookups, sketches, 400)[COUNT + 20 :] == [None] * (PART - 20)
+        assert len(calls) == 1
+        transaction.insert_many(range(COUNT + 20, COUNT + PART), made(weights[COUNT + 20 :]))
+        assert found_by(lookups, sketches, 400)[COUNT:] == [*range(COUNT, COUNT + PART)]
+        assert len(calls) == 2
+
+
+def test_what_does_not_fit_is_looked_up_as_it_is_stored(database, weights, monkeypatch):
+    monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", COUNT * 12)
+    sketches = sketches_of(database, weights)
+    with database.read() as snapshot:
+        lookups = Lookups(snapshot, ASKED, None, expected=10**6, threads=1)
+        found = found_by(lookups, sketches, 400)
+
+    assert lookups._gathered is None
+    assert found[1] == 1
+
+
+def test_another_method_gathers_nothing(database, weights):
+    sketches = sketches_of(database, weights)
+    asked = Question(similarity=0.8, search="exhaustive")
+    with database.read() as snapshot:
+        lookups = Lookups(snapshot, asked, None, expected=10**6, threads=1)
+        found = found_by(lookups, sketches, 400)
+
+    assert lookups._gathered is None
+    assert found[1] == 1
