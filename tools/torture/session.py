@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter, deque
+from itertools import pairwise
 
 from pricing import tables_first
 from soundness import assert_sound
@@ -18,6 +19,7 @@ from drawn import Few, Many
 from model import Model
 from simdb.engine.maintenance import calibration
 from simdb.engine.state import staged
+from simdb.plan import compaction
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage.environment import gate
 from sizes import SHARES, shrunk
@@ -209,7 +211,8 @@ class Session:
         self.database.compact()
         stats = self.database.stats()
         assert (stats.deleted_count, stats.delta_count) == (0, 0)
-        assert self.draw.count or len(stats.runs) <= 1
+        lengths = [run.document_count for run in stats.runs]
+        assert all(sum(two) > compaction.COMPACTED_MOST for two in pairwise(lengths))
         return self.look(self.database)
 
     def rebuild(self):
