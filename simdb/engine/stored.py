@@ -79,10 +79,10 @@ class Lookups(Generic[IdT]):
     ) -> Matches[IdT]:
         state.threads = self._threads
         sealed = state.view.sealed
-        if self._of is not sealed:
+        if len(sketches) and self._of is not sealed:
             self._of, self._gathered = sealed, None
             is_worth = self._expected * GATHERED_STORED >= state.view.delta.start
-            if len(sketches) and is_worth and state.plan(criterion).method == POLYTOPE:
+            if is_worth and state.plan(criterion).method == POLYTOPE:
                 self._gathered = gathered_whole(state.view, state.source, state.threads)
         if self._gathered is not None:
             state = state.over(with_sealed(state.view, self._gathered))

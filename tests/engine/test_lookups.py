@@ -74,6 +74,8 @@ def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, mo
     sketches = sketches_of(database, weights)
     with database.write() as transaction:
         lookups = Lookups(transaction, ASKED, None, expected=10**6, threads=2)
+        lookups.find([], sketches.taken(slice(0)))
+        assert not calls
         assert found_by(lookups, sketches, 400)[COUNT + 20 :] == [None] * (PART - 20)
         assert len(calls) == 1
         transaction.insert_many(range(COUNT + 20, COUNT + PART), made(weights[COUNT + 20 :]))
