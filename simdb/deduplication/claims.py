@@ -22,7 +22,7 @@ import numpy as np
 from simdb import database, engine
 from simdb.deduplication.measures import apart
 from simdb.deduplication.minima import Blocks
-from simdb.deduplication.newcomers import Sifted
+from simdb.deduplication.newcomers import Sifted, lookups_of
 from simdb.deduplication.question import DedupQuestion, TextSource
 from simdb.deduplication.repeat import Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import RowMatches
@@ -385,11 +385,7 @@ class Arrivals:
         )  # fmt: skip
 
     def _lookups(self, expected: float) -> "engine.stored.Lookups[Any]":
-        question = self._question
-        return engine.stored.Lookups(
-            self._transaction, question.asked, self._known if question.is_exact else None,
-            expected=expected, threads=question.threads,
-        )  # fmt: skip
+        return lookups_of(self._transaction, self._question, self._known, expected)
 
     def _apart(self, left: I64, right: I64) -> U8:
         """Return the distances of some documents, as a database measures them."""

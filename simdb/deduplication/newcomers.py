@@ -61,6 +61,19 @@ class Gathered:
         self._own.__exit__()
 
 
+def lookups_of(
+    held: Any, question: DedupQuestion, known: Callable[[list[Any]], Sequence[Any]], expected: float
+) -> "engine.stored.Lookups[Any]":
+    """Return what looks up about `expected` documents in `held`, a snapshot or a transaction.
+
+    `known` returns the texts of stored documents by their ids.
+    """
+    texts = known if question.is_exact else None
+    return engine.stored.Lookups(
+        held, question.asked, texts, expected=expected, threads=question.threads
+    )
+
+
 class Newcomers:
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
@@ -153,11 +166,7 @@ class Newcomers:
         )  # fmt: skip
 
     def _lookups(self, snapshot: Any, expected: float) -> "engine.stored.Lookups[Any]":
-        question = self._question
-        return engine.stored.Lookups(
-            snapshot, question.asked, self._known if question.is_exact else None,
-            expected=expected, threads=question.threads,
-        )  # fmt: skip
+        return lookups_of(snapshot, self._question, self._known, expected)
 
     def _known(self, ids: list[Any]) -> Sequence[Any]:
         """Return the texts of stored documents."""

@@ -137,7 +137,7 @@ class ByBlocks:
         every = Searched(bits, np.arange(len(bits), dtype=np.uint32))
         blocks = min(self.distance + BLOCKS_MORE, BLOCKS_MAX)
         masks, flips = choose_tables(bits, blocks=blocks, distance=self.distance)
-        tables = sorted_tables(every, masks)
+        tables = sorted_tables(every, masks, threads)
         for found in sweep_tables(tables, masks, self.distance, flips, threads=threads):
             couples = in_order(found)
             for numbers in earlier:

@@ -208,7 +208,7 @@ def test_fingerprints_and_signatures_are_the_same(number):
 @pytest.mark.parametrize("copies", [1, 3])
 def test_pairs_and_clusters_of_an_array_are_the_same(number, copies, monkeypatch):
     monkeypatch.setattr("simdb.engine.clusters.arrays.MOVED_AT_ONCE", 7)
-    monkeypatch.setattr("simdb.engine.clusters.labels.LABELLED_AT_ONCE", 9)
+    monkeypatch.setattr("simdb.engine.search.buckets.LABELLED_AT_ONCE", 9)
     monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
     monkeypatch.setattr("simdb.storage.runs.sorting.BIN_ENTRIES", 10)
     bits = np.tile(simdb.fingerprints(near_texts(), threads=1).bits, copies)

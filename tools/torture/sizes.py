@@ -31,7 +31,7 @@ TINY = {
         "LOOKUP_PARTS": 2,
     },
     "engine.search.buckets": {
-        "CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2, "COUNTED_LABELS": 3,
+        "CROWD_MIN": 3, "CROWD_ROOTS": 1, "COUNTED_PAIRS": 2, "LABELLED_AT_ONCE": 3,
     },
     "engine.search.lookup": {"PART_QUERIES": 3, "PART_MEASURED": 2},
     "engine.search.nearest": {"FOUND_TOGETHER": 8},

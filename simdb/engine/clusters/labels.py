@@ -8,14 +8,11 @@ fingerprints, as their signs are the bits.)
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.search.buckets import not_labels
 from simdb.ground.bits import ALL_BITS
-from simdb.running.threads import mapped, parts_of
 from simdb.storage.membership import Membership
 from simdb.storage.runs.sorting import Sorting
 from simdb.values.arrays import Sketches, is_first
-
-# So many labels are compared at a time: they fit the cache.
-LABELLED_AT_ONCE = 1 << 18
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -30,13 +27,7 @@ def grouped(
     some order; None orders by number.  Members are in that order, and components in the order of
     their first members.
     """
-
-    def others(part: slice) -> U32:
-        numbers = np.arange(part.start, part.start + len(labels[part]), dtype=np.uint32)
-        return numbers[np.flatnonzero(labels[part] != numbers)]
-
-    parts = parts_of(len(labels), threads, most=LABELLED_AT_ONCE, least=LABELLED_AT_ONCE)
-    joined = np.concatenate(list(mapped(others, parts, threads)))
+    joined = not_labels(labels, threads)
     of_joined = labels[joined]
     is_named = np.zeros(len(labels), np.bool_)
     is_named[of_joined] = True

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.running import kernel
+from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import is_first, sorted_unique
 
@@ -33,7 +34,8 @@ CROWD_ROOTS = 2
 # Counting reads all labels, so it waits for this number of pairs, and for half of the members of a
 # crowd.
 COUNTED_PAIRS = 512
-COUNTED_LABELS = 1 << 16  # at a time, so that they stay in the cache
+# So many labels are compared at a time: they fit the cache.
+LABELLED_AT_ONCE = 1 << 18
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -86,6 +88,17 @@ def roots_of(forest: kernel.Forest, ordinals: U32) -> U32:
     while (roots != (above := parents[roots])).any():
         roots = above
     return roots
+
+
+def not_labels(labels: U32, threads: int = 1) -> U32:
+    """Return the numbers that are not their own label, ascending: uint32[k]."""
+
+    def others(part: slice) -> U32:
+        numbers = np.arange(part.start, part.start + len(labels[part]), dtype=np.uint32)
+        return numbers[np.flatnonzero(labels[part] != numbers)]
+
+    parts = parts_of(len(labels), threads, most=LABELLED_AT_ONCE, least=LABELLED_AT_ONCE)
+    return np.concatenate(list(mapped(others, parts, threads)))
 
 
 class Crowds:
@@ -142,11 +155,7 @@ class Crowds:
         """Find out which documents are in crowds."""
         labels: U32 = self._forest.labels()
         # The label of a component is one of its members, so it is enough to count the others.
-        others = [labels[:0]]
-        for start in range(0, len(labels), COUNTED_LABELS):
-            some = labels[start : start + COUNTED_LABELS]
-            others.append(some[some != np.arange(start, start + len(some), dtype=np.uint32)])
-        is_large: Bools = np.bincount(np.concatenate(others)) >= self.least - 1
+        is_large: Bools = np.bincount(labels[not_labels(labels)]) >= self.least - 1
         if is_large.any():
             is_large = np.append(is_large, np.zeros(len(labels) - len(is_large), np.bool_))
             self._is_crowded = is_large[labels]
