@@ -11,17 +11,13 @@ pytestmark = pytest.mark.more
 SIZES = {
     "speed": [
         "-n 200 300 --of fingerprints --ask single stream open array --queries 20 --single 5",
-        "-n 300 --of weights --ask pairs --method bphs psm --queries 20",
+        "-n 300 --of weights --ask pairs cold --method bphs psm --queries 20 --single 2 --one",
         "-n 300 --of signatures families drawn --ask single batch nearest --queries 20 --single 5"
         " --threads 1 2 --compacted",
+        "-n 9000 --batch 5000 --of drawn --ask claim copies --queries 20 --threads 1 2",
         "-n 300 --of texts --sketch minhash --ask batch --queries 20 --corpora CORPORA",
     ],
-    "growth": [
-        "-n 300 --batch 100",
-        "-n 300 --batch 100 --of fingerprints --one",
-        "-n 300 --memory 256M --methods bphs psm polytope --single 2 --many 5",
-    ],
-    "job": ["-n 200 --ask groups kept start --peers --corpora CORPORA"],
+    "job": ["-n 200 --ask groups kept start --peers --cores 1 2 --corpora CORPORA"],
     "sketching": ["--megabytes .05 --only words --texts CORPORA/a.jsonl.gz"],
     "recall": [
         "--folder CORPORA --queries 30 --similarities .8 --recalls .95 --only a --other b",
@@ -32,7 +28,6 @@ SIZES = {
     "contained": ["-n 60"],
     "leaks": ["-n 14 --unrelated 10"],
     "kernels": ["-n 1000"],
-    "cores": ["-n 9000 --batch 5000 --verbs 3000 --asked 100 --threads 1 2 --processes 1"],
 }
 
 
@@ -74,9 +69,9 @@ def test_records_are_drawn_with_the_name_of_each_method(tool, tmp_path, monkeypa
     spent = {"seconds": 2.0, "processor": 1.0, "longest": 0.2, "longest_processor": 0.1}
     million = spent | {"documents": 1_000, "stored": 1_000, "anonymous_bytes": 10**6}
     grown = [{"label": "1k weights", "millions": [million, million | {"stored": 2_000}]}]
-    for name, each in (("speed", rows), ("growth", grown)):
+    for name, each in (("speed", rows), ("grown", grown)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"rows": each}))
-    files = [f"{tmp_path}/speed.json", f"{tmp_path}/drawn", "--growth", f"{tmp_path}/growth.json"]
+    files = [f"{tmp_path}/speed.json", f"{tmp_path}/drawn", "--growth", f"{tmp_path}/grown.json"]
     monkeypatch.setattr("sys.argv", ["draw", *files])
 
     tool("draw").main()

@@ -40,6 +40,7 @@ FAMILY, RELATED = 20, 0.8  # documents, and the least cosine of each and the fir
 FEATURES, EXCHANGED_MAX = 100, 11
 
 Numbers = npt.NDArray[Any]
+I64 = npt.NDArray[np.int64]
 Documents = simdb.Fingerprints | simdb.Signatures | npt.NDArray[np.uint64] | Sequence[str]
 
 
@@ -184,12 +185,17 @@ class Sets(Source):
 
 
 class Written(Source):
-    """Texts: what is stored, and after it what is asked."""
+    """Texts: what is stored, and after it what is asked; `origins` finds copies, if it is known."""
 
-    def __init__(self, seed: int, texts: Callable[[int, int], Any]) -> None:
+    def __init__(
+        self,
+        seed: int,
+        texts: Callable[[int, int], Any],
+        origins: Callable[[I64], tuple[I64, I64]] | None = None,
+    ) -> None:
         """Take a function that makes texts from the number of the first and how many."""
         super().__init__(seed)
-        self._texts = texts
+        self._texts, self.origins = texts, origins
         self._stop = 0
 
     def stored(self, first: int, count: int) -> Any:
@@ -208,7 +214,9 @@ def source_of(kind: str, arguments: argparse.Namespace) -> Source:
         texts = Texts(read_pools(arguments.corpora), arguments.seed)
         return Written(arguments.seed, lambda first, count: texts.between(first, first + count))
     drawn = Drawn(arguments.seed)
-    return Written(arguments.seed, lambda first, count: drawn.texts(first, count).to_pylist())
+    return Written(
+        arguments.seed, lambda first, count: drawn.texts(first, count).to_pylist(), drawn.copies
+    )
 
 
 def unrelated(seed: int) -> Iterator[str]:

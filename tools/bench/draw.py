@@ -1,10 +1,10 @@
 """Draw records of `speed.py` as SVG, one picture for each task; needs matplotlib.
 
-    python tools/bench/draw.py build/bench/speed.json docs/growth --growth build/bench/growth.json
+    python tools/bench/draw.py speed.json docs/growth --growth 60M/speed.json
 
 A picture claims how the time of each method grows: a straight line has a constant exponent, and the
-grey lines show time in proportion to n.  `--growth` takes records of `growth.py` and draws the rate
-of insertion, the longest commit and the memory of every million.
+grey lines show time in proportion to n.  `--growth` takes records of insertions and draws the
+rate, the longest commit and the memory of every million.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("curves", type=Path, help="speed.json")
     parser.add_argument("target", type=Path, help="folder of the pictures")
     parser.add_argument("--processor", action="store_true", help="draw processor time if known")
-    parser.add_argument("--growth", type=Path, nargs="*", default=[], help="growth.json")
+    parser.add_argument("--growth", type=Path, nargs="*", default=[], help="more of speed.json")
     arguments = parser.parse_args()
     arguments.target.mkdir(parents=True, exist_ok=True)
     rows, is_processor = rows_of(arguments.curves), arguments.processor

@@ -57,16 +57,25 @@ class Drawn:
     def blocks(self, count: int, first: int = 0) -> Iterator[tuple[pa.Array, I64]]:
         """Yield texts from number `first` on, and the number of the text each is a copy of.
 
-        `first`: a multiple of BLOCK.  A text that is no copy has its own number.
+        A text that is no copy has its own number.
         """
-        for start in range(first, first + count, BLOCK):
-            texts, origins = self._block(start // BLOCK)
-            size = min(BLOCK, first + count - start)
-            yield texts[:size], origins[:size]
+        while count > 0:
+            number, skipped = divmod(first, BLOCK)
+            texts, origins = self._block(number)
+            part = slice(skipped, skipped + count)
+            yield texts[part], origins[part]
+            first, count = first + BLOCK - skipped, count - BLOCK + skipped
 
     def texts(self, first: int, count: int) -> pa.ChunkedArray:
-        """Return some texts; `first`: a multiple of BLOCK."""
+        """Return some texts."""
         return pa.chunked_array([texts for texts, _ in self.blocks(count, first)])
+
+    def copies(self, numbers: I64) -> tuple[I64, I64]:
+        """Return the copies in the blocks of these texts, and their origins."""
+        firsts = np.unique(numbers // BLOCK) * BLOCK
+        own = np.concatenate([np.arange(first, first + BLOCK) for first in firsts.tolist()])
+        origins = np.concatenate([self._block(first // BLOCK)[1] for first in firsts.tolist()])
+        return own[own != origins], origins[own != origins]
 
     def _made(self, number: int) -> tuple[pa.Array, I64]:
         own = self._words(number)

@@ -61,7 +61,7 @@ class Task:
 
     command: list[str]
     path: Path | None = None
-    cores: str = "one core"
+    cores: str = ""  # a name of `Job.cores`; default: the fewest
     before: Callable[[], object] = lambda: None
     judged: str = ""  # "groups" in the standard output, or "kept" in `output`
     output: Path | None = None
@@ -72,9 +72,12 @@ class Job:
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.arguments, self.folder = arguments, folder
-        every = os.sched_getaffinity(0)
-        one = {arguments.core if arguments.core >= 0 else min(every)}
-        self.cores = {"one core": one, "all cores": every}
+        first = max(arguments.core, 0)  # the cores that tasks use begin with this one
+        every = sorted(os.sched_getaffinity(0))
+        every = every[first:] + every[:first]
+        numbers = arguments.cores or sorted({1, len(every)})
+        self.cores = {f"{count} cores": set(every[:count]) for count in numbers}
+        self.fewest, self.most = next(iter(self.cores)), [*self.cores][-1]
         self._origins: dict[Path, I64] = {}
         self._copies: dict[Path, list[int]] = {}
 
@@ -138,6 +141,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, help="texts that texts.py has written")
     parser.add_argument("--made", choices=("texts", "drawn"), default="texts")
     parser.add_argument("--peers", nargs="*", default=[*PEERS], choices=[*PEERS])
+    parser.add_argument("--cores", type=int, nargs="*", help="numbers of them; default: 1 and all")
     parser.add_argument("--part", type=number, default=100_000, help="texts that datasketch reads")
     add_corpora(parser)
     parser.set_defaults(repeats=3)
@@ -160,13 +164,13 @@ def groups(job: Job) -> dict[str, Task]:
     for cores in job.cores:
         tasks[f"simdb, {cores}"] = Task(program, path, cores, judged="groups")
         tasks[f"simdb --db, {cores}"] = Task(stored, path, cores, renew, "groups")
-    tasks["simdb --db, again, one core"] = Task(stored, path)
+    tasks["simdb --db, again"] = Task(stored, path)
     for name in job.arguments.peers:
         if find_spec(name) is None:
             missing(name)
             continue
         few = job.file(job.arguments.part if name == "datasketch" else None)
-        for cores in ("one core",) if name == "datasketch" else job.cores:  # it has one thread
+        for cores in [job.fewest] if name == "datasketch" else job.cores:  # it has one thread
             command = [*PIPELINES, name, str(few)]
             tasks[f"{name}, {cores}"] = Task(command, few, cores, judged="groups")
     return tasks
@@ -195,7 +199,7 @@ def kept(job: Job) -> dict[str, Task]:
 def frame(job: Job) -> dict[str, Task]:
     return {
         f"DataFrame, {kind}, {what}": Task([*PIPELINES, "frame", str(job.file()), what, kind],
-                                           job.file(), "all cores")
+                                           job.file(), job.most)
         for kind in ("object", "str") for what in ("read", "drop_duplicates", "deduplicate")
     }  # fmt: skip
 
@@ -224,7 +228,8 @@ def tell(record: Record, job: Job, tasks: Mapping[str, Task]) -> None:
         for name, task in tasks.items():
             task.before()
             printed = job.folder / f"{name.replace('/', ' ')}.out"
-            costs[name].append(run(task.command, job.cores[task.cores], printed, DONE))
+            cores = job.cores[task.cores or job.fewest]
+            costs[name].append(run(task.command, cores, printed, DONE))
             print(f"turn {turn + 1}: {name}: {costs[name][-1]}", flush=True)
     for name, task in tasks.items():
         each = costs[name]

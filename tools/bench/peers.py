@@ -213,7 +213,7 @@ def _hnsw(bench: Any, faiss: Any, what: str, chosen: slice, k: int, exact: list[
         for _ in range(bench.arguments.repeats):
             distances, found = measure(lambda: index.search(_as_bytes(asked), k), timing)
         by_bits = float((distances <= np.array(farthest)[:, None]).mean())
-        note = f"recall by bits {by_bits:.4f}, by weights {_shared(found, exact):.4f}"
+        note = f"recall by bits {by_bits:.4f}, by weights {shared(found, exact):.4f}"
         name = f"{label}, efSearch={effort}: {what}, batch"
         bench.record.add_rate(name, len(asked), "queries/s", timing, note)
 
@@ -238,11 +238,12 @@ def _forest(
     bench.record.add_rate(f"{label}: insert", len(stored), "documents/s", timing)
     name, asked = f"{label}: {what}, one by one", peer.signed(features)
     found = latencies(bench.record, name, lambda query: forest.query(query, k), asked, 1)
-    share = _shared(found, exact[: len(found)])
+    share = shared(found, exact[: len(found)])
     bench.record.add(f"{label}: recall of {what}", share, "", note=f"{len(found)} queries")
 
 
-def _shared(found: Iterable[Any], exact: list[Any]) -> float:
+def shared(found: Iterable[Any], exact: list[Any]) -> float:
+    """Return the share of the exact answers that were found."""
     both = sum(len(np.intersect1d(one, other)) for one, other in zip(found, exact, strict=True))
     return both / max(sum(map(len, exact)), 1)
 

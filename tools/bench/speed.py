@@ -1,7 +1,8 @@
 """How fast is each verb of a database, by kind of document, method, number of documents, threads?
 
-A database of each kind (`documents.py`) grows from size to size in transactions of `--batch`, as it
-is inserted and by the default options, unless others are given.  At each size it is asked:
+A database of each kind (`documents.py`) grows from size to size in transactions of `--batch`, or
+`--one`, as it is inserted and by the default options, unless others are given.  Pauses, memory and
+bytes written are told.  At each size it is asked:
 
 single   one query after the other, of the database and of a snapshot
 batch    `query_many`, all matches and the first; the recall is the share of the matches that
@@ -12,74 +13,54 @@ pairs    `find_all` and `find_clusters`, with the recall of a sample
 stream   one document at a time: insert, add_if_new, delete, in one transaction and a commit each
 open     a fresh process: import, open, first answer, beside `import numpy`
 array    `find_all` and `find_clusters` of fingerprints without a database, and the programs
+claim    `insert_many` and `add_many_if_new` of the queries, in a new database
+copies   the share of known copies that are found, of drawn texts
+cold     the pages that a query reads of a file that is not in memory, in processes of `--memory`
+         bytes, which needs a system that allows control groups
 
 Exact search (`bphs`) is asked for distance 3, `psm` for the same with a recall of .95, others for
 what the database is made for; `--distance`, `--similarity` and `--recall` say otherwise.  A probing
 method is asked after a calibration.  What takes more than `--patience` seconds runs once, and what
 would take more than `--limit` at the next size is left out from there on.  Several `--threads` take
-turns, and the ratio of each turn to the first number of threads is given.  SIMDB_KERNEL chooses the
+turns; for each the ratio to the first, and the share of processor time that is in no part which
+threads can share.  SIMDB_KERNEL chooses the
 instruction set.
 
     python tools/bench/speed.py -n 1M 10M --of fingerprints --compacted --peers
     python tools/bench/speed.py -n 1M --of texts --ask batch pairs --threads 1 2 --core -1
 """
 
-import argparse
 import gc
 import json
+import multiprocessing
+import os
+import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import time
-from ast import literal_eval
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import peers
 import simdb
-from documents import (
-    DISTANCE,
-    KINDS,
-    Source,
-    add_corpora,
-    head,
-    parts,
-    source_of,
-    taken,
-    values_of,
-)  # fmt: skip
-from record import (
-    TURN_SECONDS,
-    Record,
-    Timing,
-    latencies,
-    measure,
-    number,
-    options,
-    scratch,
-    short,
-)  # fmt: skip
+from documents import DISTANCE, KINDS, Written, add_corpora, head, taken, values_of
+from filled import BITS, Filled
+from record import Record, Timing, latencies, number, options, scratch, short
 from simdb.settings.options import BANDING
 from simdb.settings.options import METHODS as BY_WEIGHTS
 
-BY_METHOD: dict[str, dict[str, Any]] = {
-    "exhaustive": {"recall": 1.0},
-    "bphs": {"distance": DISTANCE, "recall": 1.0},
-    "psm": {"distance": DISTANCE, "recall": 0.95},
-}
 METHODS = (*BY_WEIGHTS, BANDING)
-PROBING = ("psm", "multiprobe")
 FEW = 100  # queries of a slow method
 COMPARED = 2_000_000_000  # pairs of documents that exhaustive search of a sample compares at most
 NEAREST = (1, 10)
-SAMPLED = 20_000  # documents like the queries, for the calibration of a database without weights
-BITS = ("fingerprints", "noisy")  # kinds that no similarity can be asked for
 # Run by a fresh Python; a program pays for the import once.
 CHILD = """
 import json, sys, time
@@ -98,6 +79,8 @@ print(json.dumps(marks))
 STAGES = ("import numpy", "import simdb after it", "open", "first query", "second query")
 PROGRAM = "from simdb.compat import programs; programs.{}()"
 ROOT = Path(__file__).parents[2]
+CONTROL = Path("/sys/fs/cgroup/memory")
+FORK = multiprocessing.get_context("fork")
 
 
 def main() -> None:
@@ -116,6 +99,8 @@ def main() -> None:
         "--option", nargs="*", default=[], metavar="NAME=VALUE", help="of databases"
     )
     parser.add_argument("--batch", type=number, default=100_000, help="documents of a transaction")
+    parser.add_argument("--one", action="store_true", help="all batches in one transaction")
+    parser.add_argument("--memory", type=number, default=1 << 29, help="bytes, of cold")
     parser.add_argument("--queries", type=number, default=10_000, help="of a batch")
     parser.add_argument("--single", type=number, default=1_000, help="calls of one query each")
     parser.add_argument("--sample", type=number, default=500, help="queries asked exhaustively")
@@ -130,178 +115,31 @@ def main() -> None:
     record = Record(__doc__, arguments)
     for kind in arguments.of:
         with scratch(arguments.directory) as folder:
-            Bench(record, arguments, kind, folder).grow()
+            grow(Filled(record, arguments, kind, folder))
     record.finish()
 
 
-class Bench:
-    """One kind of document: its database, its queries, and the tasks that have become too slow."""
-
-    def __init__(
-        self, record: Record, arguments: argparse.Namespace, kind: str, folder: Path
-    ) -> None:
-        self.record, self.arguments, self.kind, self.folder = record, arguments, kind, folder
-        self.source: Source = source_of(kind, arguments)
-        self.left_out: set[tuple[str, str]] = set()
-        self.documents: list[Any] = []  # kept for peers and arrays only
-        self.count, self.growing = 0, 1.0  # stored documents, and how many times more are next
-        self.is_text = kind in ("texts", "drawn")
-
-    @property
-    def settings(self) -> simdb.Options:
-        given: dict[str, Any] = {}
-        for each in self.arguments.option:
-            name, _, value = each.partition("=")
-            given[name] = value if value.isidentifier() else literal_eval(value)
-        if self.is_text and self.arguments.sketch == "minhash":
-            given["sketch"] = simdb.Minhash()
-        return simdb.Options(**{"sketch": self.source.options.sketch} | given)
-
-    def grow(self) -> None:
-        """Let the database grow from size to size, and ask at each."""
-        sizes = sorted(self.arguments.n)
-        path = self.folder / "db"
-        with simdb.open(
-            path, "x", options=self.settings, durability=self.arguments.durability
-        ) as self.database:
-            for count, after in pairwise([*sizes, sizes[-1]]):
-                self.growing = after / count
-                self.insert(count)
-                if self.arguments.compacted:
-                    timing = Timing()
-                    measure(self.database.compact, timing)
-                    self.record.add_rate(f"{self.label}: compact", count, "documents/s", timing)
-                self.queries = self.source.queries(self.arguments.queries)
-                self.tell_size(path)
-                for name in self.arguments.ask:
-                    gc.collect()
-                    ASKED[name](self)
-                size = self.database.stats().live_bytes
-                if 4 * size * self.growing > self.arguments.disk * 1e9:  # while runs are merged
-                    print(f"{short(after)} {self.kind} need too much of the disk")
-                    return
-
-    @property
-    def label(self) -> str:
-        kind = f"{self.kind}, MinHash" if self.is_text and self.is_minhash else self.kind
-        return f"{short(self.count)} {kind}"
-
-    @property
-    def is_minhash(self) -> bool:
-        return isinstance(self.database.options.sketch, simdb.Minhash)
-
-    def insert(self, count: int) -> None:
-        """Store documents up to a number; making them is not timed."""
-        timing, self.is_calibrated = Timing(), False
-        for names, documents in parts(self.source, self.count, count, self.arguments.batch):
-            measure(partial(self.database.insert_many, names, documents), timing)
-            if self.arguments.peers or "array" in self.arguments.ask:
-                self.documents.append(
-                    self.source.features if self.kind == "signatures" else documents
-                )
-        added, self.count = count - self.count, count
-        if len(self.database) != count:
-            raise ValueError("some documents were not stored")
-        note = f"longest transaction {max(timing.wall):.2f} s"
-        facts = self.facts("insert", "one document", timing.summed().over(added))
-        what = f"{self.label}: insert_many, {short(self.arguments.batch)} a transaction"
-        self.record.add_rate(what, added, "documents/s", timing.summed(), note, facts)
-
-    def tell_size(self, path: Path) -> None:
-        stats, count = self.database.stats(), self.count
-        sections = [f"{name} {size / count:.1f}" for name, size in stats.section_bytes.items()]
-        note = f"{len(stats.runs)} runs; {' '.join(sections)}"
-        self.record.add(f"{self.label}: live", stats.live_bytes / count, "bytes", note=note)
-        size = sum(file.stat().st_blocks * 512 for file in path.iterdir())
-        self.record.add(f"{self.label}: on disk", size / count, "bytes")
-
-    def facts(self, method: str, task: str, each: Timing) -> dict[str, Any]:
-        """Return what `draw.py` reads."""
-        return {
-            "kind": self.kind, "method": method, "task": task, "count": self.count,
-            "each_seconds": each.median, "each_processor": statistics.median(each.processor),
-        }  # fmt: skip
-
-    def criterion(self, method: str, *, is_asked: bool = True) -> dict[str, Any]:
-        """Return what a method is asked for."""
-        has_weights = self.kind not in BITS
-        asked = dict(BY_METHOD.get(method, {}) if has_weights else BY_METHOD["bphs"])
-        if method == "psm":
-            asked |= BY_METHOD["psm"]
-        names = ("similarity", "distance", "recall")
-        given = {name: getattr(self.arguments, name) for name in names}
-        if given["similarity"] is not None:
-            asked.pop("distance", None)
-        asked |= {name: value for name, value in given.items() if value is not None}
-        if method in ("exhaustive", "bphs"):
-            asked["recall"] = 1.0
-        return asked | ({"search": method} if is_asked else {})
-
-    def methods(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each method and what it is asked for; calibrate once before those that probe."""
-        for method in self.arguments.method:
-            asked, timing = self.criterion(method), Timing()
-            try:
-                if method in PROBING and not self.is_calibrated:
-                    sample = self.source.queries(SAMPLED) if self.kind == "noisy" else None
-                    measure(partial(self.database.calibrate, sample), timing)
-                    self.is_calibrated = True
-                    facts = self.facts("calibrate", "once", timing)
-                    what = f"{self.label}: calibrate"
-                    self.record.add(what, timing.median, "s", timing, "", facts)
-                plan = self.database.plan(**asked)
-            except simdb.OptionError as error:
-                print(f"{self.label}: {method} is left out: {error}")
-                continue
-            print(f"{self.label}: {method}: {plan.method}, recall planned {plan.recall:.3f}")
-            yield method, asked
-
-    def rate(
-        self,
-        what: str,
-        things: int,
-        task: Callable[[int], Any],
-        *,
-        method: str = "",
-        unit: str = "queries/s",
-        drawn: str = "",
-        note: Callable[[Any], str] = lambda _: "",
-    ) -> Any:
-        """Add the rate of a task that takes a number of threads; return its first result."""
-        place, name = (what, method), f"{self.label}: {f'{method}: ' if method else ''}{what}"
-        if place in self.left_out:
-            return None
-        first, numbers = Timing(), self.arguments.threads
-        result = measure(partial(task, numbers[0]), first)
-        if first.median * self.growing > self.arguments.limit:
-            self.left_out.add(place)
-        timings = {each: Timing() for each in numbers}
-        if first.median > self.arguments.patience and len(numbers) == 1:
-            timings = {numbers[0]: first}
-        else:
-            times = 1 + int(TURN_SECONDS / (first.median + 1e-9))
-            for _, each in (
-                (turn, each) for turn in range(self.arguments.repeats) for each in numbers
-            ):
+def grow(bench: Filled) -> None:
+    """Let the database grow from size to size, and ask at each."""
+    arguments, sizes = bench.arguments, sorted(bench.arguments.n)
+    with bench.database:
+        for count, after in pairwise([*sizes, sizes[-1]]):
+            bench.growing = after / count
+            bench.insert(count)
+            if arguments.compacted:
+                bench.compact()
+            bench.queries = bench.source.queries(arguments.queries)
+            for name in arguments.ask:
                 gc.collect()
-                measure(partial(task, each), timings[each], times)
-        told = note(result)
-        for each, timing in timings.items():
-            shown = f"{name}, {each} threads" if len(numbers) > 1 else name
-            of = timing.over(1 if drawn == "all pairs" else things)
-            facts = self.facts(method, drawn, of) if drawn and each == numbers[0] else None
-            self.record.add_rate(shown, things, unit, timing, told, facts)
-            if each != numbers[0]:
-                beside = timings[numbers[0]]
-                pairs = zip(beside.wall, timing.wall, strict=True)
-                ratio = statistics.median(one / other for one, other in pairs)
-                spent = statistics.median(timing.processor) / statistics.median(beside.processor)
-                what = f"{name}: {each} threads beside {numbers[0]}"
-                self.record.add(what, ratio, "times", note=f"processor {spent:.2f} times")
-        return result
+                ASKED[name](bench)
+            size = bench.database.stats().live_bytes
+            if 4 * size * bench.growing > arguments.disk * 1e9:  # while runs are merged
+                print(f"{short(after)} {bench.kind} need too much of the disk")
+                break
+    bench.database.close()  # which `cold` has opened again
 
 
-def ask_single(bench: Bench) -> None:
+def ask_single(bench: Filled) -> None:
     queries = values_of(bench.queries, bench.arguments.single)
     for method, asked in bench.methods():
         with bench.database.read() as snapshot:
@@ -320,7 +158,7 @@ def ask_single(bench: Bench) -> None:
         peers.ask(bench, queries)
 
 
-def ask_batch(bench: Bench) -> None:
+def ask_batch(bench: Filled) -> None:
     queries, threads = bench.queries, bench.arguments.threads[0]
     ready = sketched(bench, queries)
     for method, asked in bench.methods():
@@ -343,23 +181,28 @@ def ask_batch(bench: Bench) -> None:
                        method=method)  # fmt: skip
 
 
-def sketched(bench: Bench, queries: Any) -> Any:
-    """Return the sketches of texts, and add how long they take alone."""
+def sketched(bench: Filled, queries: Any) -> Any:
+    """Return the sketches of texts, and add how long a list and Arrow take to become sketches."""
     if not bench.is_text:
         return None
-    make = bench.database.sketcher.signatures if bench.is_minhash else (
-        bench.database.sketcher.fingerprints
-    )  # fmt: skip
-    return bench.rate("sketching alone", len(queries), lambda _: make(queries), unit="documents/s")
+    sketcher = bench.database.sketcher
+    make = sketcher.signatures if bench.is_minhash else sketcher.fingerprints
+    for name, texts in (("Arrow", pa.array(queries)), ("alone", queries)):
+        made = bench.rate(
+            f"sketching {name}", len(queries), partial(sketch_with, make, texts),
+            unit="documents/s",
+        )  # fmt: skip
+    return made
 
 
-def tell_recall(bench: Bench, method: str, found: simdb.Matches) -> str:
+def sketch_with(make: Callable[..., Any], texts: Any, threads: int) -> Any:
+    return make(texts, threads=threads)
+
+
+def tell_recall(bench: Filled, method: str, found: simdb.Matches) -> str:
     """Say what share of the matches of exhaustive search the first queries have found."""
     count = min(bench.arguments.sample, len(found), COMPARED // bench.count)
-    asked = bench.criterion("exhaustive" if bench.kind not in BITS else "bphs")
-    wanted = bench.criterion(method, is_asked=False)
-    asked |= {name: value for name, value in wanted.items() if name != "recall"}
-    every = bench.database.query_many(head(bench.queries, count), **asked)
+    every = bench.database.query_many(head(bench.queries, count), **bench.exhaustively(method))
     keys = [
         np.repeat(np.arange(len(each)), np.diff(each.offsets)) << 40 | each.ordinals
         for each in (every, found)
@@ -368,7 +211,7 @@ def tell_recall(bench: Bench, method: str, found: simdb.Matches) -> str:
     return f"recall {share:.4f} of {len(keys[0])} matches of {count} queries"
 
 
-def ask_nearest(bench: Bench) -> None:
+def ask_nearest(bench: Filled) -> None:
     count = min(2 * bench.arguments.sample, len(bench.queries))
     groups = {"near queries": slice(0, count, 2), "far queries": slice(1, count, 2)}
     for group, chosen in {"queries": slice(count)}.items() if bench.is_text else groups.items():
@@ -376,7 +219,7 @@ def ask_nearest(bench: Bench) -> None:
             ask_group(bench, f"{k} nearest, {group}", chosen, k)
 
 
-def ask_group(bench: Bench, what: str, chosen: slice, k: int) -> None:
+def ask_group(bench: Filled, what: str, chosen: slice, k: int) -> None:
     """Ask for the nearest documents of some queries, and compare with comparing all."""
     database, some = bench.database, taken(bench.queries, chosen)
     exact = bench.rate(
@@ -390,7 +233,7 @@ def ask_group(bench: Bench, what: str, chosen: slice, k: int) -> None:
         f"{what}, batch", len(some),
         lambda threads: database.nearest_many(some, k, threads=threads),
         note=lambda found: "recall "
-        f"{shared(np.split(found.ordinals, found.offsets[1:-1]), rows):.4f}",
+        f"{peers.shared(np.split(found.ordinals, found.offsets[1:-1]), rows):.4f}",
     )  # fmt: skip
     for name, recall in (("", None), (", comparing all", 1.0)):
         ask = partial(database.nearest, k=k, recall=recall)
@@ -400,13 +243,7 @@ def ask_group(bench: Bench, what: str, chosen: slice, k: int) -> None:
         peers.ask_nearest(bench, what, chosen, k, rows)
 
 
-def shared(found: list[Any], exact: list[Any]) -> float:
-    """Return the share of the exact answers that were found."""
-    both = sum(len(np.intersect1d(one, other)) for one, other in zip(found, exact, strict=True))
-    return both / max(sum(map(len, exact)), 1)
-
-
-def ask_pairs(bench: Bench) -> None:
+def ask_pairs(bench: Filled) -> None:
     database = bench.database
     for method, asked in bench.methods():
         left, right = sampled_pairs(bench, method)
@@ -429,14 +266,11 @@ def ask_pairs(bench: Bench) -> None:
         )  # fmt: skip
 
 
-def sampled_pairs(bench: Bench, method: str) -> tuple[Any, Any]:
+def sampled_pairs(bench: Filled, method: str) -> tuple[Any, Any]:
     """Return the pairs of a sample of documents with any other, by exhaustive search."""
     count = min(bench.arguments.sample, bench.count, COMPARED // bench.count)
     chosen = np.linspace(0, bench.count - 1, count).astype(np.int64)
-    asked = bench.criterion("exhaustive" if bench.kind not in BITS else "bphs")
-    wanted = bench.criterion(method, is_asked=False)
-    asked |= {name: value for name, value in wanted.items() if name != "recall"}
-    found = bench.database.query_many(ids=chosen.tolist(), **asked)
+    found = bench.database.query_many(ids=chosen.tolist(), **bench.exhaustively(method))
     return np.repeat(chosen, np.diff(found.offsets)), np.asarray(found.ids, np.int64)
 
 
@@ -444,7 +278,7 @@ def pair_keys(left: Any, right: Any) -> Any:
     return np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right).astype(np.int64)
 
 
-def ask_stream(bench: Bench) -> None:
+def ask_stream(bench: Filled) -> None:
     """Insert, claim and delete one document at a time, and undo it."""
     new = values_of(bench.queries, bench.arguments.single)
     names = range(bench.count, bench.count + len(new))
@@ -464,7 +298,7 @@ def ask_stream(bench: Bench) -> None:
     bench.database.delete_many(name for name in names if name in bench.database)
 
 
-def stream(bench: Bench, what: str, call: Callable[[int], object], calls: int) -> None:
+def stream(bench: Filled, what: str, call: Callable[[int], object], calls: int) -> None:
     processor, marks = time.process_time(), [time.perf_counter_ns()]
     for at in range(calls):
         call(at)
@@ -476,7 +310,7 @@ def stream(bench: Bench, what: str, call: Callable[[int], object], calls: int) -
     bench.record.add_rate(f"{bench.label}: {what}", calls, "documents/s", timing, note)
 
 
-def ask_open(bench: Bench) -> None:
+def ask_open(bench: Filled) -> None:
     timings = {name: Timing() for name in STAGES}
     asked = json.dumps(bench.criterion("auto"))
     path = bench.folder / "copied"
@@ -493,7 +327,7 @@ def ask_open(bench: Bench) -> None:
     shutil.rmtree(path)
 
 
-def ask_array(bench: Bench) -> None:
+def ask_array(bench: Filled) -> None:
     """Find the pairs of stored fingerprints and queries within distance 3, in memory."""
     if bench.kind not in (*BITS, "weights", "families"):
         print(f"{bench.label}: array is left out: it takes fingerprints")
@@ -522,9 +356,126 @@ def ask_array(bench: Bench) -> None:
         bench.rate(name, len(bits), task, unit="documents/s")
 
 
-ASKED: dict[str, Callable[[Bench], None]] = {
+def ask_claim(bench: Filled) -> None:
+    """Store the queries in a new database, all of them and what is new, in two halves."""
+    half = len(bench.queries) // 2
+    parts = {0: head(bench.queries, half), half: taken(bench.queries, slice(half, 2 * half))}
+
+    def fill(verb: str, threads: int) -> None:
+        shutil.rmtree(bench.folder / "new", ignore_errors=True)
+        with bench.opened("x", "new", options=bench.settings) as new:
+            for start, part in parts.items():
+                getattr(new, verb)(range(start, start + half), part, threads=threads)
+
+    for verb in ("insert_many", "add_many_if_new"):
+        what = f"{verb}, a new database"
+        bench.rate(what, 2 * half, partial(fill, verb), unit="documents/s")
+
+
+def ask_copies(bench: Filled) -> None:
+    """Add the share of the known copies, as similar as is asked for, whose origin a query finds."""
+    source = bench.source
+    if not isinstance(source, Written) or source.origins is None:
+        print(f"{bench.label}: copies is left out: only drawn texts have known copies")
+        return
+    # A block of texts has some 400 copies.
+    places = np.linspace(0, bench.count - 1, max(bench.arguments.sample // 100, 1))
+    every = np.stack(source.origins(places.astype(np.int64)))
+    copies, origins = every[:, every[0] < bench.count]
+    similarity = bench.database.compare(copies, origins).similarity
+    near = np.flatnonzero(similarity >= bench.database.plan().similarity)
+    found = bench.database.query_many(ids=copies[near].tolist())
+    pairs = zip(origins[near].tolist(), found, strict=True)
+    share = np.mean([origin in [match.id for match in row] for origin, row in pairs] or [1.0])
+    note = f"{len(near)} copies"
+    bench.record.add(f"{bench.label}: recall of copies", float(share), "", note=note)
+
+
+def ask_cold(bench: Filled) -> None:
+    """Ask each method in a process of `--memory` bytes, of a file that is not in the page cache."""
+    arguments, ones = bench.arguments, values_of(bench.queries, bench.arguments.single + 1)
+    many = taken(bench.queries, slice(len(ones), None))
+    every = list(bench.methods())
+    label_of = f"{bench.label}: {{}}: {{}}, cold".format  # which needs the open database
+    bench.database.close()
+    for method, asked in every:
+        descriptor = os.open(bench.path / "data.mdb", os.O_RDONLY)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+        with limited(arguments.memory) as control:
+            receiving, sending = FORK.Pipe(duplex=False)
+            given = sending, control, bench.path, asked, ones, many, arguments.memory
+            child = FORK.Process(target=answer_cold, args=given)
+            child.start()
+            sending.close()
+            for row in receiving.recv():
+                note = f"{row['read_bytes'] / 1e3:,.1f} kB read, {row['faults']:.2f} faults,"
+                note += f" {row['processor'] * 1e3:.3f} ms of processor time; {row['plan']}"
+                what = label_of(method, row["stage"])
+                bench.record.add(what, row["seconds"] * 1e3, "ms", note=note, facts=row)
+            child.join()
+    bench.database = bench.opened("w")
+
+
+def answer_cold(
+    sending: Any, control: str, path: Path, asked: dict[str, Any], ones: list[Any], many: Any,
+    memory: int,
+) -> None:  # fmt: skip
+    """Ask in this process, in a control group; send what a query took in each stage."""
+    if control:
+        Path(control, "cgroup.procs").write_text(str(os.getpid()))
+    with simdb.open(path, "r") as database:
+        plan = database.plan(**asked)
+        limit = {"search": simdb.Search(method=asked["search"], memory_limit=memory // 4)}
+        stages: dict[str, tuple[int, Callable[[], object]]] = {
+            "first query": (1, lambda: database.query(ones[0], **asked)),
+            "query": (len(ones) - 1, lambda: [database.query(one, **asked) for one in ones[1:]]),
+            "batch": (len(many), partial(database.query_many, many, **asked)),
+            "batch with memory_limit":
+                (len(many), partial(database.query_many, many, **asked | limit)),
+        }  # fmt: skip
+        rows = []
+        for stage, (count, work) in stages.items():
+            begun = spent_marks()
+            work()
+            spent = zip(spent_marks().items(), begun.values(), strict=True)
+            row: dict[str, Any] = {name: (after - first) / count for (name, after), first in spent}
+            told = f"{plan.method}, {plan.page_reads:.1f} page reads expected"
+            rows.append(row | {"stage": stage, "plan": told})
+    sending.send(rows)
+
+
+def spent_marks() -> dict[str, float]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return {
+        "seconds": time.perf_counter(), "processor": usage.ru_utime + usage.ru_stime,
+        "faults": usage.ru_majflt, "read_bytes": int(counts["read_bytes"]),
+    }  # fmt: skip
+
+
+@contextmanager
+def limited(memory_bytes: int) -> Iterator[str]:
+    """Make a control group with little memory; an empty name if the system allows none."""
+    group = CONTROL / f"simdb-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(memory_bytes))
+    except OSError as error:
+        print(f"the memory is not limited: {error}")
+        yield ""
+        return
+    try:
+        yield str(group)
+    finally:
+        group.rmdir()
+
+
+ASKED: dict[str, Callable[[Filled], None]] = {
     "single": ask_single, "batch": ask_batch, "nearest": ask_nearest, "pairs": ask_pairs,
-    "stream": ask_stream, "open": ask_open, "array": ask_array,
+    "stream": ask_stream, "open": ask_open, "array": ask_array, "claim": ask_claim,
+    "copies": ask_copies, "cold": ask_cold,
 }  # fmt: skip
 
 
