@@ -11,120 +11,109 @@ A failure is printed with its seed, step, options and last steps, and the comman
 """
 
 import argparse
-import faulthandler
 import math
-import os
-import subprocess
+import multiprocessing
 import sys
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
-GROUP_SEEDS = 10
+sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support"), str(ROOT)]
+
+from model import Tally  # noqa: E402
+from session import Session  # noqa: E402
+from simdb.running import kernel  # noqa: E402
+from trials import outcome_of  # noqa: E402
+
 # The check of probabilistic answers fails by chance in less than one of a million runs.
 DEVIATIONS = 5.0
 LARGE = 20_000  # documents above which only the fastest variant of the kernel runs
+HANGS_SECONDS = 1e6  # of one seed: millions of documents take hours
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0, help="first seed")
-    parser.add_argument("--seeds", type=int, default=1, help="number of seeds")
-    parser.add_argument("--steps", type=int, help="steps for each seed; default: 200, or each verb")
-    parser.add_argument("--documents", type=int, nargs="+", default=[0], help="to begin with")
-    parser.add_argument(
-        "--seconds", type=float, default=math.inf, help="start no seed after this many seconds"
-    )
-    parser.add_argument("--kernel", help="a variant of the kernel; default: seeds take turns")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument(
-        "--callbacks",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="also use a transaction inside the iterators that it reads",
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--seed", type=int, default=0, help="first seed")
+    add("--seeds", type=int, default=1, help="number of seeds")
+    add("--steps", type=int, help="steps for each seed; default: 200, or each verb")
+    add("--documents", type=int, nargs="+", default=[0], help="to begin with")
+    add("--seconds", type=float, default=math.inf, help="start no seed after this many seconds")
+    add("--kernel", help="a variant of the kernel; default: seeds take turns")
+    add("--jobs", type=int, default=1, help="processes at a time")
+    add("--callbacks", action=argparse.BooleanOptionalAction, default=True,
+        help="also use a transaction inside the iterators that it reads")  # fmt: skip
+    add(
         "--tiny",
         type=float,
         help="share of the constants of sizes.py that are tiny; default: drawn",
     )
-    parser.add_argument("--inside", type=int, nargs="+", help=argparse.SUPPRESS)  # seeds
     given = parser.parse_args()
-    sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support"), str(ROOT)]
-    if given.inside:
-        return run_here(given)
-    return run_all(given)
-
-
-def run_all(given):
-    """Run all seeds, in groups, each group in a process of its own; return 1 if a seed failed."""
-    kernels = known_kernels()[-1:] if max(given.documents) > LARGE else known_kernels()
+    kernels = kernel.variants()[-1:] if max(given.documents) > LARGE else kernel.variants()
     kernels = [given.kernel] if given.kernel else kernels
     seeds = range(given.seed, given.seed + given.seeds)
-    until = time.monotonic() + given.seconds
-    groups = [
-        (kernel, count, [seed for seed in seeds[start : start + size] if seed % len(kernels) == at])
-        for count in given.documents
-        for size in [GROUP_SEEDS * len(kernels)]
-        for start in range(0, len(seeds), size)
-        for at, kernel in enumerate(kernels)
-    ]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        done = list(pool.map(lambda group: run_group(*group, given, until), groups))
-    totals = [sum(each[at] for each in done) for at in range(6)]
-    failures, seed_count, steps, promised, found, variance = totals
-    margin = DEVIATIONS * math.sqrt(variance)
-    is_low = found < promised - margin
+    run = partial(run_apart, given, kernels, time.monotonic() + given.seconds)
+    total, count, steps, failures = Tally(), 0, 0, 0
+    with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
+        for told, more, tally in pool.imap_unordered(run, product(given.documents, seeds)):
+            count, steps, failures = (
+                count + (more >= 0),
+                steps + max(more, 0),
+                failures + bool(told),
+            )
+            print(told, end="", flush=True)
+            total.join(tally)
+    margin = DEVIATIONS * math.sqrt(total.variance)
     print(
-        f"{seed_count:.0f} seeds, {steps:.0f} steps, kernels {', '.join(kernels)}:"
-        f" {failures:.0f} failed; probabilistic answers found {found:.0f} matches, where"
-        f" {promised:.0f} were promised, or {margin:.0f} fewer by chance",
+        f"{count} seeds, {steps} steps, kernels {', '.join(kernels)}:"
+        f" {failures} failed; probabilistic answers found {total.found:.0f} matches, where"
+        f" {total.promised:.0f} were promised, or {margin:.0f} fewer by chance",
         flush=True,
     )
-    return int(failures > 0 or is_low)
+    return int(failures > 0 or total.found < total.promised - margin)
 
 
-def known_kernels():
-    from simdb.running import kernel  # noqa: PLC0415
+def run_apart(given, kernels, until, what):
+    """Run one seed in a process of its own.
 
-    return kernel.variants()
-
-
-def run_group(kernel, count, seeds, given, until):
-    """Run some seeds in one process.
-
-    Return failures, seeds, steps, and the number of matches promised and found, and its variance.
+    Return what is to be told of a failure, the steps, -1 if there was no time, and a tally.
     """
-    total = (0,) * 6
-    while seeds and time.monotonic() < until:
-        ended = subprocess.run(
-            [*command_of(seeds[0], count, given), "--seconds", str(until - time.monotonic()),
-             "--inside", *map(str, seeds)],
-            env={**os.environ, "SIMDB_KERNEL": kernel}, capture_output=True, text=True,
-            errors="replace", check=False,
-        )  # fmt: skip
-        lines = ended.stdout.splitlines()
-        sums = [line.split()[1:] for line in lines if line.startswith("total ")]
-        if sums:
-            report = "\n".join(line for line in lines if not line.startswith(("begin ", "total ")))
-            if report:
-                print(f"{report}\nwith --kernel {kernel}", flush=True)
-            return tuple(map(sum, zip(total, map(float, sums[-1]), strict=True)))
-        begun = [int(line.split()[1]) for line in lines if line.startswith("begin ")]
-        seed = begun[-1] if begun else seeds[0]
-        print(
-            f"{ended.stdout}{ended.stderr}\nthe process ended with {ended.returncode}: seed {seed}"
-        )
-        print(
-            f"run just that by\n  {' '.join(command_of(seed, count, given))} --kernel {kernel}",
-            flush=True,
-        )
-        total = (total[0] + 1, total[1] + len(begun), *total[2:])
-        seeds = [each for each in seeds if each > seed]
-    return total
+    count, seed = what
+    if time.monotonic() > until:
+        return "", -1, Tally()
+    chosen = kernels[seed % len(kernels)]
+    ended = outcome_of(partial(run_here, given, count, seed, chosen, until), HANGS_SECONDS)
+    again = " ".join(command_of(seed, count, given))
+    if ended.error:
+        told = f"{ended.error}\nrun just that by\n  {again} --kernel {chosen}\n"
+        return told, 0, Tally()
+    told, steps, tally = ended.value
+    return told and f"{told}run just that by\n  {again}\nwith --kernel {chosen}\n", steps, tally
+
+
+def run_here(given, count, seed, chosen, until):
+    """Run one seed in this process; return what failed after which steps, and what was counted."""
+    kernel.select(chosen)
+    tally = Tally()
+    session = Session(seed, count, tally, callbacks=given.callbacks, tiny=given.tiny)
+    try:
+        session.run(given.steps or (0 if count else 200), until if count else math.inf)
+    except Exception:
+        lines = [
+            f"FAILED in step {session.steps} of seed {seed}, in {session.directory}",
+            f"options: {session.options}", f"tiny constants: {' '.join(session.shrunk)}",
+            "last steps:", *(f"  {each}" for each in (*session.last, session.doing)),
+            traceback.format_exc(),
+        ]  # fmt: skip
+        return "\n".join(lines), session.steps, tally
+    if count:
+        spent = ", ".join(f"{name} {each:.1f}" for name, each in session.seconds.most_common(4))
+        print(f"seed {seed}, {count} documents, seconds: {spent}", flush=True)
+    return "", session.steps, tally
 
 
 def command_of(seed, count, given):
@@ -135,44 +124,6 @@ def command_of(seed, count, given):
         if getattr(given, name) is not None:
             command += [f"--{name}", str(getattr(given, name))]
     return command if given.callbacks else [*command, "--no-callbacks"]
-
-
-def run_here(given):
-    """Run the seeds of one group, in this process."""
-    from model import Tally  # noqa: PLC0415
-    from session import Session  # noqa: PLC0415
-
-    faulthandler.enable()
-    [count], tally, steps, seeds, failures = given.documents, Tally(), 0, 0, 0
-    until = time.monotonic() + given.seconds
-    for seed in given.inside:
-        if time.monotonic() > until:
-            break
-        print(f"begin {seed}", flush=True)
-        session = Session(seed, count, tally, callbacks=given.callbacks, tiny=given.tiny)
-        try:
-            session.run(given.steps or (0 if count else 200), until if count else math.inf)
-        except Exception:
-            failures += 1
-            report(session, given)
-        else:
-            told = ", ".join(
-                f"{name} {spent:.1f}" for name, spent in session.seconds.most_common(4)
-            )
-            print(f"seed {seed}, {count} documents, seconds: {told}\n" * bool(count), end="")
-        steps, seeds = steps + session.steps, seeds + 1
-    print("total", failures, seeds, steps, tally.promised, tally.found, tally.variance, flush=True)
-    return 0
-
-
-def report(session, given):
-    """Print what failed, after which steps, and the command that runs only it."""
-    print(f"FAILED in step {session.steps} of seed {session.seed}, in {session.directory}")
-    print(f"options: {session.options}")
-    print("tiny constants:", *session.shrunk)
-    print("last steps:", *session.last, session.doing, sep="\n  ")
-    again = command_of(session.seed, session.draw.count, given)
-    print(traceback.format_exc(), "run just that by\n ", *again)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,12 @@ class Tally:
         # In the worst case all matches of a query are found, or none.
         self.variance += recall * (1 - recall) * owed**2
 
+    def join(self, other):
+        """Add what another process has counted."""
+        self.promised += other.promised
+        self.found += other.found
+        self.variance += other.variance
+
 
 @dataclass(frozen=True)
 class Entry:
