@@ -21,7 +21,7 @@ import random
 import stat
 import sys
 import time
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
 import simdb  # noqa: E402
 import verbs  # noqa: E402
 from injecting import Injector, places  # noqa: E402
-from trials import must, outcome_of, report  # noqa: E402
+from trials import collected, must, outcome_of, report  # noqa: E402
 
 HANGS_SECONDS = 30
 AT_ONCE_SECONDS = 1.0
@@ -52,18 +52,19 @@ def options(parser):
 def interrupt(verb, given, *_):
     """Interrupt a verb at several places, each time in a process of its own."""
     with verbs.prepared(verb) as (folder, base, states):
-        known = must(lambda: places(verb, base, folder), HANGS_SECONDS)
-        found, bad, chosen = Counter(places=len(known)), [], drawn(known, given)
-        for number in chosen:
-            seen = outcome_of(
-                lambda number=number: run(verb, number, base, folder / f"at {number}", states),
-                HANGS_SECONDS,
-            )
-            where, ended, wrong = seen.value or ("?", "lost", [seen.error])
-            found[ended] += 1
-            if wrong:
-                bad.append([f"place {number}, {where}, {ended}:", wrong])
-        return {"tried": len(chosen), "found": found, "bad": bad}
+        known = must(partial(places, verb, base, folder), HANGS_SECONDS)
+        found = collected(
+            interrupt_once(verb, number, base, folder / f"at {number}", states)
+            for number in drawn(known, given)
+        )
+        found["found"]["places"] = len(known)
+        return found
+
+
+def interrupt_once(verb, number, base, folder, states):
+    seen = outcome_of(partial(run, verb, number, base, folder, states), HANGS_SECONDS)
+    where, ended, wrong = seen.value or ("?", "lost", [seen.error])
+    return f"place {number}, {where}, {ended}:", [ended], wrong
 
 
 def drawn(known, given):

@@ -15,13 +15,11 @@ code is 1 if anything was wrong.
 
 import os
 import random
-import select
 import signal
 import sys
 import time
-import traceback
-from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +31,7 @@ import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
 import crowd  # noqa: E402
 import verbs  # noqa: E402
 from injecting import Injector, places  # noqa: E402
-from trials import must, outcome_of, report, scratch  # noqa: E402
+from trials import collected, must, outcome_of, report, scratch  # noqa: E402
 
 CROWD = "crowd"
 CHANGING = [
@@ -43,7 +41,7 @@ CHANGING = [
 DURABILITIES = ["full", "process", "none"]
 LEFT = (".loading", ".importing", ".copying", ".partial")
 HANGS_SECONDS = 60
-ACKNOWLEDGED = b"done"
+KILLED = "ended with SIGKILL", "ended with SIGALRM"
 
 
 def options(parser):
@@ -58,22 +56,13 @@ def kill(verb, given, number, of):
             found, wrong = crowd.torture(folder / "db", kills, given.seed)
         return {"tried": kills, "found": found, "bad": [["the crowd", wrong]] if wrong else []}
     with verbs.prepared(verb) as (folder, base, states):
-        known = must(lambda: places(verb, base, folder), HANGS_SECONDS)
-        seconds = must(lambda: seconds_of(verb, base, folder / "timed"), HANGS_SECONDS)
-        chance, found, bad = random.Random(f"{given.seed} {verb}"), Counter(), []
-        for at in range(kills):
-            mine = folder / f"kill {at}"
-            how = draw(chance, list(known), seconds)
-            is_told = run_until_killed(verb, base, mine, how)
-            seen = outcome_of(
-                lambda mine=mine, is_told=is_told: look(verb, mine, states, is_told), HANGS_SECONDS
-            )
-            what, leavings, wrong = seen.value or ("unknown", [], [seen.error])
-            found["acknowledged" if is_told else what] += 1
-            found["with something unfinished"] += bool(leavings)
-            if wrong:
-                bad.append([f"kill {at}, {how} {known.get(how.place, '')}", wrong])
-        return {"tried": kills, "found": found, "bad": bad}
+        known = must(partial(places, verb, base, folder), HANGS_SECONDS)
+        seconds = must(partial(seconds_of, verb, base, folder / "timed"), HANGS_SECONDS)
+        chance = random.Random(f"{given.seed} {verb}")
+        return collected(
+            kill_once(verb, base, folder / f"kill {at}", states, draw(chance, known, seconds))
+            for at in range(kills)
+        )
 
 
 @dataclass(frozen=True)
@@ -81,41 +70,43 @@ class Kill:
     """The moment of a kill: at `place`, or `seconds` after the verb began if `place` is None."""
 
     place: int | None
+    where: str
     seconds: float
     durability: str
 
 
-def draw(chance, places, seconds):
+def draw(chance, known, seconds):
     """Draw a kill of a verb that takes `seconds`; every second kill is at a place."""
-    at = chance.choice(places) if places and chance.random() < 0.5 else None
-    return Kill(at, chance.uniform(0, 1.5 * seconds), chance.choice(DURABILITIES))
+    at = chance.choice(list(known)) if known and chance.random() < 0.5 else None
+    durability = chance.choice(DURABILITIES)
+    return Kill(at, known.get(at, ""), chance.uniform(0, 1.5 * seconds), durability)
+
+
+def kill_once(verb, base, folder, states, how):
+    """Kill a verb, and look at what it left; return a title, what was found and what was wrong."""
+    ended = outcome_of(partial(run_until_killed, verb, base, folder, how), HANGS_SECONDS)
+    is_told = ended.value is True
+    if not is_told and ended.error not in KILLED:
+        raise RuntimeError(f"{verb}, {how}: {ended.error}")
+    seen = outcome_of(partial(look, verb, folder, states, is_told), HANGS_SECONDS)
+    found, left, wrong = seen.value or ("unknown", [], [seen.error])
+    kinds = ["acknowledged" if is_told else found, *["with something unfinished"] * bool(left)]
+    return f"{folder.name}, {how}", kinds, wrong
 
 
 def run_until_killed(verb, base, folder, kill):
-    """Run a verb and kill its process; return whether the verb was acknowledged before."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            _work(verb, base, folder, kill, writing)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(70)
-    os.close(writing)
-    with os.fdopen(reading, "rb", buffering=0) as pipe:
-        began = _told(pipe)
-        if kill.place is None:
-            time.sleep(kill.seconds)
-            os.kill(child, signal.SIGKILL)
-        said = _told(pipe)
-        if said:
-            os.kill(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if not began or code != -signal.SIGKILL:
-        raise RuntimeError(f"{verb} ended with {code}, {kill}")
-    return said == ACKNOWLEDGED
+    """Run a verb in this process, which is killed inside it; return True if it is not.
+
+    Either signal ends the process at once, and so does the end of a trial: nothing is closed.
+    """
+    trial = verbs.begin(verb, base, folder, durability=kill.durability)
+    if kill.place is None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, max(kill.seconds, 1e-6))
+        verbs.VERBS[verb](trial)
+    else:
+        Injector(kill.place, kills=True).run(lambda: verbs.VERBS[verb](trial))
+    return True
 
 
 def look(verb, folder, states, is_acknowledged):
@@ -138,25 +129,6 @@ def look(verb, folder, states, is_acknowledged):
     else:
         found = "after" if verbs.stored(trial.path) == after and before != after else "before"
     return found, left, wrong
-
-
-def _work(verb, base, folder, kill, writing):
-    """Run the verb in the child; report on a pipe when it begins and when it has ended."""
-    trial = verbs.begin(verb, base, folder, durability=kill.durability)
-    os.write(writing, b"begun")
-    if kill.place is None:
-        verbs.VERBS[verb](trial)
-    else:
-        Injector(kill.place, kills=True).run(lambda: verbs.VERBS[verb](trial))
-    os.write(writing, ACKNOWLEDGED)
-    time.sleep(HANGS_SECONDS)
-
-
-def _told(pipe):
-    """Read the next word of a child; b"" when it has ended."""
-    if not select.select([pipe], [], [], HANGS_SECONDS)[0]:
-        raise RuntimeError("a child says nothing")
-    return pipe.read(16)
 
 
 def seconds_of(verb, base, folder):

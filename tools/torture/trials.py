@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,17 @@ def report(question, verbs, options, run):
     if given.json:
         print(json.dumps(told))
     return int(any(each["bad"] for each in told.values()))
+
+
+def collected(trials):
+    """Return the report of a verb: a title, what was found and what was wrong, of each trial."""
+    tried, found, bad = 0, Counter(), []
+    for title, kinds, wrong in trials:
+        tried += 1
+        found.update(kinds)
+        if wrong:
+            bad.append([title, wrong])
+    return {"tried": tried, "found": found, "bad": bad}
 
 
 def must(trial, seconds):
