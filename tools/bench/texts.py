@@ -24,14 +24,13 @@ import json
 import os
 import re
 import sysconfig
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from random import Random
-
-import numpy as np
-import numpy.typing as npt
 
 from corpus import read_corpus
 from record import number
@@ -57,7 +56,6 @@ MIXED = 1 / 3
 SENTENCE = 12  # words that are moved together
 
 
-BATCH = 4096
 SIZE_MIN, SIZE_MAX = 600, 1400  # bytes
 PASSAGES_MIN, PASSAGES_MAX = 3, 6
 COPIES = 0.1  # share of texts that are edited copies
@@ -69,16 +67,9 @@ BOILERPLATE = 0.15  # share of texts that end with boilerplate
 BOILERPLATES = 200  # passages of each pool; the most frequent one ends 13 % of these texts
 BOILERPLATE_BYTES = 300
 
-# What a random number is for; each purpose has numbers of its own.
-COPY, JOINED, NEAR, ORIGIN, EDIT, POOL, SIZE, COUNT, TAIL, PLACE = range(10)
-LENGTH = PLACE + PASSAGES_MAX
-BOILERPLATE_PLACE = LENGTH + PASSAGES_MAX
+# What random numbers of a text or a bunch are for.
+ORIGIN, WRITTEN, EDIT, JOINED = range(4)
 
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-F64 = npt.NDArray[np.float64]
-Spans = list[tuple[int, int]]
 Words = list[str]
 
 
@@ -88,17 +79,16 @@ class Pool:
 
     name: str
     units: list[str]
-    ends: I64
+    ends: list[int]
 
     @property
     def size_bytes(self) -> int:
-        return int(self.ends[-1])
+        return self.ends[-1]
 
-    def stops(self, starts: I64, wanted_bytes: I64) -> I64:
-        """Return where passages of at least so many bytes end that begin at units `starts`."""
-        begun = np.where(starts > 0, self.ends[starts - 1], 0)
-        stops = np.searchsorted(self.ends, begun + wanted_bytes) + 1
-        return np.minimum(stops, len(self.units))
+    def passage(self, start: int, wanted_bytes: float) -> list[str]:
+        """Return the units of a passage of at least so many bytes that begins at unit `start`."""
+        begun = self.ends[start - 1] if start else 0
+        return self.units[start : bisect_left(self.ends, begun + wanted_bytes) + 1]
 
     @cached_property
     def words(self) -> list[str]:
@@ -170,7 +160,7 @@ def _units(text: str) -> Iterator[str]:
 
 
 def _pool(name: str, units: list[str]) -> Pool:
-    return Pool(name, units, np.cumsum([len(unit.encode()) for unit in units], dtype=np.int64))
+    return Pool(name, units, list(accumulate(len(unit.encode()) for unit in units)))
 
 
 def edited(text: str, words: Words, cosine: float, chance: Random) -> str:
@@ -250,119 +240,67 @@ EDITS: dict[Kind, float] = {
 KINDS, SHARES = list(EDITS), list(EDITS.values())
 
 
-@dataclass(frozen=True)
 class Texts:
     """An endless row of texts."""
 
-    pools: list[Pool]
-    seed: int = 1
-    copies: float = COPIES
-    _shares: F64 = field(init=False)
-
-    def __post_init__(self) -> None:
-        sizes = np.array([pool.size_bytes for pool in self.pools], np.float64)
-        object.__setattr__(self, "_shares", np.cumsum(sizes) / sizes.sum())
-
-    def batches(self, start: int, stop: int, size: int = BATCH) -> Iterator[list[str]]:
-        """Yield the texts from `start` up to, not including, `stop`, `size` at a time."""
-        for first in range(start, stop, size):
-            yield self.texts(np.arange(first, min(first + size, stop)))
+    def __init__(self, pools: list[Pool], seed: int = 1) -> None:
+        """Draw from pools as often as is their share of the bytes."""
+        self._pools, self._seed = pools, seed
+        self._shares = list(accumulate(pool.size_bytes for pool in pools))
 
     def between(self, start: int, stop: int) -> list[str]:
-        return [text for batch in self.batches(start, stop) for text in batch]
+        """Make the texts from number `start` up to, not including, `stop`."""
+        return [self.text(number) for number in range(start, stop)]
 
-    def texts(self, numbers: I64) -> list[str]:
-        """Make the texts with these numbers."""
-        origins = self.origins(numbers)
-        pools = self._pools(origins)
-        edits, made = self._draw(numbers, EDIT).tolist(), self._originals(origins, pools)
-        for at in np.flatnonzero(origins != numbers).tolist():
-            chance = Random(edits[at])
-            cosine = COSINE_MIN + (1 - COSINE_MIN) * chance.random()
-            made[at] = edited(made[at], self.pools[pools[at]].words, cosine, chance)
-        return made
+    def text(self, number: int) -> str:
+        origin = self.origin(number)
+        pool, text = self._original(origin)
+        if origin == number:
+            return text
+        chance = self._chance(number, EDIT)
+        return edited(text, pool.words, chance.uniform(COSINE_MIN, 1), chance)
 
-    def origins(self, numbers: I64) -> I64:
-        """Return the number of the text that each text is a copy of; its own if it is none."""
-        origins = numbers.copy()
-        left = np.flatnonzero(self._is_copy(origins))
-        while len(left):
-            origins[left] = self._sources(origins[left])
-            left = left[self._is_copy(origins[left])]
-        return origins
+    def origin(self, number: int) -> int:
+        """Return the number of the text that a text is a copy of; its own if it is none."""
+        bunch = number // BUNCH
+        chance = self._chance(number, ORIGIN)
+        if not bunch or chance.random() >= COPIES:
+            return number
+        joined = self._chance(bunch, JOINED)
+        if joined.random() < JOINT:
+            chance = joined
+        start = max(bunch * BUNCH - RECENT, 0) if chance.random() < 0.5 else 0
+        # What is drawn may be a copy itself.
+        return self.origin(chance.randrange(start, bunch * BUNCH))
 
-    def _is_copy(self, numbers: I64) -> npt.NDArray[np.bool_]:
-        return (self._share(numbers, COPY) < self.copies) & (numbers >= BUNCH)
+    def _original(self, number: int) -> tuple[Pool, str]:
+        """Make a text that is no copy, of passages of one pool."""
+        chance = self._chance(number, WRITTEN)
+        [pool] = chance.choices(self._pools, cum_weights=self._shares)
+        size, count = chance.uniform(SIZE_MIN, SIZE_MAX), chance.randint(PASSAGES_MIN, PASSAGES_MAX)
+        # The last unit goes beyond the length by half a unit on average.
+        passages = [
+            pool.passage(
+                chance.randrange(len(pool.units)), size / count * (0.5 + chance.random()) - 50
+            )
+            for _ in range(count)
+        ]
+        if chance.random() < BOILERPLATE:
+            # The rank of a boilerplate is distributed by Zipf's law, about.
+            rank = int(BOILERPLATES ** chance.random())
+            place = Random(rank).randrange(len(pool.units))
+            passages[-1] = pool.passage(place, BOILERPLATE_BYTES)
+        return pool, "\n".join(unit for passage in passages for unit in passage)
 
-    def _sources(self, numbers: I64) -> I64:
-        """Return the text, perhaps itself a copy, that each copy is drawn from."""
-        bunches = numbers // BUNCH
-        key = np.where(self._share(bunches, JOINED) < JOINT, -bunches, numbers)
-        stops = bunches * BUNCH
-        starts = np.where(self._share(key, NEAR) < 0.5, np.maximum(stops - RECENT, 0), 0)
-        return starts + (self._share(key, ORIGIN) * (stops - starts)).astype(np.int64)
-
-    def _pools(self, numbers: I64) -> I64:
-        return np.searchsorted(self._shares[:-1], self._share(numbers, POOL), "right")
-
-    def _originals(self, numbers: I64, pools: I64) -> list[str]:
-        """Make texts that are no copies: the passages of each from its pool."""
-        made = [""] * len(numbers)
-        for at, pool in enumerate(self.pools):
-            chosen = np.flatnonzero(pools == at)
-            spans = self._passages(pool, numbers[chosen])
-            for place, each in zip(chosen.tolist(), spans, strict=True):
-                made[place] = "\n".join(
-                    unit for start, stop in each for unit in pool.units[start:stop]
-                )
-        return made
-
-    def _passages(self, pool: Pool, numbers: I64) -> Iterator[Spans]:
-        """Yield for each text its passages, as the first unit and the unit after the last."""
-        sizes = SIZE_MIN + self._share(numbers, SIZE) * (SIZE_MAX - SIZE_MIN)
-        counts = PASSAGES_MIN + (
-            self._share(numbers, COUNT) * (PASSAGES_MAX - PASSAGES_MIN + 1)
-        ).astype(np.int64)
-        starts = np.empty((len(numbers), PASSAGES_MAX), np.int64)
-        stops = np.empty_like(starts)
-        for at in range(PASSAGES_MAX):
-            starts[:, at] = self._share(numbers, PLACE + at) * len(pool.units)
-            # The last unit goes beyond the length by half a unit on average.
-            wanted = sizes / counts * (0.5 + self._share(numbers, LENGTH + at)) - 50
-            stops[:, at] = pool.stops(starts[:, at], np.maximum(wanted, 1).astype(np.int64))
-        tails = self._share(numbers, TAIL) / BOILERPLATE
-        chosen = np.flatnonzero(tails < 1)
-        # The rank of a boilerplate is distributed by Zipf's law, about.
-        ranks = np.int64(BOILERPLATES ** tails[chosen]) - 1
-        places = np.int64(self._share(ranks, BOILERPLATE_PLACE) * len(pool.units))
-        starts[chosen, counts[chosen] - 1] = places
-        wanted_bytes = np.full(len(places), BOILERPLATE_BYTES, np.int64)
-        stops[chosen, counts[chosen] - 1] = pool.stops(places, wanted_bytes)
-        every = zip(starts.tolist(), stops.tolist(), counts.tolist(), strict=True)
-        for first, last, count in every:
-            yield list(zip(first[:count], last[:count], strict=True))
-
-    def _share(self, numbers: I64, purpose: int) -> F64:
-        """Draw random numbers from 0 up to 1."""
-        return (self._draw(numbers, purpose) >> np.uint64(11)) * 2.0**-53
-
-    def _draw(self, numbers: I64, purpose: int) -> U64:
-        """Draw random numbers of 64 bits that depend on the seed, `numbers` and `purpose` only."""
-        key = np.random.SeedSequence([self.seed, purpose]).generate_state(1, np.uint64)
-        mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + key
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        return mixed ^ (mixed >> np.uint64(31))
+    def _chance(self, number: int, purpose: int) -> Random:
+        return Random((self._seed << 2 | purpose) << 64 | number)
 
 
 def lines_of(texts: Texts, start: int, stop: int) -> Iterator[bytes]:
     """Yield JSON lines with id, text and origin."""
-    for first in range(start, stop, BATCH):
-        numbers = np.arange(first, min(first + BATCH, stop))
-        every = texts.texts(numbers), numbers.tolist(), texts.origins(numbers).tolist()
-        for text, at, origin in zip(*every, strict=True):
-            row = {"id": str(at), "text": text, "origin": str(origin)}
-            yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    for at in range(start, stop):
+        row = {"id": str(at), "text": texts.text(at), "origin": str(texts.origin(at))}
+        yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
 def main() -> None:
