@@ -46,14 +46,8 @@ def listing() -> str:
     layers, folders = listed("LAYERS"), listed("FOLDERS")
     parts = [HEAD]
     for number, layer in enumerate(layers, 1):
-        delta = [name for name in layer if not is_folder(name)]
-        if delta:
-            folder = delta[0].rpartition(".")[0]
-            parts += section(f"simdb.{folder}".rstrip("."), number)
-            parts += [entry(path_of(f"simdb.{name}")) for name in delta]
         for name in layer:
-            if is_folder(name):
-                parts += whole_folder(name, folders.get(name), number)
+            parts += described(name, folders.get(name), number)
     return "\n".join([*parts, *kernel()]) + "\n"
 
 
@@ -65,65 +59,36 @@ def listed(name: str) -> Any:
     raise LookupError(f"{name} is not in {ORDER}")
 
 
-def is_folder(name: str) -> bool:
-    """Return whether a name in a list of modules is a folder's name."""
-    return path_of(f"simdb.{name}").name == "__init__.py"
-
-
-def path_of(module: str) -> Path:
-    """Return the file of a module or of a package."""
-    path = ROOT / module.replace(".", "/")
-    package = path / "__init__.py"  # a folder that has become a module may stay, with old files
-    return package if package.exists() else path.with_suffix(".py")
-
-
-def whole_folder(name: str, order: list[str] | None, layer: int) -> Iterator[str]:
-    """Yield the lines of a folder, with a heading for each folder inside it.
+def described(name: str, order: list[str] | None, layer: int) -> Iterator[str]:
+    """Yield the lines of a module or folder of a layer, and of each folder inside.
 
     `order` lists the modules of the folder; None stands for the modules directly in it, in
     alphabetical order.
     """
-    package = f"simdb.{name}"
-    if order is None:
-        order = sorted(path.stem for path in path_of(package).parent.glob("[!_]*.py"))
-    yield from section(package, layer)
-    inside = ""
-    described: set[str] = set()
-    for module in order:
-        folder = module.rpartition(".")[0]
-        if folder != inside and folder and folder in described:
-            yield f"\n### `{package.replace('.', '/')}/{folder.replace('.', '/')}/`, continued\n"
-        elif folder != inside and folder:
-            yield from section(f"{package}.{folder}", None)
-        elif folder != inside:
-            yield f"\n### `{package.replace('.', '/')}/` itself\n"
-        inside = folder
-        described.add(folder)
-        yield entry(path_of(f"{package}.{module}"))
+    place = f"simdb/{name.replace('.', '/')}"
+    if not (ROOT / place / "__init__.py").exists():
+        yield f"\n## Layer {layer}: `{place}.py`\n"
+        yield item(f"{name}.py", docstring(ROOT / f"{place}.py"))
+        return
+    folders: dict[str, list[str]] = {"": []}
+    for module in order or sorted(path.stem for path in (ROOT / place).glob("[!_]*.py")):
+        inside, _, own = module.rpartition(".")
+        folders.setdefault(inside, []).append(own)
+    for inside, modules in folders.items():
+        folder = f"{place}/{inside.replace('.', '/')}".rstrip("/")
+        yield f"\n### `{folder}/`\n" if inside else f"\n## Layer {layer}: `{folder}/`\n"
+        yield (
+            textwrap.fill(first_sentence(docstring(ROOT / folder / "__init__.py")), COLUMNS) + "\n"
+        )
+        yield from (item(f"{each}.py", docstring(ROOT / folder / f"{each}.py")) for each in modules)
 
 
-def section(package: str, layer: int | None) -> Iterator[str]:
-    """Yield the heading of a folder and the first sentence of its docstring."""
-    folder = package.replace(".", "/")
-    yield f"\n### `{folder}/`\n" if layer is None else f"\n## Layer {layer}: `{folder}/`\n"
-    if package != "simdb":
-        yield textwrap.fill(first_sentence(docstring(path_of(package))), COLUMNS) + "\n"
-
-
-def entry(path: Path) -> str:
-    """Return the line of one module."""
-    return item(path.name, first_sentence(docstring(path)))
-
-
-def item(name: str, sentence: str) -> str:
-    """Return one item of a list, wrapped."""
+def item(name: str, text: str) -> str:
+    """Return one item of a list, with the first sentence of a text."""
     return textwrap.fill(
-        f"* `{name}`  {sentence}",
-        COLUMNS,
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        f"* `{name}`  {first_sentence(text)}", COLUMNS, subsequent_indent="  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def docstring(path: Path) -> str:
@@ -155,7 +120,7 @@ def kernel() -> Iterator[str]:
         comment = re.match(r"/\*(.*?)\*/", path.read_text(encoding="utf-8"), re.DOTALL)
         if comment is None:
             raise LookupError(f"{path} does not begin with a comment")
-        yield item(path.name, first_sentence(comment[1].strip()))
+        yield item(path.name, comment[1].strip())
 
 
 if __name__ == "__main__":
