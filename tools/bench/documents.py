@@ -100,11 +100,15 @@ class Bits(Source):
         return chance.integers(0, 2**64, count, np.uint64)
 
     def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
-        """Flip 0 to 3 different bits of each."""
-        bits = np.argsort(chance.random((len(rows), 64)), axis=1)[:, :DISTANCE].astype(np.uint64)
-        is_flipped = np.arange(DISTANCE) < chance.integers(0, DISTANCE + 1, len(rows))[:, None]
-        flips = np.where(is_flipped, np.uint64(1) << bits, np.uint64(0))
-        return rows ^ np.bitwise_xor.reduce(flips, axis=1)
+        return flipped(rows, chance, least=0, most=DISTANCE)
+
+
+def flipped(bits: Numbers, chance: np.random.Generator, *, least: int, most: int) -> Numbers:
+    """Flip `least` to `most` different bits of each."""
+    places = np.argsort(chance.random((len(bits), 64)), axis=1)[:, :most].astype(np.uint64)
+    is_flipped = np.arange(most) < chance.integers(least, most + 1, len(bits))[:, None]
+    flips = np.where(is_flipped, np.uint64(1) << places, np.uint64(0))
+    return bits ^ np.bitwise_xor.reduce(flips, axis=1)
 
 
 class Noisy(Bits):
@@ -134,7 +138,8 @@ class Weights(Source):
     def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
         """Add noise, so that the cosine is `least` to 1."""
         cosine = chance.uniform(self.least, 1, (len(rows), 1)).astype(np.float32)
-        return cosine * rows + np.sqrt(1 - cosine**2) * self.drawn(len(rows), chance)
+        noise = chance.standard_normal(rows.shape, np.float32)
+        return cosine * rows + np.sqrt(1 - cosine**2) * noise
 
     def made(self, rows: Numbers) -> simdb.Fingerprints:
         return simdb.Fingerprints(fingerprints_of(rows), rows)
@@ -147,19 +152,10 @@ class Families(Weights):
     least = RELATED
 
     def drawn(self, count: int, chance: np.random.Generator) -> Numbers:
-        """Draw families; a row alone, as the noise is, has no family."""
-        rows = super().drawn(count, chance)
-        if count % FAMILY == 0:
-            heads = np.repeat(rows[::FAMILY], FAMILY, axis=0)
-            cosine = chance.uniform(RELATED, 1, (count, 1)).astype(np.float32)
-            cosine[::FAMILY] = 1
-            rows = cosine * heads + np.sqrt(1 - cosine**2) * rows
+        heads = np.repeat(super().drawn(-(-count // FAMILY), chance), FAMILY, axis=0)[:count]
+        rows = self.near(heads, chance)
+        rows[::FAMILY] = heads[::FAMILY]
         return rows
-
-    def near(self, rows: Numbers, chance: np.random.Generator) -> Numbers:
-        cosine = chance.uniform(self.least, 1, (len(rows), 1)).astype(np.float32)
-        noise = chance.standard_normal(rows.shape, np.float32)
-        return cosine * rows + np.sqrt(1 - cosine**2) * noise
 
 
 class Sets(Source):
@@ -233,10 +229,13 @@ def parts(source: Source, start: int, stop: int, size: int) -> Iterator[tuple[ra
         yield range(first, first + len(documents)), documents
 
 
-def taken(documents: Any, chosen: slice) -> Any:
+def taken(documents: Any, chosen: Any) -> Any:
     """Return some of the documents."""
     if isinstance(documents, simdb.Fingerprints):
-        return simdb.Fingerprints(documents.bits[chosen], documents.weights[chosen])
+        weights = documents.weights
+        return simdb.Fingerprints(
+            documents.bits[chosen], None if weights is None else weights[chosen]
+        )
     if isinstance(documents, simdb.Signatures):
         minima, is_empty = documents.minima[chosen], documents.is_empty[chosen]
         return simdb.Signatures(minima, documents.sketch, is_empty)

@@ -17,7 +17,7 @@ docs/QUALITY.md: F1 at one threshold for all corpora, at the usual one, and at t
 It multiplies large matrices, so give it one core: OPENBLAS_NUM_THREADS=1.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 import simdb
 from corpus import LABELS, MEASURES, Couple, read_corpus, read_judgements, read_similarities
-from record import Record, options
+from record import Record, markdown, options
 from simdb.columns import vector_form
 from simdb.running import kernel
 from simdb.settings.options import DIMENSIONS
@@ -416,11 +416,6 @@ def print_matrix(
         for setting in dict.fromkeys(setting for setting, _ in cells)
     ]
     print(markdown(["", *corpora], lines))
-
-
-def markdown(head: Sequence[str], lines: list[list[str]]) -> str:
-    ruled = ["---", *("--:" for _ in head[1:])]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ruled, *lines])
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ import numpy.typing as npt
 
 import simdb
 from corpus import read_corpus
-from documents import parts, source_of
-from record import Record, number, options, scratch
+from documents import flipped, parts, source_of, taken
+from record import Record, markdown, number, options, scratch
 from simdb.columns.vector_form import corrected, fingerprints_of, unpack
 from simdb.running import kernel
 from simdb.settings.options import AUTO, METHODS
@@ -172,11 +172,6 @@ def of_weights(weights: F32) -> simdb.Fingerprints:
     return simdb.Fingerprints(fingerprints_of(weights), weights)
 
 
-def taken(documents: simdb.Fingerprints, chosen: Any) -> simdb.Fingerprints:
-    weights = documents.weights
-    return simdb.Fingerprints(documents.bits[chosen], None if weights is None else weights[chosen])
-
-
 def made(arguments: argparse.Namespace) -> Iterator[Collection]:
     for name, make in MADE.items():
         if not arguments.only or name in arguments.only:
@@ -240,21 +235,14 @@ def of_bits(*, near: bool) -> Callable[..., Collection]:
     def make(name: str, chance: Chance, count: int, asked: int) -> Collection:
         bits = chance.integers(0, 1 << 63, count, np.uint64)
         if near:
-            bits[count // 2 :] = flipped(chance, bits[: count - count // 2])
+            bits[count // 2 :] = flipped(bits[: count - count // 2], chance, least=1, most=8)
         own = np.sort(chance.choice(count, asked, replace=False))
         foreign = chance.integers(0, 1 << 63, asked, np.uint64)
-        each = map(simdb.Fingerprints, (bits, flipped(chance, bits[own]), foreign))
+        changed = flipped(bits[own], chance, least=1, most=8)
+        each = map(simdb.Fingerprints, (bits, changed, foreign))
         return collected(name, simdb.Options(), own, *each)
 
     return make
-
-
-def flipped(chance: Chance, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Flip 1 to 8 different bits of each."""
-    places = np.argsort(chance.random((len(bits), 64)), axis=1)[:, :8].astype(np.uint64)
-    is_flipped = np.arange(8) < chance.integers(1, 9, len(bits))[:, None]
-    flips = np.where(is_flipped, np.uint64(1) << places, np.uint64(0))
-    return bits ^ np.bitwise_xor.reduce(flips, axis=1)
 
 
 def collected(
@@ -444,25 +432,21 @@ def shortfall(facts: dict[str, Any]) -> float:
 def tell_worst(record: Record) -> None:
     """Print the recall given, the least over all collections, for each state and question."""
     rows = [row for row in record.rows if row.get("documents", 0) >= FEWEST]
-    titles = ["state", "queries", "method", "limit", *(f"recall {asked:g}" for asked in RECALLS)]
-    print(f"\n| {' | '.join(titles)} |\n|---|---|---|--:|" + "--:|" * len(RECALLS))
-    names = ("state", "kind", "by", "limit")
-    for question in sorted({tuple(row[name] for name in names) for row in rows}):
-        cells = []
-        for asked in RECALLS:
-            some = [
-                row for row in rows
-                if tuple(row[name] for name in names) == question and row["asked"] == asked
-            ]  # fmt: skip
-            worst = max(some, key=shortfall, default=None)
-            cells.append("" if worst is None else f"{worst['given']:.3f} +- {worst['error']:.3f}")
-        print("| {} | {} | {} | {:g} | ".format(*question) + " | ".join(cells) + " |")
-    short = [row for row in rows if shortfall(row) > 2]
+    questions: dict[tuple[str, ...], dict[float, list[dict[str, Any]]]] = {}
+    for row in rows:
+        question = row["state"], row["kind"], row["by"], f"{row['limit']:g}"
+        questions.setdefault(question, {}).setdefault(row["asked"], []).append(row)
+    lines = []
+    for question, by_recall in sorted(questions.items()):
+        worst = [max(by_recall.get(asked, []), key=shortfall, default=None) for asked in RECALLS]
+        cells = [f"{row['given']:.3f} +- {row['error']:.3f}" if row else "" for row in worst]
+        lines.append([*question, *cells])
+    head = ["state", "queries", "method", "limit", *(f"recall {asked:g}" for asked in RECALLS)]
+    print("\n" + markdown(head, lines))
+    short = sorted((row for row in rows if shortfall(row) > 2), key=shortfall, reverse=True)
     print(f"\n{len(short)} of {len(rows)} are more than two standard errors short")
-    for row in sorted(short, key=shortfall, reverse=True):
-        print(
-            f"{shortfall(row):.1f} errors short: {row['what']}: {row['given']:.4f}; {row['note']}"
-        )
+    for row in short:
+        print(f"{shortfall(row):.1f} errors short: {row['what']}: {row['given']:.4f}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import argparse
 import gc
 import itertools
 import json
-import math
 import os
 import platform
 import resource
@@ -20,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -333,13 +332,21 @@ def table(path: Path) -> Iterator[str]:
         f" commit {whole['commit']}; {', '.join(f'{key} {versions[key]}' for key in versions)}; "
         + " ".join(f"{key}={value}" for key, value in whole["settings"].items() if value)
     )
-    yield "\n| | figure | unit | median s | best s | |\n|---|--:|---|--:|--:|---|"
+    lines = []
     for row in whole["rows"]:
-        seconds = [f"{row.get(f'{name}_seconds', math.nan):.4f}" for name in ("median", "best")]
+        seconds = [f"{row[f'{name}_seconds']:.4f}" if f"{name}_seconds" in row else ""
+                   for name in ("median", "best")]  # fmt: skip
         share = row.get("processor_share", 1.0)
         notes = [row["note"], f"processor {share:.0%}" if share < DISTURBED else ""]
-        cells = row["what"], amount(row["figure"]), row["unit"], *seconds
-        yield f"| {' | '.join(cells)} | {'; '.join(filter(None, notes))} |".replace("nan", "")
+        told = "; ".join(filter(None, notes))
+        lines.append([row["what"], amount(row["figure"]), row["unit"], *seconds, told])
+    yield "\n" + markdown(["", "figure", "unit", "median s", "best s", ""], lines)
+
+
+def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Write a table of Markdown, with figures on the right."""
+    ruled = ["---", *("--:" for _ in head[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ruled, *lines])
 
 
 if __name__ == "__main__":
