@@ -119,8 +119,18 @@ figures: $(VENV)/.developed  ## repeat the papers' figures: docs/RESULTS.md, wit
 build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 	$(BIN)/python -m build
 
-wheels: $(VENV)/.developed  ## build and try a wheel with each CPython from 3.10 to 3.14 of this machine
-	$(BIN)/python tools/wheels/build.py
+PYTHONS = 3.10 3.11 3.12 3.13 3.14
+WHEEL = build/wheel
+
+wheels:  ## build and try a wheel with each CPython from 3.10 to 3.14 of this machine
+	@for version in $(PYTHONS); do \
+	  python=$$(command -v python$$version) && $$python -c '' 2>/dev/null \
+	    || { echo "$$version: no such Python on this machine"; continue; }; \
+	  rm -rf $(WHEEL) && $$python -m venv $(WHEEL) \
+	    && $(WHEEL)/bin/python -m pip wheel --quiet --no-deps -w dist . \
+	    && $(WHEEL)/bin/python -m pip install --quiet dist/simdb-*-cp$${version%.*}$${version#*.}-*.whl \
+	    && $(WHEEL)/bin/python tools/wheels/compiled.py || exit 1; \
+	done
 
 docs: $(VENV)/.developed  ## build the documentation site in build/site/html; warnings are errors
 	$(BIN)/python tools/site/build.py
