@@ -6,7 +6,8 @@
 that has the package of the run and its PySpark; only runs of simdb import simdb.  What was found is
 written to FOLDER as Parquet, and what it took as JSON; `spark_judge.py` compares it with the truth.
 The first texts run once before, so that Java is warm.  Then each run is repeated, and the one with
-the median of processor time is printed.
+the median of processor time is printed.  Processor time is read from /proc: that of Java, and that
+of the Python workers below it.  Bytes are those of the event log: as written to shuffle files.
 
     sketch, sign                        fingerprints and signatures, which other jobs read
     collapse, distance, similarity, bands, clusters     jobs on these; collapse: of equal vectors
@@ -30,10 +31,12 @@ import json
 import os
 import runpy
 import sys
+import threading
 import time
 import types
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,8 +46,6 @@ import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
-
-from spark_costs import SETTINGS, Meter
 
 try:
     import simdb
@@ -64,6 +65,21 @@ MULTIPLES = {"k": 1000, "M": 1_000_000}
 WRITTEN_PARTITIONS = ('"8192"', "repartition(4096)")
 ML_TABLES = 3
 ML_FEATURES = 1 << 20
+TICKS = os.sysconf("SC_CLK_TCK")
+# The event log is written after a stage has ended.
+SETTLED_SECONDS = 1.0
+LOOK_SECONDS = 0.2
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.rolling.enabled": "false",
+    "spark.eventLog.compress": "false",
+    "spark.network.timeout": "600s",
+    "spark.rpc.askTimeout": "600s",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
 
 
 class Work(NamedTuple):
@@ -325,8 +341,7 @@ def main() -> None:
             cost = meter.cost(partial(RUNS[run], work))
             session.catalog.clearCache()
             facts = {"run": run, "documents": count, "found": work.found, **asdict(cost)}
-            facts |= {"few": arguments.few_partitions, "parts": arguments.partitions}
-            costs.append((cost.core_seconds, facts))
+            costs.append((cost.java_seconds + cost.python_seconds, facts))
             if count != arguments.warm:
                 with (root / "costs.jsonl").open("a") as file:
                     file.write(json.dumps(facts) + "\n")
@@ -337,6 +352,93 @@ def main() -> None:
             f"{count / seconds:,.0f} documents/core-second of {others} core-s:", json.dumps(facts)
         )
     session.stop()
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one job took: seconds of processors and of the clock, bytes, and stages."""
+
+    java_seconds: float
+    python_seconds: float
+    seconds: float
+    shuffle_bytes: int
+    stages: int
+
+
+class Meter:
+    """Measures the jobs of one session, which was made with `SETTINGS` and writes to `log`.
+
+    The daemon of PySpark does not count workers that have ended, so a thread looks at all processes
+    again and again; of a worker that ends, at most what it did since the last look is missing.
+    """
+
+    def __init__(self, session: Any, log: Path) -> None:
+        """Find the Java process of the session and its event log."""
+        self._root = session.sparkContext._gateway.proc.pid
+        self._log, self._read = log, 0
+        # Of a process, by its number and start: whether it is Java, and its processor time.
+        self._seen: dict[tuple[int, str], tuple[bool, float]] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._look_again, daemon=True).start()
+
+    def cost(self, job: Callable[[], object]) -> Cost:
+        """Run a job, the only one meanwhile; return what it took."""
+        (java, python), started = self._spent(), time.perf_counter()
+        job()
+        seconds, (java_after, python_after) = time.perf_counter() - started, self._spent()
+        time.sleep(SETTLED_SECONDS)
+        sent, stages = 0, set()
+        for event in self._events():
+            if event["Event"] == "SparkListenerTaskEnd":
+                stages.add(event["Stage ID"])
+                metrics = event.get("Task Metrics") or {}
+                if event["Task End Reason"]["Reason"] == "Success":
+                    written = metrics.get("Shuffle Write Metrics", {})
+                    sent += written.get("Shuffle Bytes Written", 0)
+        return Cost(java_after - java, python_after - python, seconds, sent, len(stages))
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        files = [path for path in self._log.iterdir() if not path.name.startswith(".")]
+        with max(files, key=lambda path: path.stat().st_mtime).open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._read += len(line)
+                yield json.loads(line)
+
+    def _spent(self) -> tuple[float, float]:
+        """Return the processor time of Java and of Python, until now."""
+        with self._lock:
+            self._seen.update(_processes(self._root))
+            both = [
+                sum(seconds for is_java, seconds in self._seen.values() if is_java == wanted)
+                for wanted in (True, False)
+            ]
+            return both[0], both[1]
+
+    def _look_again(self) -> None:
+        while True:
+            self._spent()
+            time.sleep(LOOK_SECONDS)
+
+
+def _processes(root: int) -> Iterator[tuple[tuple[int, str], tuple[bool, float]]]:
+    """Yield number and start of a process and of those below it, whether it is Java, its time."""
+    children: dict[int, list[int]] = {}
+    stats: dict[int, tuple[str, list[str]]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(") ")
+            stats[int(entry.name)] = name, rest.split()
+            children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
+    found = [root]
+    for process in found:
+        found += children.get(process, [])
+        if process in stats:
+            name, fields = stats[process]
+            seconds = sum(map(float, fields[11:13])) / TICKS
+            yield (process, fields[19]), (name == "java", seconds)
 
 
 def _session(arguments: argparse.Namespace, root: Path, events: Path) -> Any:

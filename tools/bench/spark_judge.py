@@ -13,8 +13,9 @@ must find the same pairs.
 import argparse
 import itertools
 import json
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,30 +45,22 @@ I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 
 
-class Truth(NamedTuple):
-    """Candidates, left below right, and their exact similarities by two kinds of shingles."""
+class Truth:
+    """Candidates of some texts, left below right, and their exact similarities by sketch."""
 
-    left: I64
-    right: I64
-    words: F32
-    characters: F32
-
-
-def make_truth(texts: Any, origins: I64) -> Truth:
-    """Compare all candidates exactly."""
-    signatures = simdb.signatures(texts, WORDS)
-    plan = plan_pairs(len(texts), WORDS, similarity=LEAST, recall=RECALL, tasks=1)
-    rows = plan.rows(signatures)
-    split = plan.split(rows)
-    found = [_same_origin(origins)]
-    for part in range(plan.part_count):
-        at = split.positions[split.offsets[part] : split.offsets[part + 1]].astype(np.int64)
-        for some in plan.find_pairs(part, np.ascontiguousarray(rows[at])):
-            found.append(np.sort(np.stack([at[some.left], at[some.right]], axis=1), axis=1))
-    pairs = np.unique(np.concatenate(found), axis=0)
-    left, right = pairs[:, 0].copy(), pairs[:, 1].copy()
-    words = _exact(texts, left, right, WORDS)
-    return Truth(left, right, words, _exact(texts, left, right, CHARACTERS))
+    def __init__(self, texts: Any, origins: I64) -> None:
+        """Find candidates by signatures and by origins."""
+        signatures = simdb.signatures(texts, WORDS)
+        plan = plan_pairs(len(texts), WORDS, similarity=LEAST, recall=RECALL, tasks=1)
+        rows = plan.rows(signatures)
+        split = plan.split(rows)
+        found = [_same_origin(origins)]
+        for part in range(plan.part_count):
+            at = split.positions[split.offsets[part] : split.offsets[part + 1]].astype(np.int64)
+            for some in plan.find_pairs(part, np.ascontiguousarray(rows[at])):
+                found.append(np.sort(np.stack([at[some.left], at[some.right]], axis=1), axis=1))
+        self.left, self.right = np.unique(np.concatenate(found), axis=0).T.copy()
+        self.exact = cache(lambda sketch: _exact(texts, self.left, self.right, sketch))
 
 
 def _exact(texts: Any, left: I64, right: I64, sketch: simdb.Minhash) -> F32:
@@ -94,7 +87,7 @@ def _same_origin(origins: I64) -> I64:
 def judged(found: Any, texts: Any, truth: Truth, sketch: simdb.Minhash) -> dict[str, float]:
     """Return the figures of one run, by the shingles of `sketch`."""
     count = len(texts)
-    exact = truth.words if sketch is WORDS else truth.characters
+    exact = truth.exact(sketch)
     is_pair = exact >= np.float32(JACCARD)
     true_left, true_right = truth.left[is_pair], truth.right[is_pair]
     is_pairs = "left" in found.column_names
@@ -142,6 +135,7 @@ def main() -> None:
     runs = [json.loads(line) for line in (arguments.folder / "costs.jsonl").open()]
     for count in arguments.n:
         texts, origins = _read(arguments.texts, count)
+        truth = cache(partial(Truth, texts, origins))  # which takes minutes for a million texts
         for run in (run for run in runs if run["documents"] == count):
             found = (
                 pyarrow.parquet.read_table(run["found"]) if Path(run["found"]).exists() else None
@@ -152,9 +146,8 @@ def main() -> None:
             if run["run"] in SINGLE:
                 print(json.dumps(facts | beside_one(run["run"], found, texts)), flush=True)
             elif found is not None:
-                truth = _truth(arguments.folder / f"truth-{count}.npz", texts, origins)
                 for sketch in [WORDS] + [CHARACTERS] * ("curator" in run["run"]):
-                    figures = judged(found, texts, truth, sketch) | {"unit": sketch.unit}
+                    figures = judged(found, texts, truth(), sketch) | {"unit": sketch.unit}
                     print(json.dumps(figures | facts, default=float), flush=True)
 
 
@@ -180,14 +173,6 @@ def _read(path: Path, count: int) -> tuple[Any, I64]:
     return pa.array([text for text, _ in both], pa.large_string()), np.array(
         [origin for _, origin in both]
     )
-
-
-def _truth(path: Path, texts: Any, origins: I64) -> Truth:
-    if not path.exists():
-        made = make_truth(texts, origins)
-        np.savez(path, left=made.left, right=made.right, words=made.words, chars=made.characters)
-    held = np.load(path)
-    return Truth(held["left"], held["right"], held["words"], held["chars"])
 
 
 if __name__ == "__main__":
