@@ -17,7 +17,7 @@ skew.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,6 @@ FEATURES, EXCHANGED_MAX = 100, 11
 
 Numbers = npt.NDArray[Any]
 I64 = npt.NDArray[np.int64]
-Documents = simdb.Fingerprints | simdb.Signatures | npt.NDArray[np.uint64] | Sequence[str]
 
 
 class Source:

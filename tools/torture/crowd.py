@@ -1,21 +1,20 @@
 """Crowd: several processes use one database and are killed one after the other.
 
 Two writers and a compacting writer change the ledger of tests/faults/tortured.py in turn.  Each
-transaction also stores its writer's name and number; the writer reports the number to the parent
-process after the commit.  Readers hold snapshots, which must not change.  After each kill the other
-processes must go on.  At the end every acknowledged transaction must be there, whole and once.
+transaction also stores its writer's name and number; the writer tells the parent process after the
+commit.  Readers hold snapshots, which must not change.  After each kill the other processes must go
+on.  At the end every acknowledged transaction must be there, whole and once.
 """
 
+import multiprocessing
 import os
 import random
-import select
 import signal
-import struct
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
+from contextlib import suppress
 
 import tortured
 from soundness import assert_sound
@@ -23,7 +22,8 @@ from soundness import assert_sound
 import simdb
 from trials import outcome_of
 
-NUMBER = struct.Struct("<q")
+DONE = b"done"
+FORK = multiprocessing.get_context("fork")
 ROLES = ["writer", "writer", "compacting writer", "reader", "reader"]
 HANGS_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 0.4
@@ -44,42 +44,34 @@ class Worker:
         durability = self.chance.choice(["full", "process", "none"])
         chance = random.Random(f"{self.chance.random()} {self.number}")
         self.said = tempfile.TemporaryFile()  # noqa: SIM115 - `kill` closes it
-        self.told, writing = os.pipe()
-        self.process = os.fork()
-        if self.process == 0:
-            os.dup2(self.said.fileno(), sys.stderr.fileno())
-            try:
-                work(self.role, self.path, self.number, durability, chance, writing)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(1)
-        os.close(writing)
+        self.told, telling = FORK.Pipe(duplex=False)
+        given = self.said.fileno(), self.role, self.path, self.number, durability, chance, telling
+        self.process = FORK.Process(target=work, args=given, daemon=True)
+        self.process.start()
+        telling.close()
 
     def kill(self):
         """Kill its process; return what it wrote to stderr, which is nothing if all was well."""
-        os.kill(self.process, signal.SIGKILL)
-        code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        self.process.kill()
+        self.process.join()
         self.listen()
-        os.close(self.told)
         with self.said:
             self.said.seek(0)
             said = self.said.read().decode(errors="replace")
+        code = self.process.exitcode
         return said or ("" if code == -signal.SIGKILL else f"ended by itself with {code}")
 
     def listen(self):
         """Read what it has reported since the last call."""
-        while select.select([self.told], [], [], 0)[0]:
-            told = os.read(self.told, NUMBER.size << 10)
-            if not told:
-                return
-            self.acknowledged += len(told) // NUMBER.size
+        with suppress(EOFError):
+            while self.told.poll():
+                self.told.recv_bytes()
+                self.acknowledged += 1
 
     def waits_for_next(self):
         """Return whether the process reports progress within a minute."""
         self.listen()
-        return bool(select.select([self.told], [], [], HANGS_SECONDS)[0])
+        return self.told.poll(HANGS_SECONDS)
 
 
 def torture(path, kills, seed):
@@ -128,8 +120,9 @@ def look(path, counts, restarts):
         assert sum(done.values()) == snapshot.get("twins").metadata + 1, done
 
 
-def work(role, path, number, durability, chance, told):
+def work(said, role, path, number, durability, chance, told):
     """Work in a process of the crowd until it is killed, and report what is committed."""
+    os.dup2(said, sys.stderr.fileno())
     if role == "reader":
         with simdb.open(path, "r", **SETTINGS) as database:
             read_for_ever(database, chance, told)
@@ -144,7 +137,7 @@ def write_for_ever(database, number, chance, told, *, compacts):
         with database.write() as transaction:
             tortured.change(transaction, chance)
             transaction.insert(f"done {number} {own}", tortured.far(10_000_000 * number + own))
-        os.write(told, NUMBER.pack(own))
+        told.send_bytes(DONE)
         own += 1
         if compacts and chance.random() < 0.1:
             database.compact()
@@ -160,7 +153,7 @@ def read_for_ever(database, chance, told):
             after = everything(snapshot)
         if before != after:
             raise AssertionError("a snapshot has changed")
-        os.write(told, NUMBER.pack(0))
+        told.send_bytes(DONE)
 
 
 def everything(snapshot):
