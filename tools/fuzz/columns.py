@@ -3,17 +3,19 @@
 Only a deep check verifies the checksums of columns, so the kernel must be safe with any content.
 """
 
+import struct
 from contextlib import suppress
 
 import numpy as np
 
 from simdb.ground.bits import header_mask, leading_masks
 from simdb.running import kernel
-from taking import Taking
+from taking import Taking, harness
 
 WIDTH = 32
 
 
+@harness(lambda: [bytes(range(256)) * 8, b"\1\7" * 900])
 def tables(data):
     """Look up, probe and sweep runs with arbitrary keys, ordinals and directories."""
     taking = Taking(data)
@@ -83,6 +85,7 @@ def sweep(taking, table, masks):
             return
 
 
+@harness(lambda: [bytes(range(256)) * 4])
 def vectors(data):
     """Compare arbitrary volatility vectors of ordinals, some of which do not exist."""
     taking = Taking(data)
@@ -103,6 +106,7 @@ def vectors(data):
     found.similarity(queries, np.array([0, len(ordinals) // 2, len(ordinals)]), ordinals)
 
 
+@harness(lambda: [b"\3\2\2\2\0\1\0" + b"sai" + struct.pack("<q", 5)])
 def ids(data):
     """Read ids whose offsets and bytes do not fit each other."""
     taking = Taking(data)
@@ -120,6 +124,7 @@ def ids(data):
         kernel.encode_ids(kernel.decode_ids(offsets.astype(np.int64), content))
 
 
+@harness(lambda: [bytes(range(256)) * 4])
 def merging(data):
     """Merge tables that are not sorted, drop some of their documents and index them."""
     taking = Taking(data)

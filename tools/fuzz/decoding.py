@@ -5,12 +5,15 @@ checksum.  So most harnesses add the checksum to the fuzzer's bytes before they 
 """
 
 import os
+import struct
 import tempfile
+from functools import partial
 
 import numpy as np
 import xxhash
 
 import simdb
+from sample import payloads, sample, values
 from simdb.plan.calibration import decode_calibration
 from simdb.settings.stored_options import decode_options, decode_resources
 from simdb.storage import codec, layout
@@ -22,7 +25,7 @@ from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_many, read_times, unpacked
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.transfer import unpack_grains
-from taking import Taking
+from taking import Taking, harness
 
 KEY = layout.number_key(0)
 
@@ -37,11 +40,18 @@ def an_object(kind, key, payload):
     return codec.decode_object(kind, key, with_checksum(kind, key, payload))
 
 
+def kind_of(name, before=b""):
+    """Return a maker of seeds: the stored payloads of one kind, with some bytes before each."""
+    return lambda: [before + each for each in payloads(name)]
+
+
+@harness(lambda: [value for _, _, value in values()[:12]])
 def value(data):
     """Verify the header of a value."""
     codec.verify_value(KEY, data)
 
 
+@harness(lambda: [b"\2" + value for _, _, value in values()[:12]])
 def array(data):
     """Decode a column, of any item size."""
     taking = Taking(data)
@@ -49,26 +59,20 @@ def array(data):
     codec.decode_array(b"keys", KEY, taking.rest(), dtype, verify=taking.flag())
 
 
-def manifest(data):
-    decode_manifest(with_checksum(layout.MANIFEST_KIND, layout.MANIFEST_KEY, data))
+def decoder(name, kind, key, decode, stored=with_checksum):
+    """Enter a harness that decodes the stored form of any payload."""
+    harness(kind_of(kind), name)(lambda data: decode(stored(kind, key, data)))
 
 
-def options(data):
-    decode_options(an_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, data))
+decoder("manifest", layout.MANIFEST_KIND, layout.MANIFEST_KEY, decode_manifest)
+decoder("options", layout.OPTIONS_KIND, layout.OPTIONS_KEY, decode_options, an_object)
+decoder("resources", layout.RESOURCES_KIND, layout.RESOURCES_KEY, decode_resources, an_object)
+decoder("calibration", layout.CALIBRATION_KIND, layout.CALIBRATION_KEY, decode_calibration,
+        an_object)  # fmt: skip
+decoder("batch", layout.DELTA_KIND, KEY, partial(decode_batch, KEY))
 
 
-def resources(data):
-    decode_resources(an_object(layout.RESOURCES_KIND, layout.RESOURCES_KEY, data))
-
-
-def calibration(data):
-    decode_calibration(an_object(layout.CALIBRATION_KIND, layout.CALIBRATION_KEY, data))
-
-
-def batch(data):
-    decode_batch(KEY, with_checksum(layout.DELTA_KIND, KEY, data))
-
-
+@harness(lambda: [struct.pack("<3I", 2, 3, 3) + b"abcdef"])
 def features(data):
     """Decode a block of packed features, and renumber its documents."""
     first, block = packed.decode_block(KEY, with_checksum(layout.FEATURES_KIND, KEY, data))
@@ -76,6 +80,7 @@ def features(data):
     list(packed.renumbered([(ordinals, block)], ordinals[::2]))
 
 
+@harness(lambda: [b"\3\0\0\0" * 2 + bytes(range(64))])
 def grains(data):
     unpack_grains(bytearray(data), 2, "a frame")
 
@@ -108,6 +113,7 @@ class OneValue:
         return self._pair[1]
 
 
+@harness(kind_of(layout.METADATA_KIND))
 def metadata(data):
     """Decode a block of metadata, and the objects in it."""
     stored = with_checksum(layout.METADATA_KIND, KEY, data)
@@ -115,6 +121,7 @@ def metadata(data):
         unpacked(read_many(OneValue(KEY, stored), None, [ordinal]), ordinal)
 
 
+@harness(kind_of(layout.DELETED_KIND, bytes(4)))
 def tombstones(data):
     taking = Taking(data)
     key = taking.bytes(4).ljust(4, b"\0")
@@ -122,6 +129,7 @@ def tombstones(data):
     read_tombstones(OneValue(key, stored), None, 1000)
 
 
+@harness(kind_of(layout.TIMES_KIND, bytes(4)))
 def times(data):
     """Read one chunk of times; the first bytes are its key."""
     taking = Taking(data)
@@ -144,6 +152,7 @@ class OneCluster:
         yield key, self.find(name, key)
 
 
+@harness(kind_of(layout.CLUSTERS_KIND))
 def clusters(data):
     """Decode a chunk of kept clusters and follow its rings."""
     width = 2 * layout.MEMBER_ORDINALS * 4
@@ -153,6 +162,7 @@ def clusters(data):
     kept.ring(3, most=50)
 
 
+@harness(lambda: [sample()[1]])
 def idf(data):
     """Read a file of an IDF table with corrected checksums."""
     with tempfile.TemporaryDirectory() as directory:

@@ -17,45 +17,24 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.sources.content import known_encoding
 from simdb.sources.reading import read_sources, read_texts
 from simdb.sources.records import InputProblem, SourceOptions
-from taking import Taking
+from taking import Taking, harness
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis", "gb18030", "utf-7")
 ERRORS = ("strict", "replace")
+JSON = b'{"id": 1, "text": "red green", "n": [1.5, null, {"a": true}]}\n'
+ARRAY = b'[{"text": "a\\u00e9\\ud83d"}, {"id": "b", "text": "x"}, 7]'
+TABLE = b'id,text\n1,"red ""and"" green"\n2,blue\n'
+PAGE = """<!doctype html><meta charset=utf-8><title>One</title><p hidden>no<p>red <b>gr</b>een
+<a href="there">link</a><script>x < 1</script><svg><text>drawn</text></svg><table><td>blue"""
+TEXT = "Red green, the \u00e9t\u00e9 \u00df of \u9ed1\u767d \ud55c\uad6d 12.5 \U0001f600"
 
 
-def json_lines(data):
-    read_as(data, ".jsonl")
+def texts(*given):
+    """Return a maker of seeds: the given texts."""
+    return lambda: [each.encode() if isinstance(each, str) else each for each in given]
 
 
-def json_array(data):
-    read_as(data, ".json")
-
-
-def comma_separated(data):
-    read_as(data, ".csv")
-
-
-def tab_separated(data):
-    read_as(data, ".tsv")
-
-
-def compressed(data):
-    read_as(data, ".jsonl.gz")
-
-
-def parquet(data):
-    read_as(data, ".parquet")
-
-
-def document(data):
-    read_as(data, ".txt")
-
-
-def lines(data):
-    read_as(data, ".txt", by_lines=True)
-
-
-def read_as(data, ending, *, by_lines=False):
+def read_as(ending, by_lines, data):
     """Read a file in one of many ways, then take what it holds as documents."""
     steering, content = data[:1] or b"\0", data[1:]
     errors, has_int_ids = ERRORS[steering[0] & 1], bool(steering[0] & 2)
@@ -72,12 +51,35 @@ def read_as(data, ending, *, by_lines=False):
             sketcher(0).sketch(each.texts)
 
 
+def in_columns():
+    """Make a seed: a small Parquet file."""
+    rows = {"id": ["a", "b"], "text": ["red", None], "n": [1, 2]}
+    made = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(rows), made)
+    return made.getvalue()
+
+
+FILES = {
+    "json_lines": (".jsonl", [JSON * 2]), "json_array": (".json", [ARRAY, JSON]),
+    "comma_separated": (".csv", [TABLE]), "tab_separated": (".tsv", [TABLE.replace(b",", b"\t")]),
+    "compressed": (".jsonl.gz", [gzip.compress(JSON, mtime=0)]),
+    "parquet": (".parquet", [in_columns()]),
+    "document": (".txt", [TEXT.encode(), TEXT.encode("utf-16")]),
+    "lines": (".txt", [TEXT.encode(), TEXT.encode("utf-16")]),
+}  # fmt: skip
+for name, (ending, contents) in FILES.items():
+    # The first byte says how a file is read.
+    seeds = [bytes([how]) + each for each in contents for how in (0, 3)]
+    harness(lambda seeds=seeds: seeds, name)(partial(read_as, ending, name == "lines"))
+
+
 @cache
 def folder():
     """Make the folder of the one file that is read; it exists as long as this process."""
     return tempfile.TemporaryDirectory(prefix="simdb-fuzz-")
 
 
+@harness(texts("12M", "0xff", "utf-16-le", "-9" * 9))
 def arguments(data):
     """Parse numbers, sizes and names of the command line."""
     text = data.decode("utf-8", "surrogateescape")
@@ -88,6 +90,7 @@ def arguments(data):
             continue
 
 
+@harness(texts(b"1\n 18446744073709551615\n-3\n\n007\r\n"))
 def numbers(data):
     """Read lines of decimal numbers as simhash's programs do, and compare with Python's `int`."""
     try:
@@ -116,12 +119,14 @@ def sketcher(number):
     return Sketcher(simdb.Simhash(**SKETCHES[number]))
 
 
+@harness(texts(TEXT, TEXT.encode("utf-16"), "a" * 300))
 def text(data):
     """Sketch any bytes and their text as documents, with every kind of sketch except HTML."""
     for number in (0, 1, 2, 3, 5, 6):
         sketch(number, data)
 
 
+@harness(texts(PAGE, "<div>" * 99, "<table><a>" * 30))
 def page(data):
     """Sketch any bytes as an HTML page."""
     sketch(4, data)
@@ -137,6 +142,7 @@ def sketch(number, data):
                 continue
 
 
+@harness(lambda: [b"\2" + bytes(range(24)) + TEXT.encode()])
 def tokens(data):
     """Sketch documents given as lists of tokens and as features with weights."""
     taking = Taking(data)
@@ -151,16 +157,3 @@ def tokens(data):
             sketcher(0).sketch([document])
         except simdb.Error:
             continue
-
-
-def zipped(content):
-    """A seed."""
-    return gzip.compress(content, mtime=0)
-
-
-def in_columns():
-    """Make a seed: a small Parquet file."""
-    rows = {"id": ["a", "b"], "text": ["red", None], "n": [1, 2]}
-    made = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table(rows), made)
-    return made.getvalue()

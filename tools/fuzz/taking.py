@@ -1,6 +1,42 @@
-"""Taking: reads the bytes of a fuzzer as a stream of numbers, which steer a harness."""
+"""Taking: what every harness needs: its name, and the bytes of a fuzzer as a stream of numbers.
+
+A harness takes any bytes, and returns or raises a `simdb.Error`; anything else is a bug.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+
+import simdb
+
+TARGETS = {}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A harness `run`, and `seeds`, which makes valid inputs."""
+
+    name: str
+    run: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+
+    def __call__(self, data):
+        try:
+            self.run(data)
+        except simdb.Error:
+            return
+
+
+def harness(seeds, name=None):
+    """Return what enters a function as a harness, under its own name unless another is given."""
+
+    def enter(run):
+        own = name or run.__name__
+        TARGETS[own] = Target(own, run, seeds)
+        return run
+
+    return enter
 
 
 class Taking:

@@ -15,18 +15,20 @@ from decoding import with_checksum
 from sample import TEXTS, passage_values, sample, values, with_passages
 from simdb.storage import codec
 from simdb.storage.files.plain import DATA_FILE, IDF_FILE
-from taking import Taking
+from taking import Taking, harness
 
 CHANGES = 3
 LENGTHS = (0, 1, 4, 8)
 
 
+@harness(lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(40)])
 def database(data):
     """Change any values of a database with everything, and call all verbs one after the other."""
     files = dict(zip((DATA_FILE, IDF_FILE), sample(), strict=True))
     change_and_ask(data, files, values(), [VERBS])
 
 
+@harness(lambda: [bytes([1, at, 1, 2, 3, 9]) for at in range(20)])
 def passages(data):
     """Change passages or the manifest, and call each verb on the database opened anew."""
     files = {DATA_FILE: with_passages()}
