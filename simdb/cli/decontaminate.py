@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
 
 import numpy as np
 
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.output.progress import Progress, stage_lines
@@ -15,7 +12,7 @@ from simdb.cli.output.render import quantity
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.result import COLUMNS, Decontaminated
 from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch
-from simdb.ground.choices import KEEP
+from simdb.ground.choices import NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.survivors import keep_format, surviving
@@ -33,37 +30,27 @@ SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakOptions:
-    """The options of `simdb decontaminate` about items, and what becomes of their documents."""
+    """The options of `simdb decontaminate` about items, and what becomes of their documents.
 
-    fields: Annotated[
-        list[str] | None,
-        Option(
-            metavar="FIELD...",
-            takes_all=True,
-            help="The fields of an item to look for, each by itself, such as question answer; that"
-            " of --text-field if not given.",
-        ),
-    ] = None
-    ngram: Annotated[int, Option(help="Words of a shared run, 2 to 32.")] = 13
-    coverage: Annotated[
-        float, Option(help="Share of an item's words that a document must have, above 0 to 1.")
-    ] = 0.5
-    min_hits: Annotated[
-        int, Option(help="Least n-grams of an item in the shared passages; all, if it has fewer.")
-    ] = 8
-    common: Annotated[
-        float,
-        Option(help="Ignore n-grams that more than this share of the documents, or items, have."),
-    ] = 1e-4
-    drop: Annotated[
-        bool, Option("--drop", help="Leave out documents that have an item; the default.")
-    ] = False
-    cut: Annotated[
-        bool, Option("--cut", help="Take the shared passages out of documents, and keep the rest.")
-    ] = False
-    mark: Annotated[
-        bool, Option("--mark", help='Keep all documents; those with an item get a field "leaks".')
-    ] = False
+    --fields FIELD...: The fields of an item to look for, each by itself, such as question answer;
+        that of --text-field if not given.
+    --ngram: Words of a shared run, 2 to 32.
+    --coverage: Share of an item's words that a document must have, above 0 to 1.
+    --min-hits: Least n-grams of an item in the shared passages; all, if it has fewer.
+    --common: Ignore n-grams that more than this share of the documents, or items, have.
+    --drop: Leave out documents that have an item; the default.
+    --cut: Take the shared passages out of documents, and keep the rest.
+    --mark: Keep all documents; those with an item get a field "leaks".
+    """
+
+    fields: list[str] | None = None
+    ngram: int = 13
+    coverage: float = 0.5
+    min_hits: int = 8
+    common: float = 1e-4
+    drop: bool = False
+    cut: bool = False
+    mark: bool = False
 
     @property
     def action(self) -> str:
@@ -77,32 +64,19 @@ class LeakOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where `simdb decontaminate` writes its results."""
+    """Where `simdb decontaminate` writes its results.
 
-    output: Annotated[
-        str | None,
-        Option(
-            short="-o",
-            metavar="FILE",
-            help="Write the clean documents to a .jsonl, .csv, .tsv or .parquet file, also with .gz"
-            " or .zst. FOLDER/ gets one such file for each source. - is standard output, instead of"
-            " the leaks.",
-        ),
-    ] = None
-    report: Annotated[
-        str | None,
-        Option(
-            metavar="PAGE",
-            help="Also write a page with each leak, the passage beside the item: an HTML file"
-            " (needs jinja2).",
-        ),
-    ] = None
-    leaks: Annotated[
-        str | None,
-        Option(
-            metavar="FILE", help="Also write the leaks to a .jsonl, .csv, .tsv or .parquet file."
-        ),
-    ] = None
+    -o, --output FILE: Write the clean documents to a .jsonl, .csv, .tsv or .parquet file, also with
+        .gz or .zst. FOLDER/ gets one such file for each source. - is standard output, instead of
+        the leaks.
+    --report PAGE: Also write a page with each leak, the passage beside the item: an HTML file
+        (needs jinja2).
+    --leaks FILE: Also write the leaks to a .jsonl, .csv, .tsv or .parquet file.
+    """
+
+    output: str | None = None
+    report: str | None = None
+    leaks: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +98,14 @@ class DecontaminateJob:
 
 
 def decontaminate(
-    sources: arguments.Sources,
+    sources: list[str],
     *,
-    against: Annotated[
-        list[str] | None,
-        Option(metavar="SOURCE...", takes_all=True, help="The items to look for, such as a test."),
-    ] = None,
+    against: list[str] | None = None,
     wanted: LeakOptions,
     results: Results,
     listing: ListingOptions,
     inputs: ReadingOptions,
-    on_null: arguments.OnNull = None,
+    on_null: NullName | None = None,
 ) -> None:
     """Find the items of a test in training data, and remove the documents that have them.
 
@@ -145,6 +116,8 @@ def decontaminate(
 
     Exit code 1 if files or records were skipped and, with --exit-code, if an item is found; 2 if
     all were skipped: then nothing is written.
+
+    --against SOURCE...: The items to look for, such as a test.
     """
     if against is None:
         raise OptionError("--against SOURCE names the items to look for, such as the test set")
@@ -181,7 +154,11 @@ def decontaminate(
 
 
 def _job(
-    sources: list[str], action: str, results: Results, inputs: ReadingOptions, on_null: str | None
+    sources: list[str],
+    action: str,
+    results: Results,
+    inputs: ReadingOptions,
+    on_null: NullName | None,
 ) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
     kinds = {source: holds_records(source) for source in sources}
@@ -195,7 +172,7 @@ def _job(
     keep_form = None if results.output is None else keep_format(results.output, kinds)
     kind = None if keep_form is None else keep_form.kind
     reading = replace(
-        with_nulls(inputs.reading(), on_null, KEEP),
+        with_nulls(inputs.reading(), on_null, "keep"),
         has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
     )  # fmt: skip
     form = None if results.leaks is None else output_format(results.leaks, "--leaks")

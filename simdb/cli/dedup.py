@@ -22,7 +22,6 @@ from simdb.cli.duplicates.groups import (
 from simdb.cli.duplicates.increment import find_new, open_against, run_name
 from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.duplicates.work import DedupWork, DuplicateOptions, Outcome, ResultOptions
-from simdb.cli.options import arguments
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.options.sketch_options import Given, SketchOptions, allowed
@@ -30,7 +29,6 @@ from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import quantity
 from simdb.deduplication.reference import DatabaseReference
 from simdb.deduplication.sieve import DOCUMENT
-from simdb.ground.choices import KEEP
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
@@ -77,18 +75,18 @@ class DedupJob:
 
 
 def dedup(
-    sources: arguments.Sources,
+    sources: list[str],
     chosen: SketchOptions,
     *,
-    db: arguments.EarlierRuns = None,
-    run: arguments.Run = None,
-    existing: arguments.Existing = False,
-    features: arguments.Features = False,
+    db: str | None = None,
+    run: str | None = None,
+    existing: bool = False,
+    features: bool = False,
     duplicates: DuplicateOptions,
     results: ResultOptions,
     listing: ListingOptions,
     inputs: ReadingOptions,
-    allow: arguments.Allow = None,
+    allow: list[str] | None = None,
 ) -> None:
     """Find near-duplicate documents in files, folders and records.
 
@@ -158,7 +156,7 @@ def _reading(
 ) -> SourceOptions:
     """Return how to read the sources, for survivors in the format `keep_form`, and --keep."""
     kind = None if keep_form is None else keep_form.kind
-    made = with_nulls(inputs.reading(), given.on_null, KEEP)
+    made = with_nulls(inputs.reading(), given.on_null, "keep")
     return replace(
         made, has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
         has_fields=bool(keeping.parse(given.keep).field), memory=given.memory_bytes,

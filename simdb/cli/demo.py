@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Any
 
 import simdb
-from simdb.cli.options.arguments import Json
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity, rounded
@@ -29,10 +28,14 @@ FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
 def demo(
-    limit: Annotated[int, Option(min=1, help="Read at most this many files.")] = 20_000,
-    json: Json = False,
+    *,
+    limit: Positive = 20_000,
+    json: bool = False,
 ) -> None:
-    """Find near-duplicates among the Python files of this machine, and show how long it takes."""
+    """Find near-duplicates among the Python files of this machine, and show how long it takes.
+
+    --limit: Read at most this many files.
+    """
     with Progress("reading") as progress, simdb.open(None) as database:
         intake = Intake(batched(islice(python_files(), limit)), progress)
         batches = list(intake.batches(database.options.sketch))

@@ -6,10 +6,8 @@ from typing import Annotated
 import numpy as np
 
 import simdb
-from simdb.cli.options.arguments import Database, Ids, IntIds, Json, Where, given_ids
-from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import one_state, open_either, open_idle
-from simdb.cli.options.option_groups import given_age, given_condition
+from simdb.cli.options.option_groups import given_age, given_condition, given_ids
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
 from simdb.ground.errors import InputError
 from simdb.outputs.rows import Row
@@ -25,7 +23,7 @@ from simdb.values.arrays import Id
 SHOWN_IDS = 20
 
 
-def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
+def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -> None:
     """Show the fingerprint and metadata of stored documents; texts are not stored.
 
     If the database keeps times, the time of each is shown, too, in UTC.
@@ -47,14 +45,17 @@ def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> 
 
 
 def cluster(
-    db: Database,
-    id: Annotated[str, Argument(metavar="ID", help="The id of a stored document.")],
-    int_ids: IntIds = False,
-    json: Json = False,
+    db: str,
+    id: str,
+    *,
+    int_ids: bool = False,
+    json: bool = False,
 ) -> None:
     """Show the cluster of one stored document, the representative first.
 
     Needs a database created with --keep-clusters.  The cluster is read from disk, not searched for.
+
+    ID: The id of a stored document.
     """
     with simdb.open(db, "r") as database:
         ids = database.cluster(given_ids([id], int_ids)[0])
@@ -62,30 +63,24 @@ def cluster(
 
 
 def delete(
-    db: Database,
-    ids: Annotated[
-        list[str] | None, Argument(metavar="ID...", help="The ids of stored documents.")
-    ] = None,
-    ids_file: Annotated[
-        str | None,
-        Option("--ids", metavar="FILE", help="A file with one id on each line; - standard input."),
-    ] = None,
-    where: Where = None,
-    older_than: Annotated[
-        str | None,
-        Option(
-            metavar="AGE",
-            help="Documents inserted, or last seen, longer ago, such as 30d (also s, m, h, w).",
-        ),
-    ] = None,
-    int_ids: IntIds = False,
-    json: Json = False,
+    db: str,
+    ids: list[str] | None = None,
+    *,
+    ids_file: Annotated[str | None, "--ids"] = None,
+    where: list[str] | None = None,
+    older_than: str | None = None,
+    int_ids: bool = False,
+    json: bool = False,
 ) -> None:
     """Delete stored documents, by id, by their metadata or by their age.
 
     With --where and --older-than, both must hold.
 
     Exit code 3 if an id is unknown; the documents of all other ids are deleted.
+
+    ID...: The ids of stored documents.
+    --ids FILE: A file with one id on each line; - standard input.
+    --older-than AGE: Documents inserted, or last seen, longer ago, such as 30d (also s, m, h, w).
     """
     conditions = where if older_than is None else older_than
     if [ids, ids_file, conditions].count(None) != 2:

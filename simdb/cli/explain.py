@@ -5,10 +5,9 @@ from textwrap import fill
 from typing import Annotated, Any
 
 import simdb
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.arguments import Natural
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import SearchOptions
+from simdb.cli.options.option_groups import SearchOptions, given_ids
 from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given, make_sketch
 from simdb.cli.output.render import (
     is_table,
@@ -19,6 +18,7 @@ from simdb.cli.output.render import (
     quantity,
     rounded,
 )
+from simdb.ground.choices import ErrorsName
 from simdb.outputs.rows import Row
 from simdb.report.excerpts import compared
 from simdb.sketch.markup import as_read
@@ -37,25 +37,18 @@ MARKS = {
 
 
 def explain(
-    names: Annotated[
-        list[str],
-        Argument(metavar="[DB] A B", help="Two files, or -; after a database, two stored ids."),
-    ],
+    names: Annotated[list[str], "[DB] A B"],
     chosen: SketchOptions,
     *,
-    document: Annotated[
-        str | None, Option(metavar="FILE", help="With a database: a file, or -, instead of B.")
-    ] = None,
+    document: str | None = None,
     wanted: SearchOptions,
-    bits: Annotated[
-        bool, Option("--bits", help="On a terminal: also show the differing bits and the tables.")
-    ] = False,
-    features: Annotated[int, Option(min=0, help="List at most this many features.")] = 20,
-    int_ids: arguments.IntIds = False,
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
-    allow: arguments.Allow = None,
-    json: arguments.Json = False,
+    bits: bool = False,
+    features: Natural = 20,
+    int_ids: bool = False,
+    encoding: str = "utf-8",
+    errors: ErrorsName = "strict",
+    allow: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Explain why two documents match or do not: the words, features, bits and tables that differ.
 
@@ -66,10 +59,14 @@ def explain(
     both arguments are files.
 
     Exit code 0 whether they match or not.
+
+    [DB] A B: Two files, or -; after a database, two stored ids.
+    --document FILE: With a database: a file, or -, instead of B.
+    --bits: On a terminal: also show the differing bits and the tables.
+    --features: List at most this many features.
     """
     sketch = chosen.given()
     decoded_as = known_encoding(encoding)
-    arguments.check_errors(errors)
     db, named = _settled(names, document)
     if db is None:
         texts = [read_file(path, decoded_as, errors) for path in named]
@@ -79,7 +76,7 @@ def explain(
             print(words_in_line(*as_read(texts, given)), end="\n\n")
         print_explanation(found, (named[0], named[1]), features, has_bits=bits, as_json=json)
         return
-    ids = arguments.given_ids(named, int_ids)
+    ids = given_ids(named, int_ids)
     with open_either(db, allowed(sketch, allow)) as database:
         check_given(sketch, database.options.sketch, db)
         text = None

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import simdb
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, with_nulls
+from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_batch, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_rows, quantity
-from simdb.engine.write.conflicts import ERROR, rule_of
-from simdb.ground.choices import ConflictName, MatchName
+from simdb.engine.write.conflicts import ERROR
+from simdb.ground.choices import ConflictName, MatchName, NullName
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.sources.batch import Batch, Found
@@ -25,24 +23,20 @@ MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 
 
 def insert(
-    db: arguments.Database,
-    sources: Annotated[
-        list[str] | None, Argument(metavar="SOURCE...", help=arguments.SOURCES_HELP)
-    ] = None,
+    db: str,
+    sources: list[str] | None = None,
     *,
-    id: Annotated[str | None, Option(metavar="ID", help="The id of one document.")] = None,
-    text: Annotated[str | None, Option(metavar="TEXT", help="The text of that document.")] = None,
-    on_conflict: arguments.OnConflict = "error",
-    metadata: Annotated[
-        bool, Option("--metadata", help="Also store the other fields of each record.")
-    ] = False,
-    match: arguments.Matched = None,
+    id: str | None = None,
+    text: str | None = None,
+    on_conflict: ConflictName = "error",
+    metadata: bool = False,
+    match: MatchName | None = None,
     wanted: SearchOptions,
-    existing: arguments.Existing = False,
+    existing: bool = False,
     inputs: ReadingOptions,
-    on_null: arguments.OnNullSkipped = None,
-    allow: arguments.Allow = None,
-    json: arguments.Json = False,
+    on_null: NullName | None = None,
+    allow: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Insert documents in one transaction; create the database if it does not exist.
 
@@ -50,16 +44,25 @@ def insert(
 
     Exit code 1 if files or records were skipped, 2 if all were skipped, 3 if an id is taken; after
     2 and 3 nothing is inserted.
+
+    SOURCE...: A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz or .zst;
+        .parquet), any other file as one document, a folder with one document in each file, a
+        pattern such as 'part-*.jsonl.gz', or - for JSON lines on standard input.
+    --id ID: The id of one document.
+    --text TEXT: The text of that document.
+    --metadata: Also store the other fields of each record.
+    --on-null WORD: Records with null in place of a text, or without the field: keep, drop or error.
+        If not given, they are skipped and reported.
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
     criterion = wanted.criterion
-    _check_matching(match, criterion, rule_of(on_conflict))
+    _check_matching(match, criterion, on_conflict)
     reading = replace(with_nulls(inputs.reading(), on_null), has_fields=metadata)
     check_sources(sources or [], inputs.text_field)
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
-        found = iter([arguments.given_batch(id, text, inputs.int_ids)])
+        found = iter([given_batch(id, text, inputs.int_ids)])
     with Progress("inserting") as progress:
         intake = Intake(found, progress, reading.on_null)
         with open_or_create(
@@ -168,8 +171,6 @@ def _check_matching(match: MatchName | None, criterion: dict[str, Any], on_confl
         for name, value in criterion.items():
             if value is not None:
                 raise simdb.OptionError(f"--{name} needs --match first or all")
-    elif match not in ("first", "all"):
-        raise simdb.OptionError(f"--match must be first or all, got {match!r}")
     elif on_conflict != ERROR:
         raise simdb.OptionError("insert takes either --match or --on-conflict, not both")
 

@@ -5,12 +5,9 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields
-from typing import Annotated
 
 import simdb
 from simdb.cli import output
-from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.declare import Option
 from simdb.cli.options.opening import open_either
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, quantity
 from simdb.cli.output.words import in_words, row_in_words
@@ -37,15 +34,16 @@ ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
 def stats(
-    db: Database,
-    all: Annotated[
-        bool, Option("--all", help="Show all counts, sizes, runs, readers and options.")
-    ] = False,
-    json: Json = False,
+    db: str,
+    *,
+    all: bool = False,
+    json: bool = False,
 ) -> None:
     """Show what a database holds, its size and age, and what to do.
 
     In a pipe or a file, or with --json, all numbers are printed, as one object.
+
+    --all: Show all counts, sizes, runs, readers and options.
     """
     with open_either(db) as database:
         numbers = database.stats()
@@ -60,15 +58,16 @@ def stats(
 
 
 def check(
-    db: Database,
-    deep: Annotated[
-        bool, Option("--deep", help="Read every byte and make every table again.")
-    ] = False,
-    json: Json = False,
+    db: str,
+    *,
+    deep: bool = False,
+    json: bool = False,
 ) -> None:
     """Look for damage in a database, and say how to repair it.
 
     Exit code 1 if there is any.
+
+    --deep: Read every byte and make every table again.
     """
     if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
         raise Exit(FINDINGS)
@@ -76,7 +75,7 @@ def check(
     print(note, file=sys.stderr)
 
 
-def doctor(db: Database, json: Json = False) -> None:
+def doctor(db: str, *, json: bool = False) -> None:
     """Give advice on a database; change nothing.
 
     Exit code 1 if there is advice.  For damage, use check.

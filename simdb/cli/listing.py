@@ -11,15 +11,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Annotated, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 import simdb
 from simdb.cli.duplicates.texts import Shown, TextsById, check_keep, stored_texts
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Positive
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
     ListingOptions,
@@ -30,8 +29,8 @@ from simdb.cli.options.option_groups import (
 from simdb.cli.output.render import print_note, rounded, verification_note
 from simdb.cli.output.words import in_words
 from simdb.columns.arrow import id_text, load_arrow
-from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
-from simdb.ground.checks import one_of
+from simdb.engine.search.judge import ESTIMATE, EXACT
+from simdb.ground.choices import PolicyName, VerifyName
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.target import Unclosed, written
@@ -58,22 +57,27 @@ CONTAINED = PAIRS._replace(shown=(*MEASURED, "containment"), written=(*MEASURED,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOptions(SearchOptions):
-    """Which stored documents match, what of them is shown, and where that goes."""
+    """Which stored documents match, what of them is shown, and where that goes.
 
-    where: arguments.Where = None
-    output: arguments.Output = None
-    text_ids: arguments.TextIds = False
-    show: arguments.Show = None
-    texts: arguments.StoredTexts = None
-    verify: arguments.StoredVerify = None
+    --texts SOURCE: Where the texts of stored documents are, by id: they decide what matches, and
+        --show shows them.
+    --verify: exact: the texts of --texts decide what matches; numbers: they must also have the same
+        numbers; estimate: sketches decide. exact with --texts if not given, unless documents match
+        by --distance alone.
+    """
+
+    where: list[str] | None = None
+    output: str | None = None
+    text_ids: bool = False
+    show: Positive | None = None
+    texts: list[str] | None = None
+    verify: VerifyName | None = None
 
     def check(self) -> None:
         """Raise OptionError for --show, or texts that decide, without --texts, or --show to a file.
 
         Also for a file whose name says no format.
         """
-        if self.verify is not None:
-            one_of("--verify", self.verify, VERIFICATIONS)
         decides = self.verify not in (None, ESTIMATE)
         needs = {"--show N": self.show is not None, f"--verify {self.verify}": decides}
         for name, is_given in needs.items():
@@ -105,18 +109,11 @@ class StoredOptions(SearchOptions):
 
 
 def clusters(
-    db: arguments.Database,
+    db: str,
     *,
     wanted: StoredOptions,
-    policy: arguments.Policy = "connected",
-    keep: Annotated[
-        str,
-        Option(
-            metavar="RULE",
-            help="Which document stands for a group: first, last, or max:FIELD or min:FIELD of the"
-            " metadata.",
-        ),
-    ] = FIRST,
+    policy: PolicyName = "connected",
+    keep: str = FIRST,
     listing: ListingOptions,
     inputs: ReadingOptions,
 ) -> None:
@@ -125,6 +122,9 @@ def clusters(
     Sketches decide or, with --texts, the exact similarity of the texts.
 
     Exit code 1 if there are any, with --exit-code.
+
+    --keep RULE: Which document stands for a group: first, last, or max:FIELD or min:FIELD of the
+        metadata.
     """
     check_keep(keep)
     with _opened(db, wanted, inputs) as (database, texts):
@@ -140,16 +140,11 @@ def clusters(
 
 
 def pairs(
-    db: arguments.Database,
+    db: str,
     *,
     wanted: StoredOptions,
-    contained: arguments.Contained = None,
-    explain: Annotated[
-        bool,
-        Option(
-            "--explain", help="Say first which method is used, and the share of pairs it finds."
-        ),
-    ] = False,
+    contained: float | None = None,
+    explain: bool = False,
     listing: ListingOptions,
     inputs: ReadingOptions,
 ) -> None:
@@ -159,6 +154,8 @@ def pairs(
     is a document, left, that is contained in another one, right.
 
     Exit code 1 if there are any, with --exit-code.
+
+    --explain: Say first which method is used, and the share of pairs it finds.
     """
     with _opened(db, wanted, inputs) as (database, texts):
         columns, deciding = PAIRS, wanted.deciding(texts)

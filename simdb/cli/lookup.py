@@ -15,8 +15,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
@@ -29,6 +28,7 @@ from simdb.cli.options.option_groups import (
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
+from simdb.ground.choices import NullName
 from simdb.ground.dtypes import Bools
 from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
@@ -49,19 +49,15 @@ KINDS = "a .jsonl, .csv, .tsv or .parquet file, also with .gz or .zst, or FOLDER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupOptions(SearchOptions):
-    """What `simdb lookup` looks for."""
+    """What `simdb lookup` looks for.
 
-    every: Annotated[
-        bool, Option("--all", help="Show all matches of each document, not only the best.")
-    ] = False
-    where: arguments.Where = None
-    nearest: Annotated[
-        int | None,
-        Option(
-            metavar="K", min=1,
-            help="Show the K nearest stored documents of each, however similar they are.",
-        ),
-    ] = None  # fmt: skip
+    --all: Show all matches of each document, not only the best.
+    --nearest K: Show the K nearest stored documents of each, however similar they are.
+    """
+
+    every: Annotated[bool, "--all"] = False
+    where: list[str] | None = None
+    nearest: Positive | None = None  # fmt: skip
 
     def check(self) -> None:
         """Raise OptionError for options that --nearest does not have."""
@@ -85,24 +81,18 @@ class LookupOptions(SearchOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupOutputs:
-    """The options of `simdb lookup` about files: the rows, and the documents looked up."""
+    """The options of `simdb lookup` about files: the rows, and the documents looked up.
 
-    output: Annotated[
-        str | None,
-        Option(
-            short="-o",
-            metavar="FILE",
-            help="Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz or"
-            " .zst. - writes JSON lines to standard output.",
-        ),
-    ] = None
-    new: Annotated[
-        str | None, Option(metavar="FILE", help=f"Write the documents without a match to {KINDS}.")
-    ] = None
-    found: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Write the documents with a match, in the same way."),
-    ] = None
+    -o, --output FILE: Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz
+        or .zst. - writes JSON lines to standard output.
+    --new FILE: Write the documents without a match to a .jsonl, .csv, .tsv or .parquet file, also
+        with .gz or .zst, or FOLDER/, as dedup -o does.
+    --found FILE: Write the documents with a match, in the same way.
+    """
+
+    output: str | None = None
+    new: str | None = None
+    found: str | None = None
 
     @property
     def parts(self) -> list[str]:
@@ -143,17 +133,17 @@ class LookupOutputs:
 
 
 def lookup(
-    db: arguments.Database,
-    sources: arguments.Sources,
+    db: str,
+    sources: list[str],
     *,
     wanted: LookupOptions,
-    show: arguments.Show = None,
-    texts: arguments.EarlierTexts = None,
-    on_null: arguments.OnNullSkipped = None,
+    show: Positive | None = None,
+    texts: list[str] | None = None,
+    on_null: NullName | None = None,
     outputs: LookupOutputs,
     listing: ListingOptions,
     inputs: ReadingOptions,
-    allow: arguments.Allow = None,
+    allow: list[str] | None = None,
 ) -> None:
     """Show which documents a database has already, and store nothing.
 
@@ -164,6 +154,10 @@ def lookup(
 
     Exit code 1 if files or records were skipped and, with --exit-code, if something is found; 2 if
     all were skipped.
+
+    --texts SOURCE: Texts, by id, of documents that the database has already.
+    --on-null WORD: Records with null in place of a text, or without the field: keep, drop or error.
+        If not given, they are skipped and reported.
     """
     wanted.check()
     form = outputs.check(wanted.nearest)

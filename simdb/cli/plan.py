@@ -3,12 +3,9 @@
 `plan` without a database tries the options that `create` takes.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import simdb
-from simdb.cli.options import arguments
-from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_size
 from simdb.cli.options.sketch_options import MINHASH, Given, SketchOptions, check_given, make_sketch
@@ -16,30 +13,10 @@ from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_row
 from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
+from simdb.ground.choices import ClustersName, TimesName
 from simdb.outputs.rows import Row
 from simdb.results.reports import ModelCost
 
-Documents = Annotated[
-    float | None, Option(metavar="N", help="Plan for this many stored documents, for example 8e9.")
-]
-HeaderOffset = Annotated[
-    int | None, Option(help="Without DB: bits of the table headers, as in create.")
-]
-Weights = Annotated[
-    bool | None,
-    Option("--weights/--no-weights", help="Without DB: whether documents have weights (default)."),
-]
-Memory = Annotated[
-    str | None,
-    Option(
-        metavar="SIZE",
-        help="Without DB: the memory for tables and weights, such as 128G; that of this machine if"
-        " not given.",
-    ),
-]
-AllPairs = Annotated[
-    bool, Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document.")
-]
 WAY_FIELDS = (
     "method", "tables", "flips", "table_flips", "header_bits", "theta", "probes", "compared",
     "distance", "similarity",
@@ -52,28 +29,33 @@ OPTIONS = simdb.Options()
 
 
 def plan(
-    db: Annotated[
-        str | None,
-        Argument(metavar="DB", help="The directory of a database; else give --documents."),
-    ] = None,
+    db: str | None = None,
     *,
     chosen: SketchOptions,
-    documents: Documents = None,
-    blocks: arguments.Blocks = None,
-    leading: arguments.Leading = None,
-    bands: arguments.Bands = None,
-    rows: arguments.Rows = None,
-    header_offset: HeaderOffset = None,
-    weights: Weights = None,
-    memory: Memory = None,
+    documents: float | None = None,
+    blocks: int | None = None,
+    leading: int | None = None,
+    bands: int | None = None,
+    rows: int | None = None,
+    header_offset: int | None = None,
+    weights: bool | None = None,
+    memory: str | None = None,
     wanted: SearchOptions,
-    pairs: AllPairs = False,
-    json: arguments.Json = False,
+    pairs: bool = False,
+    json: bool = False,
 ) -> None:
     """Show how a query would be answered, at what cost, and why no other method was chosen.
 
     With DB, plan for its documents.  Without DB, plan for any number of documents, and compare with
     the cost model of Sood & Loguinov 2011.
+
+    DB: The directory of a database; else give --documents.
+    --documents N: Plan for this many stored documents, for example 8e9.
+    --header-offset: Without DB: bits of the table headers, as in create.
+    --weights/--no-weights: Without DB: whether documents have weights (default).
+    --memory SIZE: Without DB: the memory for tables and weights, such as 128G; that of this machine
+        if not given.
+    --pairs: Plan the command pairs; needs DB. Times are for one document.
     """
     sketch = chosen.given()
     shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
@@ -101,46 +83,35 @@ def plan(
 
 
 def create(
-    db: Database,
+    db: str,
     chosen: SketchOptions,
-    volatility: Annotated[
-        bool | None,
-        Option(
-            "--volatility/--no-volatility",
-            help="Store the weights of documents (default); without, match by distance only.",
-        ),
-    ] = None,
-    blocks: arguments.Blocks = None,
-    leading: arguments.Leading = None,
-    bands: arguments.Bands = None,
-    rows: arguments.Rows = None,
-    polytopes: arguments.Polytopes = None,
-    similarity: Annotated[
-        float | None,
-        Option(
-            help="Default similarity of a match. If not given: 0.889; 0.909 for single words"
-            " weighted by tf-idf; 0.8 with --minhash."
-        ),
-    ] = None,
-    distance: Annotated[
-        int | None,
-        Option(
-            help="Default distance of a match for fingerprints without weights. If not given: 3."
-        ),
-    ] = None,
-    recall: Annotated[
-        float, Option(help="Default share of the matches that a search must find.")
-    ] = OPTIONS.recall,
-    header_offset: Annotated[
-        int, Option(help="Bits of the table headers: log2 of the documents, plus this number.")
-    ] = OPTIONS.header_offset,
-    keep_clusters: arguments.KeepClusters = OPTIONS.keep_clusters,
-    keep_times: arguments.KeepTimes = OPTIONS.keep_times,
-    passages: arguments.Passages = OPTIONS.passages,
-    features: arguments.Features = OPTIONS.features,
-    json: Json = False,
+    *,
+    volatility: bool | None = None,
+    blocks: int | None = None,
+    leading: int | None = None,
+    bands: int | None = None,
+    rows: int | None = None,
+    polytopes: int | None = None,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float = OPTIONS.recall,
+    header_offset: int = OPTIONS.header_offset,
+    keep_clusters: ClustersName = OPTIONS.keep_clusters,
+    keep_times: TimesName = OPTIONS.keep_times,
+    passages: bool = OPTIONS.passages,
+    features: bool = OPTIONS.features,
+    json: bool = False,
 ) -> None:
-    """Create an empty database; its options are stored with it and cannot be changed."""
+    """Create an empty database; its options are stored with it and cannot be changed.
+
+    --volatility/--no-volatility: Store the weights of documents (default); without, match by
+        distance only.
+    --similarity: Default similarity of a match. If not given: 0.889; 0.909 for single words
+        weighted by tf-idf; 0.8 with --minhash.
+    --distance: Default distance of a match for fingerprints without weights. If not given: 3.
+    --recall: Default share of the matches that a search must find.
+    --header-offset: Bits of the table headers: log2 of the documents, plus this number.
+    """
     sketch = chosen.given()
     stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
     shape = {

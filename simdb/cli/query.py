@@ -2,41 +2,38 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import simdb
 from simdb.cli import duplicates
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
     ReadingOptions,
     SearchOptions,
     check_nearest,
+    given_bits,
     given_condition,
+    given_ids,
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
+from simdb.ground.choices import ErrorsName
 from simdb.sources.content import STANDARD_INPUT, known_encoding, markup_hint, read_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions(SearchOptions):
-    """What `simdb query` looks for."""
+    """What `simdb query` looks for.
 
-    limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None
-    nearest: Annotated[
-        int | None,
-        Option(metavar="K", help="Show the K nearest documents, however similar they are."),
-    ] = None
-    contained: arguments.Contained = None
-    texts: Annotated[
-        list[str] | None,
-        Option(
-            metavar="SOURCE",
-            help="Where the texts of stored documents are, by id: they measure --contained.",
-        ),
-    ] = None
-    where: arguments.Where = None
+    --limit: Show only this many matches, the best.
+    --nearest K: Show the K nearest documents, however similar they are.
+    --texts SOURCE: Where the texts of stored documents are, by id: they measure --contained.
+    """
+
+    limit: int | None = None
+    nearest: int | None = None
+    contained: float | None = None
+    texts: list[str] | None = None
+    where: list[str] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,30 +73,29 @@ class QueryOptions(SearchOptions):
 
 
 def query(
-    db: arguments.Database,
-    text: Annotated[
-        str | None, Argument(metavar="TEXT", help="The text; - reads standard input.")
-    ] = None,
+    db: str,
+    text: str | None = None,
     *,
-    file: Annotated[
-        str | None, Option(metavar="FILE", help="A file with the text; - is standard input.")
-    ] = None,
-    id: Annotated[str | None, Option(metavar="ID", help="The id of a stored document.")] = None,
-    fingerprint: Annotated[
-        str | None, Option(metavar="N", help="A fingerprint, decimal or 0x...")
-    ] = None,
+    file: str | None = None,
+    id: str | None = None,
+    fingerprint: str | None = None,
     asked: QueryOptions,
-    int_ids: arguments.IntIds = False,
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
-    allow: arguments.Allow = None,
-    json: arguments.Json = False,
+    int_ids: bool = False,
+    encoding: str = "utf-8",
+    errors: ErrorsName = "strict",
+    allow: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Show the stored documents that match a text, a file, a stored document or a fingerprint.
 
     The best match comes first.  --nearest shows the most similar documents even if they do not
     match, --where only documents whose metadata have a value, and --contained documents that have a
     share of the text in them.  Exit code 0 whether there are matches or not.
+
+    TEXT: The text; - reads standard input.
+    --file FILE: A file with the text; - is standard input.
+    --id ID: The id of a stored document.
+    --fingerprint N: A fingerprint, decimal or 0x...
     """
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError(
@@ -107,7 +103,7 @@ def query(
         )
     asked.check()
     document = _document(text, file, fingerprint, encoding, errors)
-    wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
+    wanted = None if id is None else given_ids([id], int_ids)[0]
     inputs = ReadingOptions(int_ids=int_ids, encoding=encoding, errors=errors)
     with open_either(db, allow or []) as database, ExitStack() as held:
         sketch, texts = database.options.sketch, None
@@ -128,9 +124,8 @@ def _document(
 ) -> str | int | None:
     """Return the text or the fingerprint that was given; None for a stored document."""
     decoded_as = known_encoding(encoding)
-    arguments.check_errors(errors)
     if fingerprint is not None:
-        return arguments.given_bits(fingerprint)
+        return given_bits(fingerprint)
     if text == STANDARD_INPUT or file is not None:
         return read_file(file or STANDARD_INPUT, decoded_as, errors)
     return text

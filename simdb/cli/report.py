@@ -2,18 +2,16 @@
 
 from collections.abc import Collection
 from functools import partial
-from typing import Annotated
 
 import simdb
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, print_one
 from simdb.engine.search.question import Question
 from simdb.outputs.formats import STANDARD_OUTPUT
-from simdb.report.facts import GROUPED_DOCUMENTS, Limits
+from simdb.report.facts import Limits
 from simdb.report.gather import gather
 from simdb.report.page import check_libraries, render
 from simdb.report.template import check_page, write_page
@@ -23,40 +21,22 @@ from simdb.tuning.sample import as_text
 from simdb.values.arrays import ORDINALS_MAX, Id
 
 USUAL = Limits()
-Output = Annotated[
-    str, Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
-]
-GroupCount = Annotated[int, Option(min=0, help="Show this many of the largest groups.")]
-Sample = Annotated[
-    int, Option(min=1, help="Look up the matches of this many documents, drawn at random.")
-]
-Seed = Annotated[int, Option(min=0, help="Seed of the random draw.")]
-All = Annotated[
-    bool,
-    Option(
-        "--all", help=f"Group all documents, also if there are more than {GROUPED_DOCUMENTS:,}."
-    ),
-]
 # Texts are only shown, so there is nothing to say about mark-up.
 READ_AS = Simhash(markup="html")
 
-Texts = Annotated[
-    list[str] | None, Option(metavar="SOURCE", help="Texts, by id, of the stored documents.")
-]
-
 
 def report(
-    db: arguments.Database,
+    db: str,
     *,
-    output: Output = STANDARD_OUTPUT,
-    texts: Texts = None,
+    output: str = STANDARD_OUTPUT,
+    texts: list[str] | None = None,
     wanted: SearchOptions,
-    groups: GroupCount = USUAL.groups,
-    sample: Sample = USUAL.sample,
-    seed: Seed = USUAL.seed,
-    all: All = False,
+    groups: Natural = USUAL.groups,
+    sample: Positive = USUAL.sample,
+    seed: Natural = USUAL.seed,
+    all: bool = False,
     inputs: ReadingOptions,
-    json: arguments.Json = False,
+    json: bool = False,
 ) -> None:
     """Write a page about a database for people: sizes, groups, similarities and advice.
 
@@ -64,6 +44,13 @@ def report(
     It needs the packages jinja2 and matplotlib.
 
     Exit code 1 if files or records of --texts were skipped.
+
+    -o, --output FILE: The file to write; - is standard output.
+    --texts SOURCE: Texts, by id, of the stored documents.
+    --groups: Show this many of the largest groups.
+    --sample: Look up the matches of this many documents, drawn at random.
+    --seed: Seed of the random draw.
+    --all: Group all documents, also if there are more than 2,000,000.
     """
     check_libraries()
     check_page(output)

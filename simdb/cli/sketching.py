@@ -6,16 +6,15 @@ and how fast this machine is.
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 import simdb
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.arguments import BitCount, Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.opening import open_idle
-from simdb.cli.options.option_groups import TextOptions
+from simdb.cli.options.option_groups import TextOptions, given_batch
 from simdb.cli.options.sketch_options import (
     SketchOptions,
     allowed,
@@ -26,6 +25,7 @@ from simdb.cli.options.sketch_options import (
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
+from simdb.ground.choices import ErrorsName
 from simdb.outputs.rows import Row
 from simdb.outputs.target import check_place
 from simdb.running import kernel
@@ -41,26 +41,23 @@ FINGERPRINT_COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")
 
 
 def idf(
-    sources: arguments.Sources,
+    sources: list[str],
     chosen: SketchOptions,
     *,
-    output: Annotated[
-        str | None, Option(short="-o", metavar="FILE", help="Write the IDF table to this file.")
-    ] = None,
-    db: Annotated[
-        str | None,
-        Option(metavar="DB", help="Store the IDF table in this database, which must be empty."),
-    ] = None,
-    features: Annotated[
-        int | None, Option(min=1, help="Keep only this many features, the most frequent.")
-    ] = None,
+    output: str | None = None,
+    db: str | None = None,
+    features: Positive | None = None,
     inputs: TextOptions,
-    allow: arguments.Allow = None,
-    json: arguments.Json = False,
+    allow: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Compute an IDF table from documents: a rare feature gets a high weight.
 
     Exit code 1 if files or records were skipped.
+
+    -o, --output FILE: Write the IDF table to this file.
+    --db DB: Store the IDF table in this database, which must be empty.
+    --features: Keep only this many features, the most frequent.
     """
     sketch = chosen.given()
     if (output is None) == (db is None) or "idf" in sketch:
@@ -88,23 +85,16 @@ def idf(
 
 
 def calibrate(
-    db: arguments.Database,
-    sample: Annotated[
-        int | None, Option(help="Compare this many stored documents, drawn at random, with all.")
-    ] = None,
-    documents: Annotated[
-        list[str] | None,
-        Option(
-            metavar="SOURCE",
-            help="Instead of a sample: documents like later queries. May be repeated.",
-        ),
-    ] = None,
-    seed: Annotated[int, Option(min=0, help="Seed of the random draw.")] = 0,
-    text_field: arguments.TextField = "text",
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
-    allow: arguments.Allow = None,
-    json: arguments.Json = False,
+    db: str,
+    *,
+    sample: int | None = None,
+    documents: list[str] | None = None,
+    seed: Natural = 0,
+    text_field: str = "text",
+    encoding: str = "utf-8",
+    errors: ErrorsName = "strict",
+    allow: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Learn from a sample how similar documents differ, so that queries need less searching.
 
@@ -112,6 +102,10 @@ def calibrate(
     both results in the database.  Prints how much a query searches for several recalls.
 
     Exit code 1 if records were skipped.
+
+    --sample: Compare this many stored documents, drawn at random, with all.
+    --documents SOURCE: Instead of a sample: documents like later queries. May be repeated.
+    --seed: Seed of the random draw.
     """
     if sample is not None and documents:
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
@@ -132,25 +126,26 @@ def calibrate(
 
 
 def fingerprint(
-    chosen: SketchOptions,
+    sources: list[str] | None = None,
     *,
-    sources: Annotated[
-        list[str] | None,
-        Argument(metavar="SOURCE...", help="As for dedup, but - reads standard input as one text."),
-    ] = None,
-    text: Annotated[str | None, Option(metavar="TEXT", help="Fingerprint this text.")] = None,
-    db: Annotated[
-        str | None, Option(metavar="DB", help="Use the sketch options of the database DB.")
-    ] = None,
-    lines: Annotated[bool, Option("--lines", help="Treat each line as a document.")] = False,
-    bits: Annotated[int, Option(min=0, max=64, help="Show this many bits, the most volatile.")] = 8,
+    chosen: SketchOptions,
+    text: str | None = None,
+    db: str | None = None,
+    lines: bool = False,
+    bits: BitCount = 8,
     inputs: TextOptions,
-    allow: arguments.Allow = None,
-    json: arguments.Json = False,
+    allow: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Show the fingerprints of texts: 64 bits, the number of features, the most volatile bits.
 
     Exit code 1 if files or records were skipped.
+
+    SOURCE...: As for dedup, but - reads standard input as one text.
+    --text TEXT: Fingerprint this text.
+    --db DB: Use the sketch options of the database DB.
+    --lines: Treat each line as a document.
+    --bits: Show this many bits, the most volatile.
     """
     sketch = chosen.given()
     if (text is None) == (not sources):
@@ -158,7 +153,7 @@ def fingerprint(
     check_sources(sources or [], None if lines else inputs.text_field)
     found: Found = read_texts(sources or [], inputs.reading(), by_lines=lines)
     if text is not None:
-        found = iter([arguments.given_batch("", text, has_int_ids=False)])
+        found = iter([given_batch("", text, has_int_ids=False)])
     with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as made:
         sketcher = fingerprinting(made)
         intake = Intake(found, progress)

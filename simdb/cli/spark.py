@@ -1,24 +1,19 @@
 """Command spark: the main job on Spark, from files to files."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Argument, CommandGroup, Option
+from simdb.cli.options.arguments import Positive
+from simdb.cli.options.declare import CommandGroup
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.engine.clusters.find import STAR
+from simdb.ground.choices import NullName, PolicyName, VerifyName
 from simdb.ground.errors import ExistsError, OptionError
 from simdb.settings.keeping import parse
 from simdb.spark import drop_duplicates
 from simdb.spark.frames import exists, session
-
-if TYPE_CHECKING:
-    from simdb.ground.choices import NullName, PolicyName, VerifyName
-else:
-    # The type of the value that click gives; the job checks the word.
-    NullName = PolicyName = VerifyName = str
 
 JSON, PARQUET = "json", "parquet"
 JSON_ENDS = (".jsonl", ".ndjson", ".json")
@@ -27,27 +22,19 @@ PACKED_ENDS = (".gz", ".zst", ".bz2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """The options about where and how the job runs."""
+    """The options about where and how the job runs.
 
-    master: Annotated[
-        str | None,
-        Option(
-            metavar="MASTER",
-            help="The master of Spark: local[4], spark://host:7077, yarn; this machine if not"
-            " given.",
-        ),
-    ] = None
-    conf: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=VALUE", help="A setting of Spark; can be given several times."),
-    ] = None
-    checkpoint: Annotated[
-        str | None,
-        Option(metavar="TARGET", help="A folder for sketches and rounds, that all can write."),
-    ] = None
-    partitions: Annotated[
-        int | None, Option(min=1, help="Partitions of a shuffle; 3 for each processor.")
-    ] = None
+    --master MASTER: The master of Spark: local[4], spark://host:7077, yarn; this machine if not
+        given.
+    --conf NAME=VALUE: A setting of Spark; can be given several times.
+    --checkpoint TARGET: A folder for sketches and rounds, that all can write.
+    --partitions: Partitions of a shuffle; 3 for each processor.
+    """
+
+    master: str | None = None
+    conf: list[str] | None = None
+    checkpoint: str | None = None
+    partitions: Positive | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -61,57 +48,36 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions:
-    """The options about rows: what is alike, and which of them stays."""
+    """The options about rows: what is alike, and which of them stays.
 
-    similarity: Annotated[
-        float | None,
-        Option(
-            help="Least similarity of a match, above 0 to 1: exact, or estimated (cosine, or"
-            " Jaccard with --minhash) with --verify estimate; 0.8, and estimated 0.889, if not"
-            " given."
-        ),
-    ] = None
-    distance: arguments.Distance = None
-    recall: arguments.Recall = None
-    verify: Annotated[
-        VerifyName | None,
-        Option(
-            help="exact: texts decide what matches, and travel if they are in a candidate;"
-            " estimate: sketches do. exact if not given, unless rows match by --distance alone."
-        ),
-    ] = None
-    policy: Annotated[
-        PolicyName,
-        Option(
-            help="star: all match the row that stays; connected: chains of matches form a group."
-        ),
-    ] = STAR
-    keep: Annotated[
-        str,
-        Option(
-            metavar="RULE",
-            help="Which row of a group stays: first (the least id), last, longest, shortest,"
-            " max:COLUMN or min:COLUMN.",
-        ),
-    ] = "first"
-    on_null: Annotated[
-        NullName, Option(help="Rows without a text: keep, drop, or error, which ends the job.")
-    ] = "keep"
-    id_field: arguments.IdField = "id"
-    text_field: Annotated[str, Option(help="The column with the texts.")] = "text"
-    max_share: arguments.MaxShare = None
+    --similarity: Least similarity of a match, above 0 to 1: exact, or estimated (cosine, or Jaccard
+        with --minhash) with --verify estimate; 0.8, and estimated 0.889, if not given.
+    --verify: exact: texts decide what matches, and travel if they are in a candidate; estimate:
+        sketches do. exact if not given, unless rows match by --distance alone.
+    --policy: star: all match the row that stays; connected: chains of matches form a group.
+    --keep RULE: Which row of a group stays: first (the least id), last, longest, shortest,
+        max:COLUMN or min:COLUMN.
+    --on-null: Rows without a text: keep, drop, or error, which ends the job.
+    --text-field: The column with the texts.
+    """
+
+    similarity: float | None = None
+    distance: int | None = None
+    recall: float | None = None
+    verify: VerifyName | None = None
+    policy: PolicyName = STAR
+    keep: str = "first"
+    on_null: NullName = "keep"
+    id_field: str = "id"
+    text_field: str = "text"
+    max_share: float | None = None
 
 
 def dedup(
-    source: Annotated[
-        str, Argument(metavar="IN", help="Parquet or JSON lines, as the end of the name says.")
-    ],
-    target: Annotated[str, Argument(metavar="OUT", help="Where the rows that stay are written.")],
+    source: Annotated[str, "IN"],
+    target: Annotated[str, "OUT"],
     *,
-    removed: Annotated[
-        str | None,
-        Option(metavar="OUT2", help="Also write what was removed: id, kept, similarity."),
-    ] = None,
+    removed: str | None = None,
     rows: RowOptions,
     cluster: ClusterOptions,
     chosen: SketchOptions,
@@ -123,6 +89,10 @@ def dedup(
     otherwise.  Every row needs an id of its own.
 
     OUT and OUT2 must not exist.  They are folders, with a file for each partition.
+
+    IN: Parquet or JSON lines, as the end of the name says.
+    OUT: Where the rows that stay are written.
+    --removed OUT2: Also write what was removed: id, kept, similarity.
     """
     sketch = chosen.given()
     settings, made = cluster.settings, make_sketch(sketch)

@@ -4,13 +4,12 @@ import csv
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import simdb
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
@@ -89,26 +88,13 @@ def _json_rows(path: str, text: str) -> Iterator[tuple[int, list[Any]]]:
 
 
 def tune(
-    sources: arguments.Sources,
+    sources: list[str],
     *,
-    pairs: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="Pairs that people have judged: id, id and label (1 or 0) on each line; .tsv,"
-            " .csv or .jsonl.",
-        ),
-    ] = None,
-    blocking: Annotated[
-        bool,
-        Option(
-            "--blocking",
-            help="The pairs are candidates of a blocking step, and only such are to be decided.",
-        ),
-    ] = False,
-    seed: Annotated[int, Option(min=0, help="Seed of the random draws.")] = 0,
+    pairs: str | None = None,
+    blocking: bool = False,
+    seed: Natural = 0,
     inputs: TextOptions,
-    json: arguments.Json = False,
+    json: bool = False,
 ) -> None:
     """Advise on unit, shingle, weighting and threshold for documents, by a sample of them.
 
@@ -116,6 +102,11 @@ def tune(
     to expect.
 
     Exit code 1 if files or records were skipped.
+
+    --pairs FILE: Pairs that people have judged: id, id and label (1 or 0) on each line; .tsv, .csv
+        or .jsonl.
+    --blocking: The pairs are candidates of a blocking step, and only such are to be decided.
+    --seed: Seed of the random draws.
     """
     check_sources(sources, inputs.text_field)
     reading = inputs.reading()

@@ -7,37 +7,32 @@ from typing import Annotated
 
 import simdb
 from simdb import compat
-from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.opening import open_idle
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, plain, print_one, quantity
 from simdb.outputs.formats import STANDARD_OUTPUT
 
 
-def compact(db: Database, json: Json = False) -> None:
+def compact(db: str, *, json: bool = False) -> None:
     """Merge all runs of a database into one, drop deleted documents, and shrink the file."""
     with open_idle(db) as database:
         print_one(asdict(database.compact()), as_json=json)
 
 
 def rebuild(
-    db: Database,
-    drop_damaged: Annotated[
-        bool, Option("--drop-damaged", help="Remove documents that are damaged beyond repair.")
-    ] = False,
-    polytopes: Annotated[
-        int | None,
-        Option(
-            help="Number of cross-polytope tables from now on, 0 for none; if not given, it stays"
-            " the same."
-        ),
-    ] = None,
-    json: Json = False,
+    db: str,
+    *,
+    drop_damaged: bool = False,
+    polytopes: int | None = None,
+    json: bool = False,
 ) -> None:
     """Repair a database: make all its tables again from the stored documents.
 
     Exit code 1 if something was lost, 3 if documents are damaged; then nothing is changed.
+
+    --drop-damaged: Remove documents that are damaged beyond repair.
+    --polytopes: Number of cross-polytope tables from now on, 0 for none; if not given, it stays the
+        same.
     """
     with _opened(db) as database:
         report = database.rebuild(drop_damaged=drop_damaged, polytopes=polytopes)
@@ -57,11 +52,15 @@ def _opened(path: str) -> "simdb.Database":
 
 
 def copy(
-    db: Database,
-    target: Annotated[str, Argument(metavar="TARGET", help="The directory to create.")],
-    json: Json = False,
+    db: str,
+    target: str,
+    *,
+    json: bool = False,
 ) -> None:
-    """Copy the current state of a database to a new directory; other processes can keep writing."""
+    """Copy the current state of a database to a new directory; other processes can keep writing.
+
+    TARGET: The directory to create.
+    """
     with simdb.open(db, "r") as database:
         database.copy(target)
     with simdb.open(target, "r") as copied:
@@ -69,14 +68,15 @@ def copy(
 
 
 def dump(
-    db: Database,
-    output: Annotated[
-        str,
-        Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output."),
-    ] = STANDARD_OUTPUT,
-    json: Json = False,
+    db: str,
+    *,
+    output: str = STANDARD_OUTPUT,
+    json: bool = False,
 ) -> None:
-    """Write everything in a database to one portable file; other processes can keep writing."""
+    """Write everything in a database to one portable file; other processes can keep writing.
+
+    -o, --output FILE: The file to write; - is standard output.
+    """
     if output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise simdb.OptionError(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
@@ -101,11 +101,15 @@ def dump(
 
 
 def load(
-    db: Database,
-    source: Annotated[str, Argument(metavar="FILE", help="The dump to read; - is standard input.")],
-    json: Json = False,
+    db: str,
+    source: Annotated[str, "FILE"],
+    *,
+    json: bool = False,
 ) -> None:
-    """Make a new database from a dump, completely or not at all."""
+    """Make a new database from a dump, completely or not at all.
+
+    FILE: The dump to read; - is standard input.
+    """
     with Progress("loading") as progress:
         count = simdb.load(
             sys.stdin.buffer if source == "-" else source,
@@ -116,34 +120,24 @@ def load(
 
 
 def import_datasketch(
-    db: Database,
-    source: Annotated[str, Argument(metavar="PICKLE", help="The pickle file.")],
-    threshold: Annotated[
-        float | None,
-        Option(
-            help="Choose bands for this similarity if the pickle is no index; 0.9 if not given."
-        ),
-    ] = None,
-    params: Annotated[
-        tuple[int, int] | None,
-        Option(metavar="B R", help="B bands of R rows, instead of --threshold."),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        Option(help="Seed of the MinHash of an index, which does not store it; 1 if not given."),
-    ] = None,
-    hashfunc: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME",
-            help="A hash function, package.function, that the pickle may name; never imported.",
-        ),
-    ] = None,
-    json: Json = False,
+    db: str,
+    source: Annotated[str, "PICKLE"],
+    *,
+    threshold: float | None = None,
+    params: tuple[int, int] | None = None,
+    seed: int | None = None,
+    hashfunc: list[str] | None = None,
+    json: bool = False,
 ) -> None:
     """Make a new database from a pickled datasketch MinHashLSH, or a dict or list of MinHash.
 
     No code that the pickle names is imported or run.
+
+    PICKLE: The pickle file.
+    --threshold: Choose bands for this similarity if the pickle is no index; 0.9 if not given.
+    --params B R: B bands of R rows, instead of --threshold.
+    --seed: Seed of the MinHash of an index, which does not store it; 1 if not given.
+    --hashfunc NAME: A hash function, package.function, that the pickle may name; never imported.
     """
     made = compat.importing.import_datasketch(
         source, db, threshold=threshold, params=params, seed=seed, hashfuncs=hashfunc or ()

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow.parquet
 
 import simdb
-from simdb.cli.options.arguments import given_bits, given_ids
-from simdb.cli.options.option_groups import given_search
+from simdb.cli.options.option_groups import given_bits, given_ids, given_search
 from simdb.compat.programs import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
 from simdb.sources.content import known_encoding

@@ -3,22 +3,21 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import simdb
 from simdb.cli.duplicates.texts import Beginnings, check_keep
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import SearchOptions, given_search, given_size
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity, verification_note
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.sieve import checked_unit
-from simdb.engine.clusters.find import STAR, check_policy
-from simdb.engine.search.judge import ESTIMATE, EXACT, VERIFICATIONS
-from simdb.ground.checks import most_removed, one_of, share
-from simdb.ground.choices import VerifyName
+from simdb.engine.clusters.find import STAR
+from simdb.engine.search.judge import ESTIMATE, EXACT
+from simdb.ground.checks import most_removed, share
+from simdb.ground.choices import NullName, PolicyName, VerifyName
 from simdb.ground.errors import OptionError
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
@@ -43,18 +42,23 @@ ENDINGS = ".jsonl, .csv, .tsv or .parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateOptions(SearchOptions):
-    """The options of `simdb dedup` about duplicates."""
+    """The options of `simdb dedup` about duplicates.
 
-    similarity: arguments.DecidedSimilarity = None
-    policy: arguments.Policy = STAR
-    against: arguments.Against = None
-    keep: arguments.Keep = keeping.FIRST
-    verify: arguments.Verify = None
-    texts: arguments.EarlierTexts = None
-    on_null: arguments.OnNull = None
-    max_share: arguments.MaxShare = None
-    memory: arguments.Memory = None
-    min_words: arguments.MinWords = None
+    --similarity: Least similarity of a match, above 0 to 1. Exact Jaccard similarity, 0.8 if not
+        given; with --verify estimate, estimated cosine, 0.889 if not given.
+    --texts SOURCE: Texts, by id, of documents that the database has already.
+    """
+
+    similarity: float | None = None
+    policy: PolicyName = STAR
+    against: list[str] | None = None
+    keep: str = keeping.FIRST
+    verify: VerifyName | None = None
+    texts: list[str] | None = None
+    on_null: NullName | None = None
+    max_share: float | None = None
+    memory: str | None = None
+    min_words: int | None = None
 
     @property
     def memory_bytes(self) -> int | None:
@@ -67,7 +71,6 @@ class DuplicateOptions(SearchOptions):
 
     def check(self, *, has_database: bool) -> None:
         """Raise OptionError for values that are wrong, with --db or without it."""
-        check_policy(self.policy)
         if self.max_share is not None:
             share("--max-share", self.max_share)
         if has_database and self.against is not None:
@@ -103,34 +106,23 @@ class DuplicateOptions(SearchOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultOptions:
-    """The options of `simdb dedup` about its results."""
+    """The options of `simdb dedup` about its results.
 
-    output: Annotated[
-        str | None,
-        Option(
-            short="-o",
-            metavar="FILE",
-            help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
-            " FOLDER/ gets one such file for each source. Of sources that are documents, FILE.txt"
-            " lists the files, and FOLDER/ gets copies of them. - is standard output, instead of"
-            " the groups.",
-        ),
-    ] = None
-    link: Annotated[
-        bool, Option("--link", help="With -o FOLDER/: make hard links, not copies.")
-    ] = False
-    show: arguments.Show = None
-    groups: Annotated[
-        str | None, Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file.")
-    ] = None
-    report: Annotated[
-        str | None,
-        Option(
-            metavar="PAGE",
-            help="Write a page for people with each removed text beside the one that stays, the"
-            " least similar first. With --db, --texts names the texts of earlier runs.",
-        ),
-    ] = None
+    -o, --output FILE: Write the input without duplicates to a .jsonl, .csv, .tsv or .parquet file,
+        also with .gz or .zst. FOLDER/ gets one such file for each source. Of sources that are
+        documents, FILE.txt lists the files, and FOLDER/ gets copies of them. - is standard output,
+        instead of the groups.
+    --link: With -o FOLDER/: make hard links, not copies.
+    --groups FILE: Also write the rows to a .jsonl, .csv, .tsv or .parquet file.
+    --report PAGE: Write a page for people with each removed text beside the one that stays, the
+        least similar first. With --db, --texts names the texts of earlier runs.
+    """
+
+    output: str | None = None
+    link: bool = False
+    show: Positive | None = None
+    groups: str | None = None
+    report: str | None = None
 
     def characters(self, *, has_database: bool) -> int | None:
         """Return how much is held of each text with a database; None for nothing."""
@@ -248,7 +240,6 @@ class DedupWork(NamedTuple):
         """Return what decides: what is asked for, or else the texts wherever they can."""
         given = self.given
         if given.verify is not None:
-            one_of("--verify", given.verify, VERIFICATIONS)
             return given.verify
         by_distance = given.distance is not None and given.similarity is None
         return ESTIMATE if by_distance or sketch.unit == "moz" else EXACT

@@ -22,12 +22,7 @@ PATHS = ("FILE", "SOURCE", "SOURCE...", "PICKLE", "[DB] A B")
 METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding")
 CHOICES = {
     "--search": METHODS,
-    "--policy": ("connected", "star"),
     "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
-    "--on-null": ("keep", "drop", "error"),
-    "--verify": ("estimate", "exact", "numbers"),
-    "--errors": ("strict", "replace"),
-    "--match": ("first", "all"),
 }
 
 # Lines for the start file of a shell that does not look into a folder of completions by itself.
@@ -44,11 +39,15 @@ def commands(
     return [CompletionItem(name, help=texts[name]) for name in texts if name.startswith(incomplete)]
 
 
-def completed(parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def completed(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the values that can complete an argument or an option.
 
     For a path this is only its kind: the shell itself lists files and folders.
     """
+    if isinstance(parameter.type, click.Choice):
+        return parameter.type.shell_complete(context, parameter, incomplete)
     for name in parameter.opts:
         if name in CHOICES:
             return [CompletionItem(each) for each in CHOICES[name] if each.startswith(incomplete)]

@@ -1,28 +1,37 @@
-"""Declarations: options and arguments in the signature of a command, and commands made of them.
+"""Declarations: commands of click, made of the signatures and docstrings of functions.
 
-A command is a function.  The annotation of each parameter is its type with an `Option` or an
-`Argument`:
+A command is a function.  Its parameters before the star are arguments, and those behind it options:
 
-    def show(
-        db: Annotated[str, Argument(metavar="DB", help="The directory of the database.")],
-        limit: Annotated[int | None, Option(min=1, help="Show only this many.")] = None,
-    ) -> None:
+    def show(db: str, *, limit: Positive | None = None, json: bool = False) -> None:
+        '''Show what it holds.
 
-`command_of(show)` is the command of click.  The types are str, int, float, bool, a tuple of them
-and a list of one of them, each also with None.  A list takes many values, a bool is a flag.
-A parameter whose type is a dataclass is a group of options: one for each field of it.
+        --limit N: Show only this many.
+        '''
+
+`command_of(show)` is the command of click.  A line at the end of the docstring describes a
+parameter: names, the word for its value and the help, which goes on in lines that are indented.
+Parameters without a line have that of `arguments.py`.  A parameter that is called otherwise on the
+command line says so: `source: Annotated[str, "FILE"]`.
+
+The types are str, int, float, bool, a Literal, a tuple and a list of one of them, and each with the
+type of click: `Annotated[int, IntRange(1)]`; also with None.  A list takes many values, as an
+option each word up to the next option if the line says `NAME...`.  A bool is a flag.  A parameter
+whose type is a dataclass is a group of options, one for each field, with the lines of its classes;
+the `panel` of the class is the title above them.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import click
 
 from simdb.cli import options
+from simdb.cli.options import arguments
 from simdb.ground.foreign import own_word
 
 if TYPE_CHECKING:
@@ -32,35 +41,19 @@ HELP_OPTIONS = ["-h", "--help"]
 OPTIONS_PANEL = "Options"
 COMMANDS_PANEL = "Commands"
 # What the help shows for a value whose declaration gives no metavar.
-METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT"}
+METAVARS = {float: "FLOAT"}
+WORD, NUMBER, MANY = "TEXT", "INTEGER", "..."
 
 
-class Argument(NamedTuple):
-    """An argument, a value without a name in front; its parameter has a default if it is optional.
+LINE = re.compile(r"(?P<names>(?:-[^ :]+,? )*-[^ :]+)?(?P<metavar>[^a-z:][^:]*?)?: (?P<help>.*)")
 
-    A list takes all arguments that are left, and is None or at least one value.
-    """
 
+class Line(NamedTuple):
+    """The line of a docstring about a parameter: its names, the word for its value, its help."""
+
+    names: list[str]
     metavar: str
     help: str
-
-
-class Option(NamedTuple):
-    """An option; its parameter has a default.
-
-    `flag` is its name, if it differs from the name of the parameter.  A bool without a `flag` can
-    also be turned off: `--lowercase/--no-lowercase`.  `min` and `max` bound a number.  `takes_all`:
-    each word after it up to the next option is a value of the list.
-    """
-
-    flag: str = ""
-    short: str = ""
-    metavar: str = ""
-    help: str = ""
-    min: int | None = None
-    max: int | None = None
-    panel: str = OPTIONS_PANEL
-    takes_all: bool = False
 
 
 class Command(click.Command):
@@ -127,7 +120,7 @@ class CommandArgument(click.Argument):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the values that can complete this argument."""
-        return options.completion.completed(self, incomplete)
+        return options.completion.completed(ctx, self, incomplete)
 
 
 class CommandOption(click.Option):
@@ -140,7 +133,7 @@ class CommandOption(click.Option):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the values that can complete this option."""
-        return options.completion.completed(self, incomplete)
+        return options.completion.completed(ctx, self, incomplete)
 
 
 def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
@@ -166,29 +159,28 @@ def command_of(function: Callable[..., None] | CommandGroup) -> click.Command:
     """
     if isinstance(function, CommandGroup):
         return function
-    groups, parameters = _declared(function)
-    lists = [each.name for each in parameters if each.is_list]
-    return Command(
-        function.__name__.replace("_", "-"),
-        callback=partial(_call, function, groups, lists),
-        params=[each.made() for each in parameters],
-        help=inspect.getdoc(function),
-        context_settings={"help_option_names": HELP_OPTIONS},
-    )
-
-
-def _declared(function: Callable[..., None]) -> tuple[dict[str, type], "list[_Parameter]"]:
-    """Return the groups of options of a function by their names, and all options and arguments."""
+    text, lines = _described(function)
     groups: dict[str, type] = {}
-    found = []
+    made: list[CommandArgument | CommandOption] = []
     for each in inspect.signature(function, eval_str=True).parameters.values():
         kind = each.annotation
         if isinstance(kind, type) and is_dataclass(kind):
             groups[each.name] = kind
-            found += [_Parameter.of(own.name, own.type, own.default) for own in fields(kind)]
+            own = dict(pair for base in kind.__mro__[::-1] for pair in _described(base)[1].items())
+            panel = getattr(kind, "panel", OPTIONS_PANEL)
+            made += [_option(one.name, one.type, one.default, own, panel) for one in fields(kind)]
+        elif each.kind is each.KEYWORD_ONLY:
+            made.append(_option(each.name, kind, each.default, lines, OPTIONS_PANEL))
         else:
-            found.append(_Parameter.of(each.name, kind, each.default))
-    return groups, found
+            made.append(_argument(each.name, kind, each.default, lines))
+    lists = [str(each.name) for each in made if each.multiple or each.nargs == -1]
+    return Command(
+        function.__name__.replace("_", "-"),
+        callback=partial(_call, function, groups, lists),
+        params=list(made),
+        help=text,
+        context_settings={"help_option_names": HELP_OPTIONS},
+    )
 
 
 def _call(
@@ -201,65 +193,83 @@ def _call(
     function(**values)
 
 
-class _Parameter(NamedTuple):
-    """A parameter of a function: its name, type without None and list, declaration and default."""
+def _described(declared: Any) -> tuple[str, dict[str, Line]]:
+    """Return the text of a docstring, and the lines at its end by the name of the parameter."""
+    text: list[str] = []
+    lines: dict[str, Line] = {}
+    key = ""
+    for each in inspect.cleandoc(declared.__doc__ or "").split("\n"):
+        found = LINE.fullmatch(each)
+        if found is not None and (found["names"] or (found["metavar"] or "").isupper()):
+            names = (found["names"] or "").replace(",", "").split()
+            key = names[-1].partition("/")[0] if names else found["metavar"]
+            lines[key] = Line(names, (found["metavar"] or "").strip(), found["help"])
+        elif key:
+            lines[key] = lines[key]._replace(help=f"{lines[key].help} {each.strip()}")
+        else:
+            text.append(each)
+    return "\n".join(text).strip(), lines
 
-    name: str
+
+class _Type(NamedTuple):
+    """What an annotation says: the type of click, whether it is a list, and the name as typed."""
+
     kind: Any
     is_list: bool
-    declared: Argument | Option
-    default: Any
+    name: str
 
     @classmethod
-    def of(cls, name: str, annotation: Any, default: Any) -> "_Parameter":
-        """Read the annotation of a parameter."""
-        kind, declared = get_args(annotation)
-        if get_origin(kind) is UnionType:
-            (kind,) = (each for each in get_args(kind) if each is not NoneType)
-        is_list = get_origin(kind) is list
-        if is_list:
-            (kind,) = get_args(kind)
-        return cls(name, kind, is_list, declared, default)
+    def of(cls, annotation: Any) -> "_Type":
+        """Read an annotation from the outside to the inside."""
+        is_list, name = False, ""
+        while (origin := get_origin(annotation)) is not None:
+            inner = get_args(annotation)
+            if origin in (UnionType, Union):
+                annotation = next(each for each in inner if each is not NoneType)
+            elif origin is list:
+                is_list, annotation = True, inner[0]
+            elif origin is not Annotated:
+                return cls(click.Choice(inner) if origin is Literal else inner, is_list, name)
+            elif isinstance(inner[1], str):
+                annotation, name = inner
+            else:
+                return cls(inner[1], is_list, name)
+        return cls(annotation, is_list, name)
 
-    def made(self) -> click.Parameter:
-        """Return the parameter of click."""
-        if isinstance(self.declared, Argument):
-            return self._argument(self.declared)
-        return self._option(self.declared)
 
-    def _argument(self, declared: Argument) -> click.Parameter:
-        is_required = self.default is inspect.Parameter.empty
-        return CommandArgument(
-            [self.name],
-            type=self.kind,
-            nargs=-1 if self.is_list else 1,
-            required=is_required,
-            metavar=declared.metavar if is_required else f"[{declared.metavar}]",
-            help=declared.help,
-        )
+def _argument(
+    name: str, annotation: Any, default: Any, lines: Mapping[str, Line]
+) -> CommandArgument:
+    kind, is_list, metavar = _Type.of(annotation)
+    metavar = metavar or (f"{name.removesuffix('s')}..." if is_list else name).upper()
+    is_required = default is inspect.Parameter.empty
+    return CommandArgument(
+        [name],
+        type=kind,
+        nargs=-1 if is_list else 1,
+        required=is_required,
+        metavar=metavar if is_required else f"[{metavar}]",
+        help=(lines.get(metavar) or SHARED[metavar]).help,
+    )
 
-    def _option(self, declared: Option) -> click.Parameter:
-        settings: dict[str, Any] = {} if self.is_list else {"default": self.default}
-        flag = declared.flag or "--" + self.name.replace("_", "-")
-        if self.kind is bool:
-            settings["is_flag"] = True
-            if not declared.flag:
-                flag += f"/--no-{self.name.replace('_', '-')}"
-        else:
-            settings["metavar"] = declared.metavar or METAVARS[self.kind]
-            settings["type"] = self._type(declared)
-        names = [flag, declared.short] if declared.short else [flag]
-        return CommandOption(
-            [self.name, *names],
-            multiple=self.is_list,
-            help=declared.help,
-            panel=declared.panel,
-            takes_all=declared.takes_all,
-            **settings,
-        )
 
-    def _type(self, declared: Option) -> Any:
-        """Return the type of click: bounded numbers, and tuples."""
-        if declared.min is not None or declared.max is not None:
-            return click.IntRange(declared.min, declared.max)
-        return get_args(self.kind) or self.kind
+def _option(
+    name: str, annotation: Any, default: Any, lines: Mapping[str, Line], panel: str
+) -> CommandOption:
+    kind, is_list, flag = _Type.of(annotation)
+    flag = flag or f"--{name.replace('_', '-')}"
+    line = lines.get(flag) or SHARED[flag]
+    settings: dict[str, Any] = {} if is_list else {"default": default}
+    if kind is bool:
+        settings["is_flag"] = True
+    else:
+        is_number = kind is int or isinstance(kind, click.IntRange)
+        settings["metavar"] = line.metavar or (NUMBER if is_number else METAVARS.get(kind, WORD))
+        settings["type"] = kind
+    return CommandOption(
+        [name, *line.names], multiple=is_list, help=line.help, panel=panel,
+        takes_all=is_list and line.metavar.endswith(MANY), **settings,
+    )  # fmt: skip
+
+
+SHARED = _described(arguments)[1]

@@ -2,25 +2,26 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
 
 from simdb import sources
-from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
+from simdb.cli.options.arguments import Natural
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
-from simdb.ground.checks import one_of
-from simdb.ground.choices import ON_NULL, MethodName
+from simdb.ground.choices import ErrorsName, MethodName, NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.rows import Row
 from simdb.settings.search import NAMES, Search, SearchLike
 from simdb.sources.content import known_encoding
 
 if TYPE_CHECKING:
-    from simdb.sources.records import SourceOptions
+    from simdb.sources.batch import Batch
+    from simdb.sources.records import InputId, SourceOptions
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
@@ -31,10 +32,10 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 class SearchOptions:
     """The options of a command about a search: how near documents must be, and how to search."""
 
-    similarity: arguments.Similarity = None
-    distance: arguments.Distance = None
-    recall: arguments.Recall = None
-    search: arguments.Search = None
+    similarity: float | None = None
+    distance: int | None = None
+    recall: float | None = None
+    search: str | None = None
 
     @property
     def criterion(self) -> dict[str, Any]:
@@ -93,17 +94,16 @@ def given_size(text: str) -> int | None:
 class TextOptions:
     """The options of a command about the texts that it reads."""
 
-    id_field: arguments.IdField = "id"
-    text_field: arguments.TextField = "text"
-    encoding: arguments.Encoding = "utf-8"
-    errors: arguments.Errors = "strict"
+    id_field: str = "id"
+    text_field: str = "text"
+    encoding: str = "utf-8"
+    errors: ErrorsName = "strict"
 
     def reading(self) -> "SourceOptions":
         """Return how to read sources, only for ids and texts.
 
-        Raises OptionError for an unknown encoding, or word of --errors.
+        Raises OptionError for an unknown encoding.
         """
-        arguments.check_errors(self.errors)
         return sources.records.SourceOptions(
             encoding=known_encoding(self.encoding), errors=self.errors, id_field=self.id_field,
             text_field=self.text_field, has_lines=False, has_fields=False,
@@ -114,45 +114,36 @@ class TextOptions:
 class ReadingOptions(TextOptions):
     """The options of a command about its input, whose ids can be numbers."""
 
-    int_ids: arguments.IntIds = False
+    int_ids: bool = False
 
     def reading(self) -> "SourceOptions":
         """Return how to read sources; see `TextOptions`."""
         return replace(TextOptions.reading(self), has_int_ids=self.int_ids)
 
 
-def with_nulls(reading: "SourceOptions", on_null: str | None, usual: str = "") -> "SourceOptions":
-    """Return `reading` with what --on-null says, the `usual` word if it is not given.
-
-    Raises OptionError for another word.
-    """
-    if on_null is not None:
-        one_of("--on-null", on_null, ON_NULL)
+def with_nulls(
+    reading: "SourceOptions", on_null: NullName | None, usual: NullName | Literal[""] = ""
+) -> "SourceOptions":
+    """Return `reading` with what --on-null says, the `usual` word if it is not given."""
     return replace(reading, on_null=on_null or usual, has_absent=on_null is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingOptions:
-    """The options of a command about the list of what it found."""
+    """The options of a command about the list of what it found.
 
-    limit: Annotated[
-        int | None,
-        Option(metavar="N", min=0, help="Show only the first N, and say if there are more."),
-    ] = None
-    quiet: Annotated[
-        bool, Option("--quiet", help="Show nothing of what is found, and no summary.")
-    ] = False
-    exit_code: Annotated[
-        bool, Option("--exit-code", help="End with exit code 1 if something was found.")
-    ] = False
-    timings: Annotated[
-        bool,
-        Option(
-            "--timings",
-            help="Say how long each part took, on standard error; with --json as JSON lines.",
-        ),
-    ] = False
-    json: Annotated[bool, Option("--json", help="Print JSON lines, also on a terminal.")] = False
+    --limit N: Show only the first N, and say if there are more.
+    --quiet: Show nothing of what is found, and no summary.
+    --exit-code: End with exit code 1 if something was found.
+    --timings: Say how long each part took, on standard error; with --json as JSON lines.
+    --json: Print JSON lines, also on a terminal.
+    """
+
+    limit: Natural | None = None
+    quiet: bool = False
+    exit_code: bool = False
+    timings: bool = False
+    json: bool = False
 
     def show(self, rows: Iterable[Row], columns: Sequence[str]) -> bool:
         """Print the rows that the options ask for; return whether there are any.
@@ -180,6 +171,32 @@ class ListingOptions:
         """End the command with an exit code of 1 if the input or --exit-code say so."""
         if has_skipped or (has_found and self.exit_code):
             raise Exit(FINDINGS)
+
+
+def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
+    """Return the batch of one document whose text was given with --text."""
+    return sources.batch.Batch(
+        ids=given_ids([id], has_int_ids),
+        texts=[text],
+        sources=["--text"],
+        positions=np.zeros(1, np.int64),
+        sizes=np.array([sources.records.byte_count(text)]),
+    )
+
+
+def given_ids(ids: Collection[str], has_int_ids: bool) -> "list[InputId]":
+    """Return ids from the command line as a database stores them, text or int."""
+    return [sources.records.as_int_id(id) if has_int_ids else id for id in ids]
+
+
+def given_bits(fingerprint: str) -> int:
+    """Return the number that a fingerprint on the command line means."""
+    try:
+        return int(fingerprint, 0)
+    except ValueError as error:
+        raise OptionError(
+            f"--fingerprint must be a whole number, decimal or 0x..., got {fingerprint!r}"
+        ) from error
 
 
 def given_condition(conditions: list[str]) -> Callable[[Any], bool]:

@@ -7,10 +7,9 @@ dictionary by name, without the options that were not given.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import simdb
-from simdb.cli.options.declare import Option
 from simdb.ground.errors import OptionError
 from simdb.settings.options import Minhash, Simhash
 from simdb.settings.text_sketch import TextSketch
@@ -20,7 +19,6 @@ from simdb.sources.content import known_encoding, read_file
 
 Given = dict[str, Any]
 
-PANEL = "Sketch"
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
 DEFAULT = Simhash()
 PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
@@ -28,116 +26,68 @@ PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
 FILE_MARK = "@"
 
 
-def _flag(text: str) -> Any:
-    return Option(help=text, panel=PANEL)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SketchOptions:
-    """The sketch options as typed on a command line; None for each that was not given."""
+    """The sketch options as typed on a command line; None for each that was not given.
 
-    preset: Annotated[
-        str | None,
-        _flag("Defaults of the other options: paper (Sood & Loguinov 2011) or moz (simhash-cpp)."),
-    ] = None
-    markup: Annotated[
-        str | None, _flag("html keeps only the visible text of HTML; none if not given.")
-    ] = None
-    html_title: Annotated[
-        bool | None, _flag("Whether --markup html keeps the title; yes if not given.")
-    ] = None
-    html_links: Annotated[
-        bool | None, _flag("Whether --markup html keeps the targets of links; no if not given.")
-    ] = None
-    html_weights: Annotated[
-        list[str] | None,
-        Option(
-            "--html-weight",
-            metavar="TAG=WEIGHT",
-            panel=PANEL,
-            help="How often the text of an element counts with --markup html and a --weighting that"
-            " counts, such as title=3. Can be given again.",
-        ),
-    ] = None
-    normalisation: Annotated[
-        str | None,
-        _flag(
-            "The Unicode form of texts: none, nfc, nfkc (full width becomes usual, too) or lenient"
-            " (nfkc, marks dropped); nfc if not given."
-        ),
-    ] = None
-    marks: Annotated[
-        str | None, _flag("Whether to keep or drop accents and points; keep if not given.")
-    ] = None
-    unit: Annotated[
-        str | None,
-        _flag(
-            "Tokens are words, characters, whitespace or moz; words if not given. In dedup,"
-            " paragraph, line or sentence: drop those that occurred before from the documents."
-        ),
-    ] = None
-    by_character: Annotated[
-        str | None,
-        _flag(
-            "Scripts whose characters are tokens: spaceless (all without spaces between words) or"
-            " cjk; spaceless if not given."
-        ),
-    ] = None
-    tokeniser: Annotated[
-        str | None, _flag("A function, package.module:function, that splits text into tokens.")
-    ] = None
-    lowercase: Annotated[
-        bool | None, _flag("Whether to ignore the case of letters; yes if not given.")
-    ] = None
-    clean: Annotated[
-        bool | None,
-        _flag(
-            "Whether to drop characters that are not seen and join words cut at line ends; yes if"
-            " not given."
-        ),
-    ] = None
-    turkic_case: Annotated[
-        bool | None, _flag("Whether I is the capital of the dotless i; no if not given.")
-    ] = None
-    stop_words: Annotated[
-        str | None, _flag("Words to leave out: a language, or @FILE with one word on each line.")
-    ] = None
-    stemming: Annotated[
-        str | None, _flag("Reduce words to their stems in this language (Snowball).")
-    ] = None
-    shingle: Annotated[
-        int | None, _flag("How many consecutive tokens make a feature; 3 if not given.")
-    ] = None
-    weighting: Annotated[
-        str | None,
-        _flag(
-            "Weight of a feature: binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if"
-            " not given.  With --minhash: set, bag, tf or tf-idf; set if not given."
-        ),
-    ] = None
-    idf: Annotated[
-        str | None,
-        _flag("Weight features by the IDF table in this file, with the options it was made with."),
-    ] = None
-    seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None
-    dimensions: Annotated[
-        int | None, _flag("Number of weights of a document: 64, 128 or 256; 128 if not given.")
-    ] = None
-    minhash: Annotated[
-        bool | None, _flag("Make MinHash signatures, for Jaccard similarity, not fingerprints.")
-    ] = None
-    permutations: Annotated[
-        int | None, _flag("Number of minima in a signature; 128 if not given.")
-    ] = None
-    stored_bits: Annotated[
-        int | None, _flag("Stored bits of each minimum, 8 or 32; 32 if not given.")
-    ] = None
-    family: Annotated[
-        str | None,
-        _flag(
-            "Hash functions of the minima: stratified, multiply-shift, mersenne or one-permutation."
-        ),
-    ] = None
+    --preset: Defaults of the other options: paper (Sood & Loguinov 2011) or moz (simhash-cpp).
+    --markup: html keeps only the visible text of HTML; none if not given.
+    --html-title/--no-html-title: Whether --markup html keeps the title; yes if not given.
+    --html-links/--no-html-links: Whether --markup html keeps the targets of links; no if not given.
+    --html-weight TAG=WEIGHT: How often the text of an element counts with --markup html and a
+        --weighting that counts, such as title=3. Can be given again.
+    --normalisation: The Unicode form of texts: none, nfc, nfkc (full width becomes usual, too) or
+        lenient (nfkc, marks dropped); nfc if not given.
+    --marks: Whether to keep or drop accents and points; keep if not given.
+    --unit: Tokens are words, characters, whitespace or moz; words if not given. In dedup,
+        paragraph, line or sentence: drop those that occurred before from the documents.
+    --by-character: Scripts whose characters are tokens: spaceless (all without spaces between
+        words) or cjk; spaceless if not given.
+    --tokeniser: A function, package.module:function, that splits text into tokens.
+    --lowercase/--no-lowercase: Whether to ignore the case of letters; yes if not given.
+    --clean/--no-clean: Whether to drop characters that are not seen and join words cut at line
+        ends; yes if not given.
+    --turkic-case/--no-turkic-case: Whether I is the capital of the dotless i; no if not given.
+    --stop-words: Words to leave out: a language, or @FILE with one word on each line.
+    --stemming: Reduce words to their stems in this language (Snowball).
+    --shingle: How many consecutive tokens make a feature; 3 if not given.
+    --weighting: Weight of a feature: binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary
+        if not given.  With --minhash: set, bag, tf or tf-idf; set if not given.
+    --idf: Weight features by the IDF table in this file, with the options it was made with.
+    --seed: Seed of the feature hash; 0 if not given.
+    --dimensions: Number of weights of a document: 64, 128 or 256; 128 if not given.
+    --minhash/--no-minhash: Make MinHash signatures, for Jaccard similarity, not fingerprints.
+    --permutations: Number of minima in a signature; 128 if not given.
+    --stored-bits: Stored bits of each minimum, 8 or 32; 32 if not given.
+    --family: Hash functions of the minima: stratified, multiply-shift, mersenne or one-permutation.
+    """
+
+    panel: ClassVar[str] = "Sketch"
+
+    preset: str | None = None
+    markup: str | None = None
+    html_title: bool | None = None
+    html_links: bool | None = None
+    html_weights: Annotated[list[str] | None, "--html-weight"] = None
+    normalisation: str | None = None
+    marks: str | None = None
+    unit: str | None = None
+    by_character: str | None = None
+    tokeniser: str | None = None
+    lowercase: bool | None = None
+    clean: bool | None = None
+    turkic_case: bool | None = None
+    stop_words: str | None = None
+    stemming: str | None = None
+    shingle: int | None = None
+    weighting: str | None = None
+    idf: str | None = None
+    seed: int | None = None
+    dimensions: int | None = None
+    minhash: bool | None = None
+    permutations: int | None = None
+    stored_bits: int | None = None
+    family: str | None = None
 
     def given(self) -> Given:
         """Return the options that were given, with those of the preset and the IDF table."""

@@ -13,8 +13,7 @@ from over import over
 import simdb
 from simdb.cli.app import NAMES, app
 from simdb.cli.options import completion
-from simdb.engine.clusters.find import POLICIES
-from simdb.engine.search.judge import VERIFICATIONS
+from simdb.cli.options.declare import SHARED
 from simdb.settings.options import METHODS, MINHASH_METHODS
 
 PROGRAM = f"#!{sys.executable}\nfrom simdb.cli.app import main\nmain()\n"
@@ -72,6 +71,7 @@ def test_commands_are_completed_without_loading_them():
         ("dedup --db a", [("dir", "a")]),
         ("dedup -o a", [("file", "a")]),
         ("dedup --keep l", [("plain", "last"), ("plain", "longest")]),
+        ("dedup --policy s", [("plain", "star")]),
         ("stats a", [("dir", "a")]),
         ("get db a", []),
     ],
@@ -82,8 +82,7 @@ def test_words_are_completed_by_what_they_mean(words, expected):
 
 def test_the_choices_that_are_offered_are_those_that_are_accepted():
     assert set(completion.CHOICES["--search"]) == {*METHODS, *MINHASH_METHODS}
-    assert completion.CHOICES["--policy"] == POLICIES
-    assert completion.CHOICES["--verify"] == VERIFICATIONS
+    assert f"search: {', '.join(METHODS)} (only" in SHARED["--search"].help
 
 
 def test_bash_completes_after_the_installation(simdb_run, home):

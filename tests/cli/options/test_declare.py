@@ -1,28 +1,57 @@
 """A function with annotated parameters becomes a command of click."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
+import click
 from click.testing import CliRunner
 from over import over
 
-from simdb.cli.options.declare import Argument, Option, command_of
+from simdb import cli
+from simdb.cli import NAMES, module_of
+from simdb.cli.options.declare import _described, command_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Options about case.
+
+    --lowercase/--no-lowercase: Ignore case.
+    """
+
+    panel: ClassVar[str] = "Case"
+
+    lowercase: bool | None = None
 
 
 def show(
-    first: Annotated[str, Argument(metavar="FIRST", help="The first word.")],
-    others: Annotated[list[str] | None, Argument(metavar="WORD...", help="More words.")] = None,
-    count: Annotated[int, Option(min=0, max=9, help="How many.")] = 3,
-    share: Annotated[float | None, Option(help="A share.")] = None,
-    named: Annotated[list[str] | None, Option(metavar="NAME", help="Names.")] = None,
-    shape: Annotated[tuple[int, int] | None, Option(metavar="B R", help="Two.")] = None,
-    lowercase: Annotated[bool | None, Option(help="Ignore case.", panel="Case")] = None,
-    is_loud: Annotated[bool, Option("--loud", "-l", help="Print more.")] = False,
+    first: str,
+    others: Annotated[list[str] | None, "WORD..."] = None,
+    *,
+    count: Annotated[int, click.IntRange(0, 9)] = 3,
+    share: float | None = None,
+    named: list[str] | None = None,
+    shape: tuple[int, int] | None = None,
+    size: Literal["small", "large"] | None = None,
+    case: Case,
+    is_loud: Annotated[bool, "--loud"] = False,
+    json: bool = False,
 ) -> None:
     """Show all values.
 
     They are printed as a tuple.
+
+    FIRST: The first word.
+    WORD...: More words.
+    --count: How many.
+    --share: A share, as
+        a number.
+    --named NAME: Names.
+    --shape B R: Two.
+    --size: How large.
+    -l, --loud: Print more.
     """
-    print((first, others, count, share, named, shape, lowercase, is_loud))
+    print((first, others, count, share, named, shape, size, case.lowercase, is_loud))
 
 
 def run(*arguments):
@@ -32,15 +61,19 @@ def run(*arguments):
 @over(
     ("arguments", "printed"),
     [
-        (["a"], ("a", None, 3, None, None, None, None, False)),
-        (["a", "b", "--count", "9", "c"], ("a", ["b", "c"], 9, None, None, None, None, False)),
-        (["--share=.5", "a"], ("a", None, 3, 0.5, None, None, None, False)),
+        (["a"], ("a", None, 3, None, None, None, None, None, False)),
+        (
+            ["a", "b", "--count", "9", "c"],
+            ("a", ["b", "c"], 9, None, None, None, None, None, False),
+        ),
+        (["--share=.5", "a"], ("a", None, 3, 0.5, None, None, None, None, False)),
         (["a", "--named", "-x", "--named", "y"], ("a", None, 3, None, ["-x", "y"], None, None,
-                                                  False)),
-        (["a", "--shape", "4", "5"], ("a", None, 3, None, None, (4, 5), None, False)),
-        (["a", "--lowercase"], ("a", None, 3, None, None, None, True, False)),
-        (["a", "--no-lowercase", "-l"], ("a", None, 3, None, None, None, False, True)),
-        (["--loud", "--", "-a"], ("-a", None, 3, None, None, None, None, True)),
+                                                  None, False)),
+        (["a", "--shape", "4", "5"], ("a", None, 3, None, None, (4, 5), None, None, False)),
+        (["a", "--size", "large"], ("a", None, 3, None, None, None, "large", None, False)),
+        (["a", "--lowercase"], ("a", None, 3, None, None, None, None, True, False)),
+        (["a", "--no-lowercase", "-l"], ("a", None, 3, None, None, None, None, False, True)),
+        (["--loud", "--", "-a"], ("-a", None, 3, None, None, None, None, None, True)),
     ],
 )  # fmt: skip
 def test_values_have_the_types_of_the_annotations(arguments, printed):
@@ -51,7 +84,14 @@ def test_values_have_the_types_of_the_annotations(arguments, printed):
 
 @over(
     "arguments",
-    [[], ["a", "--count", "10"], ["a", "--count", "x"], ["a", "--shape", "1"], ["a", "--quiet"]],
+    [
+        [],
+        ["a", "--count", "10"],
+        ["a", "--count", "x"],
+        ["a", "--size", "9"],
+        ["a", "--shape", "1"],
+        ["a", "--quiet"],
+    ],
 )
 def test_other_values_are_wrong_use(arguments):
     ran = run(*arguments)
@@ -71,7 +111,9 @@ def test_the_help_has_the_docstring_and_every_parameter(monkeypatch):
     assert "* FIRST The first word. [required]" in lines
     assert "WORD... More words." in lines
     assert "--count INTEGER How many. [0 to 9] [default: 3]" in lines
+    assert "--share FLOAT A share, as a number." in lines
     assert "--loud -l Print more." in lines
+    assert "--json Print JSON lines, also on a terminal." in lines
     assert "--lowercase --no-lowercase Ignore case." in lines
 
 
@@ -80,3 +122,17 @@ def test_the_help_has_a_panel_for_each_group_of_options():
 
     places = [output.index(f"\u2500 {title} \u2500") for title in ("Arguments", "Options", "Case")]
     assert places == sorted(places)
+
+
+def test_each_line_about_a_parameter_belongs_to_a_parameter():
+    unused = []
+    for name in NAMES:
+        function = getattr(getattr(cli, module_of(name)), name.replace("-", "_"))
+        made = command_of(function)
+        heads = {flag for each in made.params for flag in each.opts}
+        heads |= {each.metavar for each in made.params}
+        heads |= {(each.metavar or "").strip("[]") for each in made.params}
+        if not isinstance(made, click.Group):
+            unused += [line for line in _described(function)[1] if line not in heads]
+
+    assert unused == []
