@@ -224,7 +224,7 @@ def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', 'numbers', got"),
+        (["--verify", "perhaps"], "is not one of 'estimate', 'exact', 'numbers'"),
         (["--texts", "a.jsonl"], "--texts works only with --db"),
         (["--features"], "--features says what the database of --db stores; give both"),
         (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0; 2 % is 0.02"),

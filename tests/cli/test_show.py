@@ -148,7 +148,7 @@ def test_pairs_and_clusters_have_the_beginnings_of_texts(simdb_run, verb, source
     [
         (["--show", "5"], "--show N needs --texts SOURCE"),
         (["--verify", "exact"], "--verify exact needs --texts SOURCE"),
-        (["--verify", "texts"], "--verify must be one of 'estimate', 'exact'"),
+        (["--verify", "texts"], "is not one of 'estimate', 'exact'"),
         (["--show", "5", "--texts", "a.jsonl", "--output", "x.csv"], "does not apply to --output"),
         (["--show", "5", "--texts", "missing.jsonl"], "missing.jsonl"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from simdb.cli.output import terminal
-from simdb.cli.output.terminal import ProgressLine, in_clock, seconds_left
+from simdb.cli.output.terminal import ProgressLine
 
 
 @pytest.fixture
@@ -26,50 +26,38 @@ def shown(monkeypatch):
     return show
 
 
-def test_a_known_share_has_a_percentage_and_the_time_left(shown):
+def test_a_known_share_has_a_percentage(shown):
     text = shown(("reading: 5 documents", 0.25), elapsed_seconds=60)
 
     assert "reading: 5 documents" in text
     assert " 25% " in text
-    assert "0:01:00 0:03:00 left" in text
+    assert "0:01:00" in text
 
 
-def test_an_unknown_share_has_neither(shown):
+def test_an_unknown_share_has_none(shown):
     text = shown(("reading: 5 documents", 0.25), ("reading: finding groups",), elapsed_seconds=60)
 
     assert "reading: finding groups" in text
     assert "0:01:00" in text
     assert "%" not in text
-    assert "left" not in text
-
-
-def test_at_the_beginning_no_time_is_guessed(shown):
-    text = shown(("reading: 5 documents", 0.001), elapsed_seconds=1)
-
-    assert " 0% " in text
-    assert "left" not in text
 
 
 def test_the_time_left_of_another_part_counts_from_its_beginning(monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: clock[0])
-    console = Console(file=io.StringIO(), width=120)
+    console = Console(file=io.StringIO(), width=120, get_time=lambda: clock[0])
     monkeypatch.setattr(terminal, "Console", lambda stderr: console)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: clock[0])
     line = ProgressLine(600)
+    line.show("reading: 1 document", 0.1)
     try:
         line.begin_part()
-        clock[0] += 30
-        line.show("writing: 5 documents", 0.75)
+        for share in (0.25, 0.5, 0.75):
+            clock[0] += 10
+            line.show("writing: 5 documents", share)
 
         with console.capture() as captured:
             console.print(line._bar.get_renderable())
     finally:
         line.stop()
 
-    assert "0:10:30 0:00:10 left" in captured.get()
-
-
-def test_the_time_left_is_that_of_the_rest():
-    assert seconds_left(30, 0.75) == pytest.approx(10)
-    assert seconds_left(30, 1.0) == 0
-    assert in_clock(3725.9) == "1:02:05"
+    assert "0:10:30 0:00:10" in captured.get()
