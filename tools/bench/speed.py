@@ -12,7 +12,7 @@ nearest  the 1 and 10 nearest of near and of far queries, in a batch and alone, 
 pairs    `find_all` and `find_clusters`, with the recall of a sample
 stream   one document at a time: insert, add_if_new, delete, in one transaction and a commit each
 open     a fresh process: import, open, first answer, beside `import numpy`
-array    `find_all` and `find_clusters` of fingerprints without a database, and the programs
+array    `find_all` and `find_clusters` of fingerprints without a database
 claim    `insert_many` and `add_many_if_new` of the queries, in a new database
 copies   the share of known copies that are found, of drawn texts
 cold     the pages that a query reads of a file that is not in memory, in processes of `--memory`
@@ -77,8 +77,6 @@ for _ in range(2):
 print(json.dumps(marks))
 """
 STAGES = ("import numpy", "import simdb after it", "open", "first query", "second query")
-PROGRAM = "from simdb.compat import programs; programs.{}()"
-ROOT = Path(__file__).parents[2]
 CONTROL = Path("/sys/fs/cgroup/memory")
 FORK = multiprocessing.get_context("fork")
 
@@ -334,21 +332,11 @@ def ask_array(bench: Filled) -> None:
         return
     every = [*bench.documents, bench.queries]
     bits = np.concatenate([each if isinstance(each, np.ndarray) else each.bits for each in every])
-    source = bench.folder / "hashes.txt"
-    source.write_text("".join(f"{each}\n" for each in bits.tolist()))
-
-    def run(name: str, threads: int) -> None:
-        flags = ["-b", "6", "-d", str(DISTANCE), "-i", source, "-o", bench.folder / name]
-        command = [sys.executable, "-c", PROGRAM.format(name), *flags]
-        subprocess.run(command, check=True, cwd=ROOT)
-
     tasks: dict[str, Callable[[int], Any]] = {
         "simdb.find_all": lambda threads: simdb.find_all(bits, 6, DISTANCE, threads=threads).left,
         "simdb.find_clusters": lambda threads: simdb.find_clusters(
             bits, 6, DISTANCE, threads=threads
         ),
-        "simhash-find-all, a process": partial(run, "find_all"),
-        "simhash-find-clusters, a process": partial(run, "find_clusters"),
     }
     if bench.arguments.peers and len(bits) <= 2 * bench.arguments.peers_up_to:
         tasks |= peers.pair_tasks(bits)

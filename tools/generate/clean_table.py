@@ -9,14 +9,12 @@ ranges are those of DerivedCoreProperties.txt, code points that are reserved for
 """
 
 import unicodedata
-from itertools import groupby
 from pathlib import Path
 
-from unicode_table import filled
+from unicode_table import CODE_POINTS, filled, runs
 
 from simdb.sketch.normalisation import NEWER_RANGES, lower_cased
 
-CODE_POINTS = 0x110000
 SURROGATES = range(0xD800, 0xE000)
 HANGUL_PARTS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))  # vowels and final consonants
 # Left alone: the dotted capital of Turkish, which Unicode folds to two characters and the kernel to
@@ -38,11 +36,11 @@ def main() -> None:
         ),
         "First code point, number of them, their canonical combining class.": (
             "COMBINING_RANGES[][3]",
-            combining_ranges(old),
+            runs((code, kind) for code in old if (kind := unicodedata.combining(chr(code)))),
         ),
         "First code point and number of those that NFC may change, alone or with one before.": (
             "COMPOSING_RANGES[][2]",
-            runs(composing(old)),
+            [row[:2] for row in runs((code, None) for code in sorted(composing(old)))],
         ),
         "A code point, and up to three that it becomes if case does not count; 0 is none.": (
             "FOLDS[][4]",
@@ -71,19 +69,6 @@ def is_old(code: int) -> bool:
     return code not in SURROGATES and code not in NEWER
 
 
-def combining_ranges(codes: list[int]) -> list[tuple[int, ...]]:
-    """Return (first, count, class) of consecutive characters with one combining class."""
-    rows = []
-    marked = [(code, unicodedata.combining(chr(code))) for code in codes]
-    for _, group in groupby(
-        ((code, kind, at) for at, (code, kind) in enumerate(row for row in marked if row[1])),
-        key=lambda row: (row[0] - row[2], row[1]),
-    ):
-        members = list(group)
-        rows.append((members[0][0], len(members), members[0][1]))
-    return rows
-
-
 def composing(codes: list[int]) -> set[int]:
     """Return the characters whose NFC_Quick_Check is not "yes": no, or maybe."""
     found = {code for code in codes if not unicodedata.is_normalized("NFC", chr(code))}
@@ -93,17 +78,6 @@ def composing(codes: list[int]) -> set[int]:
         if is_canonical and unicodedata.is_normalized("NFC", chr(code)):
             found.add(int(parts[1], 16))
     return found | set(HANGUL_PARTS)
-
-
-def runs(codes: set[int]) -> list[tuple[int, ...]]:
-    """Return (first, count) of consecutive code points."""
-    rows: list[tuple[int, ...]] = []
-    for code in sorted(codes):
-        if rows and sum(rows[-1]) == code:
-            rows[-1] = (rows[-1][0], rows[-1][1] + 1)
-        else:
-            rows.append((code, 1))
-    return rows
 
 
 def folds(codes: list[int]) -> list[tuple[int, ...]]:

@@ -13,8 +13,8 @@ import unicodedata
 from pathlib import Path
 
 import unicodedata2
+from unicode_table import CODE_POINTS, runs
 
-CODE_POINTS = 0x110000
 OLDEST = "13.0.0"
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def main() -> None:
     assert unicodedata.unidata_version == OLDEST, "run this with Python 3.10"
     path = ROOT / "simdb/sketch/normalisation.py"
-    table = python_table(ranges(newer_characters()))
+    table = python_table(runs((code, None) for code in newer_characters()))
     text = path.read_text()
     path.write_text(re.sub(r'NEWEST_VERSION = .*?\n"""\n', table, text, count=1, flags=re.DOTALL))
 
@@ -47,19 +47,8 @@ def is_newer(code: int) -> bool:
     return unicodedata.category(chr(code)) == "Cn" != unicodedata2.category(chr(code))
 
 
-def ranges(codes: list[int]) -> list[tuple[int, int]]:
-    """Return (first, last) of every row of consecutive code points."""
-    found: list[tuple[int, int]] = []
-    for code in codes:
-        if found and found[-1][1] == code - 1:
-            found[-1] = (found[-1][0], code)
-        else:
-            found.append((code, code))
-    return found
-
-
-def python_table(rows: list[tuple[int, int]]) -> str:
-    text = " ".join(f"{first:x}-{last:x}" for first, last in rows)
+def python_table(rows: list[tuple[int, int, None]]) -> str:
+    text = " ".join(f"{first:x}-{first + count - 1:x}" for first, count, _ in rows)
     return f'''NEWEST_VERSION = "{unicodedata2.unidata_version}"
 NEWER_RANGES = """
 {textwrap.fill(text, 99, break_on_hyphens=False)}

@@ -13,8 +13,9 @@ only with a new format version.
 import re
 import sys
 import textwrap
-from itertools import groupby
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import unicodedata2
 from spaceless_scripts import spaceless_characters
@@ -60,16 +61,25 @@ def character_class(code: int, is_spaceless: bool) -> int:
     return SPACELESS if is_spaceless else WORD
 
 
+def runs(values: Iterable[tuple[int, Any]]) -> list[tuple[int, int, Any]]:
+    """Return (first, count, value) of consecutive code points with one value."""
+    rows: list[tuple[int, int, Any]] = []
+    for code, value in values:
+        first, count, last = rows[-1] if rows else (code, 0, value)
+        if (code, value) == (first + count, last) and rows:
+            rows[-1] = first, count + 1, value
+        else:
+            rows.append((code, 1, value))
+    return rows
+
+
 def class_ranges(classes: list[int]) -> list[tuple[int, ...]]:
     """Return (code points skipped, code points in the range, class) of every range but OTHER."""
-    ranges = []
-    code = stop = 0
-    for kind, group in groupby(classes):
-        count = len(list(group))
+    ranges, stop = [], 0
+    for first, count, kind in runs(enumerate(classes)):
         if kind != OTHER:
-            ranges.append((code - stop, count, kind))
-            stop = code + count
-        code += count
+            ranges.append((first - stop, count, kind))
+            stop = first + count
     return ranges
 
 
