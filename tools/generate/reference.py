@@ -6,7 +6,7 @@ The site has what its pages do not describe verb by verb, as the page "Classes a
 """
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from simdb.settings import vocabulary
@@ -20,19 +20,11 @@ Every public name of `simdb`, with its signature.  Made from the source by
 """
 # The names that most readers look for come first; the others follow in alphabetical order.
 FIRST = [
-    "open",
-    "Database",
-    "Snapshot",
-    "WriteTransaction",
-    "Options",
-    "Simhash",
-    "Minhash",
+    "open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash", "Minhash",
     "TextSketch",
-]
+]  # fmt: skip
 # Members that several classes share are described once, with the best known class.
-SHARED = {
-    "Database": {"reading": "Reading"},
-}
+SHARED = {"Database": {"reading": "Reading"}}
 # The classes whose verbs the site describes once, with one of them.
 VERBS_OF = {"Database", "Snapshot", "WriteTransaction", "ShardedDatabase"}
 # Classes whose options other classes have, too.
@@ -43,14 +35,9 @@ ID_TYPES = ("IdT", "IdT_co")
 BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
-    "simdb.ground.choices",
-    "simdb.compat.simhash",
-    "simdb.compat.datasketch",
-    "simdb.compat.minwise",
-    "simdb.compat.sessions",
-    "simdb.compat.importing",
-    "simdb.index.bands",
-]
+    "simdb.ground.choices", "simdb.compat.simhash", "simdb.compat.datasketch",
+    "simdb.compat.minwise", "simdb.compat.sessions", "simdb.compat.importing", "simdb.index.bands",
+]  # fmt: skip
 # Packages that users import by name; their modules define what they export.
 PACKAGES = ["simdb.distributed", "simdb.spark"]
 
@@ -78,13 +65,8 @@ def verbs() -> list[str]:
     ]
     for verb, arguments in vocabulary.VERBS.items():
         has = ["yes" if verb in given else "" for given in vocabulary.NOUNS.values()]
-        cells = [
-            f"`{verb}`",
-            ", ".join(arguments),
-            *has,
-            commands.get(verb, ""),
-            tasks.get(verb, ""),
-        ]
+        beside = commands.get(verb, ""), tasks.get(verb, "")
+        cells = [f"`{verb}`", ", ".join(arguments), *has, *beside]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
@@ -194,31 +176,33 @@ def is_field(node: ast.AST) -> bool:
 
 
 def describe_module(name: str) -> Iterator[str]:
-    """Make heading and docstring of a module, and describe its functions."""
+    """Describe a module and its classes and public functions."""
     path = ROOT / (name.replace(".", "/") + ".py")
     tree = parsed(path)
-    yield f"\n## {name}\n"
-    yield (ast.get_docstring(tree) or "") + "\n"
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield from describe(f"{name}.{node.name}", node, path)
-        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            yield f"### {name}.{node.name}\n"
-            yield from signature(node.name, node)
+    own = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    public = (node for node in own if isinstance(node, ast.ClassDef) or node.name[0] != "_")
+    return describe_all(name, tree, ((node.name, node, path) for node in public))
 
 
 def describe_package(name: str) -> Iterator[str]:
-    """Make heading and docstring of a package, and describe the names that it exports."""
+    """Describe a package and the names that it exports."""
     tree = parsed(ROOT / name.replace(".", "/") / "__init__.py")
-    yield f"\n## {name}\n"
+    places = sorted(public_places(name).items(), key=lambda each: each[0].lower())
+    return describe_all(name, tree, ((own, definition(path, own), path) for own, path in places))
+
+
+def describe_all(
+    owner: str, tree: ast.Module, names: Iterable[tuple[str, Definition, Path]]
+) -> Iterator[str]:
+    """Make heading and docstring of a module or package, and describe its names."""
+    yield f"\n## {owner}\n"
     yield (ast.get_docstring(tree) or "") + "\n"
-    for own, path in sorted(public_places(name).items(), key=lambda each: each[0].lower()):
-        node = definition(path, own)
-        if isinstance(node, ast.ClassDef):
-            yield from describe(f"{name}.{own}", node, path)
-        else:
-            yield f"### {name}.{own}\n"
+    for own, node, path in names:
+        if isinstance(node, ast.FunctionDef):
+            yield f"### {owner}.{own}\n"
             yield from signature(own, node)
+        else:
+            yield from describe(f"{owner}.{own}", node, path)
 
 
 def shared_functions(classes: dict[str, str]) -> Iterator[ast.FunctionDef]:
