@@ -70,6 +70,11 @@ class Drawn:
         """Return some texts."""
         return pa.chunked_array([texts for texts, _ in self.blocks(count, first)])
 
+    def with_origins(self, count: int) -> Iterator[tuple[str, int]]:
+        """Yield the first texts, each with the number of the text that it is a copy of."""
+        for texts, origins in self.blocks(count):
+            yield from zip(texts.to_pylist(), origins.tolist(), strict=True)
+
     def copies(self, numbers: I64) -> tuple[I64, I64]:
         """Return the copies in the blocks of these texts, and their origins."""
         firsts = np.unique(numbers // BLOCK) * BLOCK

@@ -94,19 +94,12 @@ class Job:
         if self.arguments.file is not None:
             with self.arguments.file.open("rb") as file:
                 yield from file
-        elif self.arguments.made == "drawn":
-            at = 0
-            for texts, origins in Drawn(self.arguments.seed).blocks(self.arguments.n):
-                for text, origin in zip(texts.to_pylist(), origins.tolist(), strict=True):
-                    yield b'{"id": "%d", "text": "%s", "origin": "%d"}\n' % (
-                        at,
-                        text.encode(),
-                        origin,
-                    )
-                    at += 1
         else:
-            texts = Texts(read_pools(self.arguments.corpora), self.arguments.seed)
-            yield from lines_of(texts, 0, self.arguments.n)
+            made = {
+                "drawn": lambda: Drawn(self.arguments.seed),
+                "texts": lambda: Texts(read_pools(self.arguments.corpora), self.arguments.seed),
+            }[self.arguments.made]()
+            yield from lines_of(made.with_origins(self.arguments.n))
 
     def origins(self, path: Path) -> I64:
         """Return the number of the text that each text is a copy of."""

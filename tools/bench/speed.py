@@ -428,7 +428,9 @@ def answer_cold(
             begun = spent_marks()
             work()
             spent = zip(spent_marks().items(), begun.values(), strict=True)
-            row: dict[str, Any] = {name: (after - first) / count for (name, after), first in spent}
+            row: dict[str, Any] = {
+                name: (after - first) / max(count, 1) for (name, after), first in spent
+            }
             told = f"{plan.method}, {plan.page_reads:.1f} page reads expected"
             rows.append(row | {"stage": stage, "plan": told})
     sending.send(rows)

@@ -252,6 +252,10 @@ class Texts:
         """Make the texts from number `start` up to, not including, `stop`."""
         return [self.text(number) for number in range(start, stop)]
 
+    def with_origins(self, count: int) -> Iterator[tuple[str, int]]:
+        """Yield the first texts, each with the number of the text that it is a copy of."""
+        return ((self.text(number), self.origin(number)) for number in range(count))
+
     def text(self, number: int) -> str:
         origin = self.origin(number)
         pool, text = self._original(origin)
@@ -296,10 +300,10 @@ class Texts:
         return Random((self._seed << 2 | purpose) << 64 | number)
 
 
-def lines_of(texts: Texts, start: int, stop: int) -> Iterator[bytes]:
-    """Yield JSON lines with id, text and origin."""
-    for at in range(start, stop):
-        row = {"id": str(at), "text": texts.text(at), "origin": str(texts.origin(at))}
+def lines_of(texts: Iterable[tuple[str, int]]) -> Iterator[bytes]:
+    """Yield JSON lines with id, text and origin, of texts with the numbers of their origins."""
+    for at, (text, origin) in enumerate(texts):
+        row = {"id": str(at), "text": text, "origin": str(origin)}
         yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
@@ -312,7 +316,7 @@ def main() -> None:
     arguments = parser.parse_args()
     texts = Texts(read_pools(arguments.corpora), arguments.seed)
     with arguments.path.open("wb") as file:
-        file.writelines(lines_of(texts, 0, arguments.count))
+        file.writelines(lines_of(texts.with_origins(arguments.count)))
 
 
 if __name__ == "__main__":
