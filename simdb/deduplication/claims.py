@@ -114,7 +114,8 @@ class Claims:
     def claim(self, rows: I64) -> None:
         """Store the rows that match nothing, and note what each of the others matches."""
         question, done = self._question, 0
-        arrivals = Arrivals(self._held, self._transaction, question, self._seen_texts)
+        known = self._seen_texts if self._seen else None
+        arrivals = Arrivals(self._held, self._transaction, question, known)
         with arrivals:
             try:
                 for done in arrivals.add_all(
@@ -279,11 +280,12 @@ class Arrivals:
         held: database.Database,
         transaction: "engine.transaction.WriteTransaction",
         question: DedupQuestion,
-        known: Callable[[list[Id]], Sequence[Any]],
+        known: Callable[[list[Id]], Sequence[Any]] | None,
     ) -> None:
         """Compare with what the `transaction` of a database sees, and store in it.
 
-        `known` returns the texts of stored documents by their ids, None for one that is not known.
+        `known` returns the texts of stored documents by their ids, None for one that is not known;
+        it is None if no text is known.
         Raises OptionError for a question that the database cannot answer.
         """
         self._question, self._transaction, self._known = question, transaction, known

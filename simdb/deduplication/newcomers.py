@@ -62,16 +62,20 @@ class Gathered:
 
 
 def lookups_of(
-    held: Any, question: DedupQuestion, known: Callable[[list[Any]], Sequence[Any]], expected: float
+    held: Any,
+    question: DedupQuestion,
+    known: Callable[[list[Any]], Sequence[Any]] | None,
+    expected: float,
 ) -> "engine.stored.Lookups[Any]":
     """Return what looks up about `expected` documents in `held`, a snapshot or a transaction.
 
-    `known` returns the texts of stored documents by their ids.
+    `known` returns the texts of stored documents by their ids; None if no text is known.
     """
-    texts = known if question.is_exact else None
+    is_exact = question.is_exact
     return engine.stored.Lookups(
-        held, question.asked, texts, expected=expected, threads=question.threads
-    )
+        held, question.asked, known if is_exact else None, is_exact=is_exact, expected=expected,
+        threads=question.threads,
+    )  # fmt: skip
 
 
 class Newcomers:

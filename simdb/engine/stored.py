@@ -39,16 +39,17 @@ class Lookups(Generic[IdT]):
         question: Question,
         texts: "Texts[IdT] | None",
         *,
+        is_exact: bool,
         expected: float,
         threads: int,
     ) -> None:
         """Look up in `held`; in a transaction, documents that match something count as seen.
 
-        `texts`: those of stored documents, None if the sketches decide; see
-        `WriteTransaction.add_many_if_new`.
+        `is_exact`: texts decide, those of stored documents by `texts`; see
+        `WriteTransaction.add_many_if_new`.  None if none of these is known.
         """
         self._held, self._question, self._texts = held, question, texts
-        self._expected, self._threads = expected, threads
+        self._is_exact, self._expected, self._threads = is_exact, expected, threads
         self._of: Sealed | None = None  # whose tables are gathered
         self._gathered: Sealed | None = None
 
@@ -60,7 +61,7 @@ class Lookups(Generic[IdT]):
         held, question, texts = self._held, self._question, self._texts
         if isinstance(held, WriteTransaction):
             criterion, referee = held._refereed(
-                sketches, documents, question, texts, is_exact=texts is not None
+                sketches, documents, question, texts, is_exact=self._is_exact
             )
             writing = held._writing
             with writing.alone("the transaction must be idle to note what was matched"):
@@ -69,7 +70,7 @@ class Lookups(Generic[IdT]):
                 return found
         criterion, referee = criterion_of(held._store.options, sketches, question), None
         with held._state() as state:
-            if texts is not None:
+            if self._is_exact:
                 criterion, judge = held._judging(criterion, question, texts)
                 referee = None if judge is None else Referee(judge, documents, state.next_ordinal)
             return self._found(state, sketches, criterion, referee)

@@ -58,7 +58,7 @@ def found_by(lookups, sketches, size):
 def test_copies_find_what_they_are_copies_of(database, weights, expected, threads):
     sketches = sketches_of(database, weights)
     with database.read() as snapshot:
-        lookups = Lookups(snapshot, ASKED, None, expected=expected, threads=threads)
+        lookups = Lookups(snapshot, ASKED, None, is_exact=False, expected=expected, threads=threads)
         found = found_by(lookups, sketches, 170)
 
     stored_ids = [at if at % 10 or at >= COUNT else None for at in range(COUNT + 20)]
@@ -73,7 +73,7 @@ def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, mo
     monkeypatch.setattr(stored, "gathered_whole", lambda *given: calls.append(1) or whole(*given))
     sketches = sketches_of(database, weights)
     with database.write() as transaction:
-        lookups = Lookups(transaction, ASKED, None, expected=10**6, threads=2)
+        lookups = Lookups(transaction, ASKED, None, is_exact=False, expected=10**6, threads=2)
         lookups.find([], sketches.taken(slice(0)))
         assert not calls
         assert found_by(lookups, sketches, 400)[COUNT + 20 :] == [None] * (PART - 20)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_looked_up_as_it_is_stored(database, weights, monke
     monkeypatch.setattr(polytope_tables, "GATHERED_BYTES", COUNT * 12)
     sketches = sketches_of(database, weights)
     with database.read() as snapshot:
-        lookups = Lookups(snapshot, ASKED, None, expected=10**6, threads=1)
+        lookups = Lookups(snapshot, ASKED, None, is_exact=False, expected=10**6, threads=1)
         found = found_by(lookups, sketches, 400)
 
     assert lookups._gathered is None
@@ -98,8 +98,30 @@ def test_another_method_gathers_nothing(database, weights):
     sketches = sketches_of(database, weights)
     asked = Question(similarity=0.8, search="exhaustive")
     with database.read() as snapshot:
-        lookups = Lookups(snapshot, asked, None, expected=10**6, threads=1)
+        lookups = Lookups(snapshot, asked, None, is_exact=False, expected=10**6, threads=1)
         found = found_by(lookups, sketches, 400)
 
     assert lookups._gathered is None
     assert found[1] == 1
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
+def test_without_a_known_text_estimates_decide_as_if_each_text_were_unknown(open_database, sketch):
+    words = [f"w{at}" for at in range(600)]
+    texts = [" ".join(words[at : at + 60]) for at in range(0, 540, 60)]
+    # A copy lacks up to 24 of 60 words.
+    copies = [f"{text[: len(text) - 15 * at]} end" for at, text in enumerate(texts)]
+    database = open_database(options=simdb.Options(sketch=sketch))
+    database.insert_many(range(len(texts)), texts)
+    sketches = database.sketcher.sketch(copies)
+    found = []
+    for known in (None, lambda ids: [None] * len(ids)):
+        with database.read() as snapshot:
+            asked = Question(similarity=0.8, verify="exact")
+            lookups = Lookups(snapshot, asked, known, is_exact=True, expected=9, threads=1)
+            matches = lookups.find(copies, sketches)
+            found.append((matches.offsets.tolist(), matches.ids.tolist(), matches.similarities))
+
+    assert found[0][:2] == found[1][:2]
+    assert 0 < len(found[0][1]) < len(copies)
+    assert found[0][2].tolist() == pytest.approx(found[1][2].tolist())

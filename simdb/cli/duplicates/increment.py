@@ -78,7 +78,7 @@ def open_against(
             )
         with (
             begin_write(database, work.progress) as transaction,
-            Arrivals(database, transaction, work.question(sketch), _unknown),
+            Arrivals(database, transaction, work.question(sketch), None),
         ):
             pass
 
@@ -170,7 +170,7 @@ class _Increment:
         rule = keeping.parse(work.given.keep, "--keep")
         with ExitStack() as held:
             self._again = held.enter_context(SecondLook(rule, work.origins, work.survivors))
-            known = _unknown if older is None else older.texts
+            known = None if older is None else older.texts
             self.arrivals = held.enter_context(Arrivals(database, transaction, question, known))
             self._held = held.pop_all()
 
@@ -265,11 +265,6 @@ class _Increment:
         return compared.texts
 
 
-def _unknown(ids: list[Id]) -> list[None]:
-    """Return the texts of documents whose texts nobody has given."""
-    return [None] * len(ids)
-
-
 def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:
     """Add the texts of a batch by the ids under which documents are stored or reported."""
     beginnings.add(settled.batch.ids, settled.batch.texts)
@@ -333,7 +328,7 @@ class UniqueIds:
     def _is_taken(self, ids: Sequence[InputId], hashes: U64) -> bool:
         """Return whether an id is stored, or was given before, or occurs twice."""
         ordered = np.sort(hashes)
-        if (ordered[1:] == ordered[:-1]).any() or self._taken.holds(hashes).any():
+        if (ordered[1:] == ordered[:-1]).any() or self._taken.holds(ordered).any():
             return True
         return bool(self._before.bits_many(ids)[0].any())
 

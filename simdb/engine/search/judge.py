@@ -121,13 +121,14 @@ class Judge:
         remembered: Remembered | None = None,
         *,
         has_features: bool = False,
+        only_estimates: bool = False,
     ) -> None:
         """Count a pair as a match from the exact similarity `least` on.
 
         `remembered`: see `TextsByOrdinal`.  `has_features`: the database stores what decides in
-        place of texts that are not known.
+        place of texts that are not known.  `only_estimates`: nothing else is known of any document.
         """
-        self.least = least
+        self.least, self.only_estimates = least, only_estimates
         self.counts = Verification(exact.measure, least)
         self._exact = exact
         self.texts = texts
@@ -220,7 +221,10 @@ def judge_of(
     least = exact.least(options.similarity) if similarity is None else similarity
     remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
     has_features = options.features and not exact.compares_numbers
-    return Judge(exact, _reader_of(texts), least, remembered, has_features=has_features)
+    return Judge(
+        exact, _reader_of(texts), least, remembered, has_features=has_features,
+        only_estimates=texts is None and not has_features,
+    )  # fmt: skip
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:
@@ -235,6 +239,9 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
         )
     searched, floor = candidate_similarities(options, judge.estimated_least, criterion.recall)
     decided = options.compared(judge.estimated_least)
+    if judge.only_estimates:
+        # Candidates that only texts could confirm need not be found.
+        searched = floor = decided
     return replace(criterion, similarity=searched, floor=floor, asked=None, decided=decided)
 
 
