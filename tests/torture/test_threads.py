@@ -19,7 +19,7 @@ def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
     report = report_of("threads.py", "--trials", 1, "--actors", *actors)
 
     assert report["bad"] == []
-    assert any(said.endswith(": done") for said in report["done"])
+    assert any(said.endswith(": done") for said in report["found"])
 
 
 @pytest.mark.more
@@ -31,7 +31,7 @@ def test_threads_beside_forks_get_answers_or_errors_at_a_drawn_seed():
     report = report_of("threads.py", "--trials", 1, "--seed", seed, "--actors", *actors)
 
     assert report["bad"] == []
-    assert report["done"]["fork: done"] > 0
+    assert report["found"]["fork: done"] > 0
 
 
 @pytest.mark.slow
@@ -39,4 +39,4 @@ def test_threads_of_all_kinds_get_answers_or_errors_for_minutes():
     report = report_of("threads.py", "--seconds", LONG_SECONDS)
 
     assert report["bad"] == []
-    assert report["trials"] > 0
+    assert report["tried"] > 0

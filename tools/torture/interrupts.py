@@ -53,18 +53,19 @@ def interrupt(verb, given, *_):
     """Interrupt a verb at several places, each time in a process of its own."""
     with verbs.prepared(verb) as (folder, base, states):
         known = must(partial(places, verb, base, folder), HANGS_SECONDS)
-        found = collected(
+        trials = (
             interrupt_once(verb, number, base, folder / f"at {number}", states)
             for number in drawn(known, given)
         )
-        found["found"]["places"] = len(known)
-        return found
+        told = collected(trials, is_quiet=given.json)
+        told["found"]["places"] = len(known)
+        return told
 
 
 def interrupt_once(verb, number, base, folder, states):
     seen = outcome_of(partial(run, verb, number, base, folder, states), HANGS_SECONDS)
     where, ended, wrong = seen.value or ("?", "lost", [seen.error])
-    return f"place {number}, {where}, {ended}:", [ended], wrong
+    return f"{verb}, place {number}, {where}, {ended}:", [ended], wrong
 
 
 def drawn(known, given):

@@ -54,15 +54,17 @@ def kill(verb, given, number, of):
     if verb == CROWD:
         with scratch() as folder:
             found, wrong = crowd.torture(folder / "db", kills, given.seed)
-        return {"tried": kills, "found": found, "bad": [["the crowd", wrong]] if wrong else []}
+        one = collected([("the crowd", found, wrong)], is_quiet=given.json)
+        return one | {"tried": kills}
     with verbs.prepared(verb) as (folder, base, states):
         known = must(partial(places, verb, base, folder), HANGS_SECONDS)
         seconds = must(partial(seconds_of, verb, base, folder / "timed"), HANGS_SECONDS)
         chance = random.Random(f"{given.seed} {verb}")
-        return collected(
+        trials = (
             kill_once(verb, base, folder / f"kill {at}", states, draw(chance, known, seconds))
             for at in range(kills)
         )
+        return collected(trials, is_quiet=given.json)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def kill_once(verb, base, folder, states, how):
     seen = outcome_of(partial(look, verb, folder, states, is_told), HANGS_SECONDS)
     found, left, wrong = seen.value or ("unknown", [], [seen.error])
     kinds = ["acknowledged" if is_told else found, *["with something unfinished"] * bool(left)]
-    return f"{folder.name}, {how}", kinds, wrong
+    return f"{verb}, {folder.name}, {how}", kinds, wrong
 
 
 def run_until_killed(verb, base, folder, kill):

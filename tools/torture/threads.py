@@ -10,6 +10,7 @@ missing, or a database that does not close, open again or pass the deep check.
 """
 
 import argparse
+import itertools
 import json
 import random
 import shutil
@@ -17,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ import simdb  # noqa: E402
 import world as worlds  # noqa: E402
 from actors import ACTORS  # noqa: E402
 from simdb.storage.environment import gate  # noqa: E402
-from trials import outcome_of, scratch  # noqa: E402
+from trials import collected, in_words, outcome_of, scratch  # noqa: E402
 
 TRIAL_SECONDS = 1.0
 JOIN_SECONDS = 20
@@ -49,28 +50,32 @@ def main():
         "--json", action="store_true", help="print one JSON object instead of lines"
     )
     given = parser.parse_args()
-    stop = time.monotonic() + given.seconds
-    report = {"trials": 0, "done": Counter(), "bad": []}
     with scratch() as folder:
-        base = folder / "base"
-        worlds.prepare(base)
-        while report["trials"] < given.trials if given.trials else time.monotonic() < stop:
-            seed = given.seed + report["trials"]
-            report["trials"] += 1
-            take(report, seed, run_apart(seed, base, folder, given.actors), given.json)
-    print(json.dumps(report) if given.json else summary(report))
-    return int(bool(report["bad"]))
+        worlds.prepare(folder / "base")
+        trials = (run_apart(seed, folder, given.actors) for seed in seeds(given))
+        told = collected(trials, is_quiet=given.json)
+    print(json.dumps(told) if given.json else in_words(told))
+    return int(bool(told["bad"]))
 
 
-def run_apart(seed, base, folder, actors):
-    """Run one trial in a process of its own; return its actors and its outcome."""
-    chance = random.Random(seed)
-    drawn = actors or draw(chance)
+def seeds(given):
+    """Yield the seed of each trial, as long as there is time or for a number of trials."""
+    stop = time.monotonic() + given.seconds
+    for number in itertools.count():
+        if number >= given.trials if given.trials else time.monotonic() > stop:
+            return
+        yield given.seed + number
+
+
+def run_apart(seed, folder, actors):
+    """Run one trial in a process of its own; return a title, what was done and what was wrong."""
+    drawn = actors or draw(random.Random(seed))
     path = folder / "trial"
-    shutil.copytree(base, path)
-    outcome = outcome_of(lambda: trial(seed, path, drawn), HANGS_SECONDS)
+    shutil.copytree(folder / "base", path)
+    outcome = outcome_of(partial(trial, seed, path, drawn), HANGS_SECONDS)
     shutil.rmtree(path)
-    return drawn, outcome
+    done, problems = outcome.value or ({}, [outcome.error])
+    return f"seed {seed}, {', '.join(drawn)}:", done, problems[:SHOWN]
 
 
 def draw(chance):
@@ -114,25 +119,6 @@ def keep_at(world, name, seed):
             world.problems.append(f"{name}: {traceback.format_exc(limit=-8)}")
             what = "foreign"
         world.done[f"{name}: {what}"] = world.done.get(f"{name}: {what}", 0) + 1
-
-
-def take(report, seed, ran, is_quiet):
-    """Add the outcome of one trial to the report, and print what was wrong."""
-    actors, outcome = ran
-    done, problems = outcome.value or ({}, [outcome.error])
-    report["done"].update(done)
-    if problems:
-        report["bad"].append([seed, actors, problems])
-        if not is_quiet:
-            print(f"seed {seed}, {', '.join(actors)}:")
-            for problem in problems[:SHOWN]:
-                print("    " + "\n    ".join(problem.splitlines()[:60]), flush=True)
-
-
-def summary(report):
-    lines = [f"{report['trials']} trials, {len(report['bad'])} bad"]
-    lines += [f"{count:8} {what}" for what, count in sorted(report["done"].items())]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -31,8 +31,7 @@ def report(question, verbs, options, run):
     """Parse what is given, try verbs one after the other, and report; return the exit code.
 
     `options` adds options of a tool.  `run(verb, given, number, of)` tries a verb, the `number`-th
-    of so many, and returns its report: `tried`, counts of what was `found`, and as `bad` a title
-    and lines for each trial after which something was wrong.
+    of so many, and returns its report, as `collected` does.
     """
     parser = argparse.ArgumentParser(description=question.partition("\n")[0])
     parser.add_argument("--verbs", nargs="*", choices=verbs, metavar="VERB")
@@ -44,24 +43,33 @@ def report(question, verbs, options, run):
     for number, verb in enumerate(chosen):
         each = told[verb] = run(verb, given, number, len(chosen))
         if not given.json:
-            counts = ", ".join(f"{count} {what}" for what, count in sorted(each["found"].items()))
-            print(f"{verb:10} {each['tried']:4} tried: {counts}; {len(each['bad'])} bad")
-            for title, wrong in each["bad"]:
-                print(f"    {title}", *wrong, sep="\n        ", flush=True)
+            print(f"{verb:10} {in_words(each)}", flush=True)
     if given.json:
         print(json.dumps(told))
     return int(any(each["bad"] for each in told.values()))
 
 
-def collected(trials):
-    """Return the report of a verb: a title, what was found and what was wrong, of each trial."""
+def collected(trials, *, is_quiet):
+    """Return how many trials were `tried`, counts of what was `found`, and those that were `bad`.
+
+    A trial is a title, what was found, as names or as counts, and lines of what was wrong.  A bad
+    one is printed at once.
+    """
     tried, found, bad = 0, Counter(), []
     for title, kinds, wrong in trials:
         tried += 1
         found.update(kinds)
         if wrong:
             bad.append([title, wrong])
+            if not is_quiet:
+                print(title, *wrong, sep="\n    ", flush=True)
     return {"tried": tried, "found": found, "bad": bad}
+
+
+def in_words(told):
+    """Return the counts of a report on one line."""
+    counts = ", ".join(f"{count} {what}" for what, count in sorted(told["found"].items()))
+    return f"{told['tried']:4} tried: {counts}; {len(told['bad'])} bad"
 
 
 def must(trial, seconds):
