@@ -2,7 +2,8 @@
 
 import pytest
 
-from damage import campaign, failures_of
+from damage import campaign
+from trials import collected
 
 SEED = 5
 TRIALS = 10
@@ -10,9 +11,13 @@ MANY_TRIALS = 2000
 
 
 def test_damaged_pages_end_in_an_answer_or_an_error_of_simdb(tmp_path):
-    assert failures_of(campaign(TRIALS, SEED, directory=tmp_path)) == []
+    told = collected(campaign(TRIALS, SEED, directory=tmp_path), is_quiet=True)
+
+    assert (told["tried"], told["bad"]) == (TRIALS, [])
 
 
 @pytest.mark.slow
 def test_thousands_of_damaged_pages_end_in_an_answer_or_an_error_of_simdb(tmp_path):
-    assert failures_of(campaign(MANY_TRIALS, SEED + 1, directory=tmp_path)) == []
+    told = collected(campaign(MANY_TRIALS, SEED + 1, directory=tmp_path), is_quiet=True)
+
+    assert (told["tried"], told["bad"]) == (MANY_TRIALS, [])

@@ -9,6 +9,7 @@ A failure is printed with its number; --only runs that trial again, alone.
 """
 
 import argparse
+import math
 import os
 import random
 import shutil
@@ -17,13 +18,12 @@ import sys
 import tempfile
 import time
 import warnings
-from collections import Counter
 from contextlib import suppress
 
 import simdb
 from simdb.storage.files.plain import DATA_FILE
 from specimens import everything, make_all
-from trials import outcome_of
+from trials import collected, in_words, outcome_of
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # longer than a tick of the system's clock
@@ -250,7 +250,7 @@ def look_for_silence(path, specimen, expected):
 
 
 def trial(number, seed, specimens, expected, scratch, how):
-    """Run the trial of this number; return (when, damage, verb, outcome, message)."""
+    """Run the trial of this number; return a title, how it ended, and what was wrong."""
     chance = random.Random(f"{seed} {number}")
     specimen = chance.choice(specimens)
     verb = chance.choice(list(VERBS))
@@ -275,17 +275,19 @@ def trial(number, seed, specimens, expected, scratch, how):
         is_warm = when != "after"
         outcome = forked(lambda: ask_then_damage(path, specimen, scratch, verb, changes, is_warm))
     kind = "truncated" if is_cut else name_of(harm)
-    return when, kind, f"{verb} ({specimen.name})", *outcome
+    title = f"trial {number}, {when}: {kind}, {verb} ({specimen.name}): {outcome[0]}"
+    wrong = [] if outcome[0] in FINE else [outcome[1]]
+    return title, [f"{when}, {kind}: {outcome[0]}"], wrong
 
 
 def name_of(harm):
     return harm.__name__.replace("_", " ")
 
 
-def campaign(trials, seed, *, seconds=None, only=None, how=None, directory=None):
-    """Run every trial; yield its (number, when, damage, verb, outcome, message)."""
+def campaign(trials, seed, *, seconds=math.inf, only=None, how=None, directory=None):
+    """Run every trial; yield its title, how it ended, and what was wrong."""
     warnings.simplefilter("ignore")
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="simdb-damage-", dir=directory) as scratch:
         specimens = make_all(os.path.join(scratch, "specimens"))
         expected = {}
@@ -294,48 +296,22 @@ def campaign(trials, seed, *, seconds=None, only=None, how=None, directory=None)
                 assert list(database.check(deep=True)) == []
                 expected[specimen.name] = everything(database, specimen)
         for number in range(trials) if only is None else [only]:
-            if deadline is not None and time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 return
-            yield (
-                number,
-                *trial(number, seed, specimens, expected, os.path.join(scratch, "trial"), how),
-            )
-
-
-def failures_of(results):
-    """Return the trials that ended neither with an answer nor with an error of simdb."""
-    return [result for result in results if result[4] not in FINE]
-
-
-def print_table(results):
-    """Print how the trials of every kind of damage ended."""
-    counts = Counter((when, kind, outcome) for _, when, kind, _, outcome, _ in results)
-    outcomes = ["ok", "error", "OTHER", "SILENT"]
-    print(f"{'damaged':<14} {'how':<12} " + " ".join(f"{name:>7}" for name in outcomes))
-    for when, kind in sorted({row[:2] for row in counts}):
-        numbers = [counts[when, kind, outcome] for outcome in outcomes]
-        print(f"{when:<14} {kind:<12} " + " ".join(f"{number:>7}" for number in numbers))
-    totals = [sum(row[4] == outcome for row in results) for outcome in outcomes]
-    print(f"{'all':<27} " + " ".join(f"{number:>7}" for number in totals))
+            yield trial(number, seed, specimens, expected, os.path.join(scratch, "trial"), how)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="stop after this many seconds")
-    parser.add_argument("--how", help="only this kind of damage, named as in the table")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after these")
+    parser.add_argument("--how", help="only this kind of damage, named as in a title")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="run only this trial")
     given = parser.parse_args()
-    results = []
-    for result in campaign(
-        given.trials, given.seed, seconds=given.seconds, only=given.only, how=given.how
-    ):
-        results.append(result)
-        if result[4] not in FINE or given.only is not None:
-            print(*result, sep=" | ", flush=True)
-    print_table(results)
-    return 1 if failures_of(results) else 0
+    told = collected(campaign(**vars(given)), is_quiet=False)
+    print(in_words(told))
+    return int(bool(told["bad"]))
 
 
 if __name__ == "__main__":

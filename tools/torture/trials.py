@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+FEW_COUNTS = 8  # that fit on a line
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -67,9 +68,10 @@ def collected(trials, *, is_quiet):
 
 
 def in_words(told):
-    """Return the counts of a report on one line."""
-    counts = ", ".join(f"{count} {what}" for what, count in sorted(told["found"].items()))
-    return f"{told['tried']:4} tried: {counts}; {len(told['bad'])} bad"
+    """Return the counts of a report, on one line if they are few."""
+    counts = [f"{count} {what}" for what, count in sorted(told["found"].items())]
+    shown = ", ".join(counts) if len(counts) <= FEW_COUNTS else "\n    ".join(["", *counts])
+    return f"{told['tried']:4} tried, {len(told['bad'])} bad: {shown}"
 
 
 def must(trial, seconds):
