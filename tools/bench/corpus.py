@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,10 @@ def curve(found: list[Couple], scores: npt.NDArray[np.float64], truth: set[Coupl
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)) if len(found) else order
     hits = np.cumsum(is_true)[last]
     return Curve(ordered[last], hits / (last + 1), hits / max(len(truth), 1))
+
+
+def f1(truth: set[Any], found: set[Any]) -> float:
+    return 2 * len(truth & found) / (len(truth) + len(found))
 
 
 def _rows(path: str) -> Iterator[list[str]]:

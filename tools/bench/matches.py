@@ -31,7 +31,7 @@ from unicodedata import normalize
 import numpy as np
 
 import simdb
-from corpus import curve
+from corpus import curve, f1
 from documents import unrelated
 from peers import installed, signed
 from record import Record, number, options
@@ -378,10 +378,6 @@ def with_edits(name: str, count: int, chance: Random) -> list[str]:
         ]
     chance.shuffle(texts)
     return texts
-
-
-def f1(truth: set[Any], found: set[Any]) -> float:
-    return 2 * len(truth & found) / (len(truth) + len(found))
 
 
 def products(words: Words, chance: Random) -> Iterator[tuple[list[str], list[str]]]:

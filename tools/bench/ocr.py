@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 
 import simdb
-from corpus import Couple, couple, curve, read_corpus
+from corpus import Couple, couple, curve, f1, read_corpus
 from record import Record, options
 
 SHARES = (0.02, 0.05, 0.10)
@@ -109,11 +109,9 @@ def add_advised(record: Record, share: float, texts: list[str], truth: set[Coupl
         for at, one in enumerate(group.ids)
         for other in group.ids[at + 1 :]
     }
-    hits = len(found & truth)
-    f1 = 2 * hits / (len(found) + len(truth))
     sketch = advice.options.sketch
     note = f"{sketch.unit} {sketch.shingle}, similarity {advice.options.similarity:.2f}"
-    record.add(f"{share:.0%}, tune", f1, "F1", note=note)
+    record.add(f"{share:.0%}, tune", f1(truth, found), "F1", note=note)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 import simdb
-from corpus import LABELS, MEASURES, Couple, read_corpus, read_judgements, read_similarities
+from corpus import LABELS, MEASURES, Couple, Curve, read_corpus, read_judgements, read_similarities
 from record import Record, markdown, options
 from simdb.columns import vector_form
 from simdb.running import kernel
@@ -221,8 +221,7 @@ def add_curves(
     hits = np.cumsum(reached[::-1])[::-1]
     total = np.maximum(np.cumsum(found[::-1])[::-1], hits)
     precision, recall = hits / np.maximum(total, 1), hits / max(len(true_scores), 1)
-    both = precision + recall
-    f1 = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
+    f1 = Curve(np.arange(STEPS + 1) / STEPS, precision, recall).f1
     f1[: int(LEAST * STEPS)] = 0
     best = int(np.median(np.flatnonzero(f1 == f1.max())))
     note = (
