@@ -13,13 +13,11 @@ from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_r
 from simdb.cli.output.words import in_words, row_in_words
 from simdb.engine import maintenance
 from simdb.outputs.rows import Row
+from simdb.report.facts import file_times, size
 from simdb.settings.options import SEEN, Minhash, Simhash
 from simdb.storage.files.location import NETWORK_TYPES, file_system
-from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
-KILO = 1000
-SIZES = ("bytes", "kB", "MB", "GB", "TB")
 # The seconds of each unit, the longest first.
 AGES = (
     (365 * 86_400, "year"),
@@ -121,9 +119,9 @@ def _documents(numbers: simdb.Statistics) -> str:
 
 
 def _size(numbers: simdb.Statistics) -> str:
-    shown = size_in_words(numbers.file_bytes)
+    shown = size(numbers.file_bytes)
     if numbers.file_bytes > numbers.live_bytes:
-        shown += f", {size_in_words(numbers.live_bytes)} of it in use"
+        shown += f", {size(numbers.live_bytes)} of it in use"
     if numbers.document_count:
         each = numbers.live_bytes / numbers.document_count
         shown += f"; {each:,.0f} bytes a document"
@@ -133,13 +131,10 @@ def _size(numbers: simdb.Statistics) -> str:
 def _times(path: str) -> Iterator[tuple[str, str]]:
     """Yield when the database was created at this place, and when it was last written."""
     now = time.time()
-    written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
-    # The lock for writing is made with the database and never written.  If it was missing, opening
-    # has made it again, and its time says nothing.
-    lock = os.path.join(path, WRITER_LOCK)
-    if os.path.exists(lock) and os.stat(lock).st_mtime <= written:
-        yield "created", time_and_age(os.stat(lock).st_mtime, now)
-    yield "last write", time_and_age(written, now)
+    created, written = file_times(path)
+    if created is not None:
+        yield "created", time_and_age(created.timestamp(), now)
+    yield "last write", time_and_age(written.timestamp(), now)
 
 
 def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
@@ -190,15 +185,6 @@ def _to_do(advice: list[str]) -> Iterator[tuple[str, str]]:
         yield "" if at else "to do", in_words(each)
 
 
-def size_in_words(size_bytes: float) -> str:
-    """Return a size in the largest unit of which it has one: `4.1 MB`, `812 bytes`."""
-    for unit in SIZES:
-        if size_bytes < KILO or unit == SIZES[-1]:
-            break
-        size_bytes /= KILO
-    return f"{size_bytes:,.0f} {unit}" if unit == SIZES[0] else f"{size_bytes:,.1f} {unit}"
-
-
 def time_and_age(moment: float, now: float) -> str:
     """Return a moment, in seconds since 1970, as local time and its age: `(3 days ago)`."""
     shown = time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
@@ -207,8 +193,8 @@ def time_and_age(moment: float, now: float) -> str:
 
 def age_in_words(seconds: float) -> str:
     """Return how long ago something was, in the largest unit of which it has one."""
-    for size, unit in AGES:
-        count = int(seconds / size)
+    for length, unit in AGES:
+        count = int(seconds / length)
         if count >= 1:
             return f"{count} {unit}{'s' if count > 1 else ''} ago"
     return "just now"

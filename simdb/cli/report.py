@@ -68,7 +68,7 @@ def report(
         page = render(facts, is_minhash=database.options.is_minhash)
     size_bytes = write_page(page, output)
     if output != STANDARD_OUTPUT:
-        count = facts.headline.document_count
+        count = facts.statistics.document_count
         print_one({"path": output, "documents": count, "bytes": size_bytes}, as_json=json)
     if intake.skipped:
         progress.note(intake.skipped_note().removeprefix("; "))

@@ -1,13 +1,15 @@
 """Facts: everything that a page about a database says, as plain values and in words."""
 
+import os
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
-from simdb.results.reports import Advice, HeaderFill, RunStatistics
+from simdb.results.reports import Advice, HeaderFill, Statistics
 from simdb.settings.options import Minhash, Options, Simhash
 from simdb.settings.search import SearchLike
 from simdb.settings.text_sketch import TextSketch
+from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 from simdb.values.arrays import Id
 
 # Grouping this many documents takes some ten seconds on one core, and a few hundred MB.
@@ -32,6 +34,9 @@ WEIGHTINGS = {
 SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 TABLES, POLYTOPES = ("table/", "polytope/")
 OTHER = "Everything else"
+LARGER = (2, 10, 100)
+# With fewer documents, the bytes of a document tell nothing about larger databases.
+TELLING_DOCUMENTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +58,11 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
-    """The first things to know about a database.
-
-    `created`: when its directory got its files; None if that is not known.  `written`: the last
-    change of its data file.  `sketch`: its options as sentences.
-    """
-
-    path: str
-    document_count: int
-    empty_count: int
-    bare_count: int
-    deleted_count: int
-    file_bytes: int
-    created: datetime | None
-    written: datetime | None
-    sketch: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """A part of the stored bytes, such as "Weights"."""
 
     name: str
     size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """What the file consists of; `unused_bytes`: its pages that are not in use.
-
-    `delta_count`: recent documents, which are in no run.  `larger`: numbers of documents with the
-    bytes of the file that they would take.
-    """
-
-    sections: tuple[Section, ...]
-    runs: tuple[RunStatistics, ...]
-    delta_count: int
-    file_bytes: int
-    unused_bytes: int
-    bytes_per_document: float
-    larger: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +176,18 @@ class Groups:
 class Facts:
     """Everything on one page; `made`: when it was gathered.
 
+    `created`: when the directory of the database got its files; None if that is not known.
+    `written`: the last change of its data file.  `sketch`: its options as sentences.  `sections`:
+    what the file consists of.
     `has_texts`: whether sources of texts were given; `missing_texts`: documents shown whose texts
     the sources do not have.
     """
 
-    headline: Headline
-    storage: Storage
+    statistics: Statistics
+    created: datetime | None
+    written: datetime | None
+    sketch: tuple[str, ...]
+    sections: tuple[Section, ...]
     threshold: Threshold
     drawn: Drawn
     groups: Groups
@@ -221,6 +196,23 @@ class Facts:
     made: datetime
     has_texts: bool
     missing_texts: int
+
+    @property
+    def unused_bytes(self) -> int:
+        """The bytes of the pages of the file that are not in use."""
+        return max(0, self.statistics.file_bytes - self.statistics.live_bytes)
+
+    @property
+    def bytes_per_document(self) -> float:
+        """The bytes in use for each document."""
+        return self.statistics.live_bytes / max(self.statistics.document_count, 1)
+
+    @property
+    def larger(self) -> list[tuple[int, int]]:
+        """Larger numbers of documents, and the bytes of the file that they would take."""
+        count = self.statistics.document_count
+        each = self.bytes_per_document * count
+        return [(by * count, round(by * each)) for by in LARGER if count >= TELLING_DOCUMENTS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +231,17 @@ class Limits:
     grouped_documents: int = GROUPED_DOCUMENTS
     seconds: float = 30.0
     pairs: int = 20_000_000
+
+
+def file_times(path: str) -> tuple[datetime | None, datetime]:
+    """Return when a database was created at its place, None if unknown, and when it was written."""
+    written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
+    # The lock file of writers is made with the database, and nothing is ever written to it.
+    # Opening makes it again if it is missing, and then it tells nothing.
+    lock = os.path.join(path, WRITER_LOCK)
+    created = os.stat(lock).st_mtime if os.path.exists(lock) else written + 1
+    shown = [datetime.fromtimestamp(each, timezone.utc) for each in (created, written)]
+    return shown[0] if created <= written else None, shown[1]
 
 
 def options_in_words(options: Options) -> tuple[str, ...]:

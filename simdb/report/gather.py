@@ -6,7 +6,6 @@ somewhat below the threshold are searched for, too: they show what another thres
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -26,12 +25,11 @@ from simdb.report.facts import (
     Facts,
     Group,
     Groups,
-    Headline,
     Limits,
     Member,
     SizeBin,
-    Storage,
     Threshold,
+    file_times,
     options_in_words,
     sections_in_words,
 )
@@ -39,12 +37,8 @@ from simdb.results.clusters import Clusters
 from simdb.results.matches import PairArrays
 from simdb.results.reports import Statistics
 from simdb.settings.options import BY_DISTANCE
-from simdb.storage.files.plain import DATA_FILE, WRITER_LOCK
 from simdb.values.arrays import Id
 
-LARGER = (2, 10, 100)
-# With fewer documents, the bytes of a document tell nothing about larger databases.
-TELLING_DOCUMENTS = 1000
 # The least sizes of groups that are counted together.
 SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)
 # Of a larger group, so many documents are compared with the first one.
@@ -99,9 +93,15 @@ def gather(
         missing = len(wanted - known.keys())
         groups = with_texts(groups, known)
     show("reading headers")
+    created, written = file_times(statistics.path)
     return Facts(
-        headline=_headline(database, statistics),
-        storage=_storage(statistics, is_minhash=database.options.is_minhash),
+        statistics=statistics,
+        created=created,
+        written=written,
+        sketch=options_in_words(database.options),
+        sections=sections_in_words(
+            statistics.section_bytes, is_minhash=database.options.is_minhash
+        ),
         threshold=threshold,
         drawn=drawn,
         groups=groups,
@@ -144,48 +144,6 @@ def _searched(
     if population <= limits.grouped_documents:
         return drawn, all_groups(snapshot, threshold, limits)
     return drawn, drawn_groups(snapshot, threshold, limits, matched, population)
-
-
-def _headline(database: Database, statistics: Statistics) -> Headline:
-    # The lock file of writers is made with the database, and nothing is ever written to it.
-    # Opening makes it again if it is missing, and then it tells nothing.
-    created = _time_of(os.path.join(statistics.path, WRITER_LOCK))
-    written = _time_of(os.path.join(statistics.path, DATA_FILE))
-    is_known = created is not None and written is not None and created <= written
-    return Headline(
-        path=statistics.path,
-        document_count=statistics.document_count,
-        empty_count=statistics.empty_count,
-        bare_count=statistics.bare_count,
-        deleted_count=statistics.deleted_count,
-        file_bytes=statistics.file_bytes,
-        created=created if is_known else None,
-        written=written,
-        sketch=options_in_words(database.options),
-    )
-
-
-def _time_of(path: str) -> datetime | None:
-    """Return when a file was last written; None if it does not exist."""
-    try:
-        return datetime.fromtimestamp(os.stat(path).st_mtime, timezone.utc)
-    except FileNotFoundError:
-        return None
-
-
-def _storage(statistics: Statistics, *, is_minhash: bool) -> Storage:
-    count = statistics.document_count
-    each = statistics.live_bytes / count if count else 0.0
-    larger = LARGER if count >= TELLING_DOCUMENTS else ()
-    return Storage(
-        sections=sections_in_words(statistics.section_bytes, is_minhash=is_minhash),
-        runs=statistics.runs,
-        delta_count=statistics.delta_count,
-        file_bytes=statistics.file_bytes,
-        unused_bytes=max(0, statistics.file_bytes - statistics.live_bytes),
-        bytes_per_document=each,
-        larger=tuple((factor * count, round(factor * count * each)) for factor in larger),
-    )
 
 
 def all_groups(snapshot: Snapshot, threshold: Threshold, limits: Limits) -> Groups:

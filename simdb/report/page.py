@@ -21,8 +21,8 @@ from simdb.report.facts import (
     Drawn,
     Facts,
     Groups,
+    Section,
     SizeBin,
-    Storage,
     Threshold,
     table_group,
     threshold_in_words,
@@ -105,7 +105,7 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
         error=sampling_error(facts.drawn),
         size_label=size_label,
         table_rows=_header_rows(facts, is_minhash),
-        name=shown_id(Path(facts.headline.path).name or facts.headline.path),
+        name=shown_id(Path(facts.statistics.path).name or facts.statistics.path),
     )
 
 
@@ -124,7 +124,7 @@ def sampling_error(drawn: Drawn) -> float:
 
 def _charts(facts: Facts, is_minhash: bool) -> dict[str, Chart]:
     """Return the charts that have something to show, by name."""
-    found = [size_chart(facts.storage)]
+    found = [size_chart(facts.sections)]
     if facts.groups.sizes:
         found.append(group_chart(facts.groups))
     if any(each.count for each in facts.drawn.bins):
@@ -155,14 +155,14 @@ def _table_name(name: str, is_minhash: bool) -> str:
     return f"{table_group(name, is_minhash=is_minhash).removesuffix(' tables')} {number}"
 
 
-def size_chart(storage: Storage) -> Chart:
+def size_chart(sections: Sequence[Section]) -> Chart:
     """Return the bytes of each part of the file."""
-    largest = storage.sections[0].name if storage.sections else "nothing"
+    largest = sections[0].name if sections else "nothing"
     return Chart(
         name="sizes",
         description=f"Bars: megabytes of each part of the file; the largest part is {largest}.",
-        labels=[each.name for each in storage.sections],
-        series=[Series("size", [each.size_bytes / MEGABYTE for each in storage.sections])],
+        labels=[each.name for each in sections],
+        series=[Series("size", [each.size_bytes / MEGABYTE for each in sections])],
         value_label="MB",
         is_lying=True,
     )

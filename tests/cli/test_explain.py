@@ -96,7 +96,7 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
         (["fox.txt", "none.txt"], 2, "none.txt: there is no such file"),
         (["db", "fox.txt", "none"], 3, "no document has the id 'none'"),
         (["db", "fox.txt", "cat.txt", "--seed", "1"], 2, "created with --seed 0, not 1"),
-        (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "--errors must be strict or replace"),
+        (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "is not one of 'strict', 'replace'"),
         (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
     ],
 )

@@ -8,9 +8,10 @@ from over import over
 
 import simdb
 from simdb.cli import inspection
-from simdb.cli.inspection import age_in_words, size_in_words, time_and_age
+from simdb.cli.inspection import age_in_words, time_and_age
 from simdb.engine.maintenance import advice
 from simdb.engine.state import staged
+from simdb.report.facts import size
 from simdb.results.reports import ReaderStatistics
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -53,7 +54,7 @@ def test_people_get_documents_size_and_ages(shown, simdb_run, monkeypatch):
     row = shown()
 
     assert row["documents"] == "3 (1 without features, 1 deleted and not compacted yet)"
-    assert row["size"].startswith(size_in_words(numbers.file_bytes))
+    assert row["size"].startswith(size(numbers.file_bytes))
     assert row["size"].endswith(f"; {numbers.live_bytes / 3:,.0f} bytes a document")
     assert row["created"].endswith("(3 days ago)")
     assert row["last write"].endswith("(2 minutes ago)")
@@ -165,15 +166,6 @@ def test_all_numbers_are_shown_when_asked_for(simdb_run, on_terminal):
 
     assert row["document_count"] == 1
     assert every.rows == [row]  # standard output of a test is no terminal
-
-
-@over(
-    ("size", "expected"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_123_456, "4.1 MB"),
-     (3e9, "3.0 GB"), (2.5e15, "2,500.0 TB")],
-)  # fmt: skip
-def test_sizes_have_a_unit(size, expected):
-    assert size_in_words(size) == expected
 
 
 @over(

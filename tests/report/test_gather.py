@@ -194,7 +194,7 @@ def test_documents_with_and_without_weights_are_counted_apart(database):
 
     facts = gather(database, Question())
 
-    assert (facts.headline.bare_count, facts.headline.empty_count) == (2, 1)
+    assert (facts.statistics.bare_count, facts.statistics.empty_count) == (2, 1)
     assert facts.threshold.similarity == database.options.similarity
     assert (facts.drawn.of_documents, facts.drawn.total_pairs) == (2, 1)
 
@@ -207,7 +207,7 @@ def test_signatures_match_by_their_similarity(open_database):
     facts = gather(database, Question(recall=1.0, search="exhaustive"))
 
     assert facts.drawn.total_pairs == links > 5
-    assert {each.name for each in facts.storage.sections} >= {"Signatures", "Band tables"}
+    assert {each.name for each in facts.sections} >= {"Signatures", "Band tables"}
 
 
 def test_kept_clusters_by_distance_are_the_groups(open_database):
@@ -234,16 +234,14 @@ def test_sizes_and_times_are_those_of_the_database(varied):
 
     facts = gather(varied, Question())
 
-    assert sum(each.size_bytes for each in facts.storage.sections) == sum(
-        stats.section_bytes.values()
-    )
-    assert facts.storage.runs == stats.runs
+    assert sum(each.size_bytes for each in facts.sections) == sum(stats.section_bytes.values())
+    assert facts.statistics.runs == stats.runs
     assert facts.headers == varied.header_fill()
     assert facts.advice == tuple(varied.advice())
-    assert facts.headline.written.timestamp() == pytest.approx(
+    assert facts.written.timestamp() == pytest.approx(
         os.stat(os.path.join(varied.path, "data.mdb")).st_mtime
     )
-    assert facts.headline.created <= facts.headline.written <= facts.made
+    assert facts.created <= facts.written <= facts.made
 
 
 def test_a_lock_file_that_was_made_later_does_not_say_when_the_database_was_created(varied):
@@ -251,10 +249,10 @@ def test_a_lock_file_that_was_made_later_does_not_say_when_the_database_was_crea
     data = os.stat(os.path.join(varied.path, "data.mdb")).st_mtime
     os.utime(os.path.join(varied.path, "writer.lock"), (data + 60, data + 60))
 
-    headline = gather(varied, Question()).headline
+    facts = gather(varied, Question())
 
-    assert headline.created is None
-    assert headline.written.timestamp() == pytest.approx(data)
+    assert facts.created is None
+    assert facts.written.timestamp() == pytest.approx(data)
 
 
 def test_texts_are_asked_for_the_documents_that_are_shown(varied):
