@@ -294,6 +294,7 @@ cdef extern from "scratch.h" nogil:
         sketch_set set
         sketch_sequence sequence
         sketch_unknown unknown
+        uint32_t *signatures
 
 
 cdef extern from "project.h" nogil:

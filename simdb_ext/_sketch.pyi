@@ -116,6 +116,29 @@ def project_texts(
     `seed` 0 to 2**32 - 1.
     """
 
+def project_and_sign_texts(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    counting: str,
+    family: Family,
+    feature_bits: int,
+    vocabulary: Vocabulary | None = None,
+    idf: Idf | None = None,
+    dimensions: int = 128,
+    compose: Callable[[str], str] | None = None,
+    turkic: bool = False,
+) -> tuple[I32 | F32, I64, U32]:
+    """Return what `project_texts` returns, and the signatures that `sign_texts` returns.
+
+    Texts are cut and hashed once.  `counting` is "tf" or "binary".
+    """
+
 def project_tokens(
     documents: Sequence[Sequence[str | bytes]],
     *,

@@ -107,18 +107,21 @@ cdef tuple room_for(Working call, Py_ssize_t count):
 
 
 cdef int project_all_texts(
-    Working call, documents, start, weights, features, Collected collected
+    Working call, documents, start, weights, features, Collected collected, signatures=None
 ) except -1:
-    """Fill both arrays, or collect the features in `collected`."""
+    """Fill all arrays, or collect the features in `collected`."""
     cdef Texts chunk = Texts("replace" if call.settings.is_replaced else "strict", start)
     cdef uint8_t[:, ::1] weights_out = weights.view(np.uint8)
     cdef int64_t[::1] features_out = features
+    cdef uint32_t[:, ::1] signatures_out = signatures
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t i
     call.enter()
     try:
         while first < len(documents):
             chunk.collect(documents, first)
+            if signatures is not None:
+                call.scratch.signatures = &signatures_out[first, 0]
             call.begin_chunk()
             if collected is not None:
                 for i in range(chunk.count):

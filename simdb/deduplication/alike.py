@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from simdb import database
+from simdb.columns.arrow import TextColumn
 from simdb.deduplication.measures import ByEstimates, ByTexts, Measure
 from simdb.deduplication.minima import (
     COMPARED_MINIMA,
@@ -37,7 +38,8 @@ from simdb.running.threads import mapped
 from simdb.settings.options import Options
 from simdb.sketch.exact_similarity import COSINE, ExactSimilarity
 from simdb.sketch.packages import take_resources
-from simdb.sketch.sketcher import AnySketcher, sketcher_of
+from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
+from simdb.values.arrays import Sketches
 
 # A pair that is alike agrees in fewer minima than this many standard deviations below the mean once
 # in a million times.
@@ -119,18 +121,24 @@ class Alike:
         source = iter(parts)
         for first in source:
             # The bands are chosen by the first part, so it waits for nobody.
-            if self._minima is None:
-                self._minima = Minima(
-                    self._options.sketch, self._chosen(first, count()), self._resources,
-                    self._allowed, self._question.memory,
-                )  # fmt: skip
-            yield self._added(self._minima.sign(first, errors=errors, threads=self._threads))
+            yield self._added(self._signed(first, count, errors, self._threads))
             break
-        minima = self._minima
-        if minima is None:
-            return
-        for signed in mapped(lambda part: minima.sign(part, errors=errors), source, self._threads):
+        for signed in mapped(lambda part: self._signed(part, count, errors), source, self._threads):
             yield self._added(signed)
+
+    def sketch_and_sign(
+        self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
+    ) -> "tuple[Sketches, Signed] | None":
+        """Return the sketches of a part, and what `add_all` takes for it; None if that is no gain.
+
+        `sketcher`: makes sketches of the same features.
+        """
+        if not isinstance(sketcher, Sketcher) or not isinstance(texts, TextColumn):
+            return None
+        if not sketcher.can_sign or not len(texts):
+            return None
+        minima = self._prepared(texts, count)
+        return minima.sketch_and_sign(sketcher, texts, errors=errors, threads=self._threads)
 
     def decide(self, order: I64 | None, texts: TextSource, *, leading: int = 0) -> Decided:
         """Return what becomes of the documents.
@@ -163,6 +171,22 @@ class Alike:
         similarities[unknown] = measure.similarities(left, right)
         distances = measure.distances(removed, leaders)
         return Decided(removed, leaders, similarities, distances, measure.counts)
+
+    def _signed(
+        self, part: Any, count: Callable[[], float], errors: ErrorsName, threads: int = 1
+    ) -> Signed:
+        if isinstance(part, Signed):
+            return part
+        return self._prepared(part, count()).sign(part, errors=errors, threads=threads)
+
+    def _prepared(self, first: Any, count: float) -> Minima:
+        """Return the minima; their bands are chosen by the first part, of about `count` in all."""
+        if self._minima is None:
+            self._minima = Minima(
+                self._options.sketch, self._chosen(first, count), self._resources,
+                self._allowed, self._question.memory,
+            )  # fmt: skip
+        return self._minima
 
     def _added(self, signed: Signed) -> int:
         assert self._minima is not None, "the first part has made it"

@@ -297,11 +297,11 @@ class Arrivals:
         self._held = ExitStack()
         for column in (self._bits, self._vectors, self._states):
             self._held.callback(column.close)
-        self._lookups(0).find([], self._sketched([]))  # raises what the question raises
+        self._lookups(0).find([], self._sketcher.sketch([]))  # raises what the question raises
         # How a database is searched says nothing of documents that are in none.
         self._within = alone(held.options, replace(question, search=None))
         self._held.push(self._within)
-        self._sifted = Sifted(self._within)
+        self._sifted = Sifted(self._within, question.threads)
         self._stays = self._sifted.fresh
 
     def __enter__(self) -> "Arrivals":
@@ -323,7 +323,7 @@ class Arrivals:
         """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
         lookups = self._lookups(count())
         yield from self._sifted.add_all(
-            parts, count, lambda texts: self._taken(texts, lookups, errors), errors=errors
+            parts, count, lambda texts: self._taken(texts, lookups, count(), errors), errors=errors
         )
 
     def decide(self, order: I64 | None, texts: TextSource, names: Names) -> Refused:
@@ -369,22 +369,17 @@ class Arrivals:
             yield some, ids
 
     def _taken(
-        self, texts: Any, lookups: "engine.stored.Lookups[Any]", errors: ErrorsName
-    ) -> Matches[Any] | None:
-        """Keep the sketches of some texts, and look them up among what is stored."""
-        sketches = self._sketched(texts, errors)
+        self, texts: Any, lookups: "engine.stored.Lookups[Any]", count: float, errors: ErrorsName
+    ) -> tuple[Matches[Any] | None, Any]:
+        """Keep the sketches of some texts, and look them up among what is stored; see `Sifted`."""
+        if len(texts):
+            sketches, rest = self._sifted.sketched(self._sketcher, texts, count, errors)
+        else:
+            sketches, rest = self._sketcher.sketch([]), texts
         self._bits.add(sketches.bits)
         self._vectors.add(sketches.vectors)
         self._states.add(sketches.states)
-        return lookups.find(texts, sketches) if self._has_stored else None
-
-    def _sketched(self, texts: Any, errors: ErrorsName = "strict") -> Sketches:
-        if not len(texts):
-            return self._sketcher.sketch([])
-        return sketch_all(
-            self._sketcher, texts, len(texts), errors=errors, threads=self._question.threads,
-            progress=None,
-        )  # fmt: skip
+        return lookups.find(texts, sketches) if self._has_stored else None, rest
 
     def _lookups(self, expected: float) -> "engine.stored.Lookups[Any]":
         return lookups_of(self._transaction, self._question, self._known, expected)

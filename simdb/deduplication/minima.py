@@ -11,12 +11,15 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
+from simdb.engine.state.incoming import SKETCHED_DOCUMENTS
+from simdb.engine.state.incoming import joined as joined_sketches
+from simdb.ground.choices import ErrorsName
 from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.index.bands import (
     Background,
@@ -28,12 +31,15 @@ from simdb.index.bands import (
 )
 from simdb.running import kernel
 from simdb.running.memory import column_bytes
-from simdb.running.threads import mapped, thread_count
+from simdb.running.threads import mapped, parts_of, thread_count
 from simdb.settings.options import BAG, PERMUTATIONS_MOST, SET, Minhash, Simhash
 from simdb.settings.stored_options import Resources
+from simdb.settings.text_sketch import threads_for
 from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
 from simdb.sketch.pipeline import NO_RESOURCES
-from simdb.values.arrays import is_first, places_in
+from simdb.sketch.sketcher import Sketcher
+from simdb.values.arrays import Sketches, is_first, places_in
+from simdb.values.documents import Signatures
 
 # No number of bands makes all pairs candidates.
 RECALL_MOST = 0.999999
@@ -90,12 +96,23 @@ def banding_for(
     return min(every, key=cost, default=None)
 
 
-class Signed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Signed:
     """Some documents as they are kept, see `Minima`."""
 
     keys: U32  # uint32[b, n]: a key for each band
     minima: U8  # uint8[n, COMPARED_MINIMA]
     is_empty: Bools  # without features
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.is_empty)
+
+    def chosen(self, places: I64) -> "Signed":
+        """Return some of the documents."""
+        return Signed(
+            np.take(self.keys, places, axis=1), self.minima[places], self.is_empty[places]
+        )
 
 
 class Minima:
@@ -134,7 +151,29 @@ class Minima:
 
         Several threads may call this.
         """
-        signatures = self._signer.signatures(texts, errors=errors, threads=threads)
+        return self._signed(self._signer.signatures(texts, errors=errors, threads=threads))
+
+    def sketch_and_sign(
+        self, sketcher: Sketcher, texts: TextColumn, *, errors: ErrorsName, threads: int
+    ) -> tuple[Sketches, Signed]:
+        """Return the sketches of texts by `sketcher`, which can sign, and what `sign` returns."""
+
+        def make(part: slice) -> tuple[Sketches, Signed]:
+            sketches, signatures = sketcher.sketch_and_sign(
+                texts[part], self._signer, errors=errors, start=part.start
+            )
+            return sketches, self._signed(signatures)
+
+        threads = threads_for(sketcher.options, threads)
+        parts = parts_of(len(texts), threads, most=SKETCHED_DOCUMENTS)
+        sketched, signed = zip(*mapped(make, parts, threads), strict=True)
+        return joined_sketches(sketcher, list(sketched)), Signed(
+            np.concatenate([each.keys for each in signed], axis=1),
+            np.concatenate([each.minima for each in signed]),
+            np.concatenate([each.is_empty for each in signed]),
+        )
+
+    def _signed(self, signatures: Signatures) -> Signed:
         found = band_keys(signatures, self.banding)
         keys = np.ascontiguousarray((found >> np.uint64(64 - KEY_BITS)).astype(np.uint32).T)
         family = permutations_of(self._signer.options)

@@ -17,6 +17,7 @@ import numpy as np
 from simdb import database, engine
 from simdb.columns.arrow import TextColumn
 from simdb.deduplication.alike import Alike, ByDatabase
+from simdb.deduplication.minima import Signed
 from simdb.deduplication.question import Decided, DedupQuestion, TextSource, joined
 from simdb.deduplication.reference import DatabaseReference, Listed, Reference, either
 from simdb.engine.state.incoming import sketch_all
@@ -26,6 +27,7 @@ from simdb.ground.errors import InputError
 from simdb.results.matches import Matches
 from simdb.settings.options import Options
 from simdb.sketch.sketcher import AnySketcher
+from simdb.values.arrays import Sketches
 
 
 class Gathered:
@@ -92,7 +94,7 @@ class Newcomers:
         Raises OptionError for a question that the database cannot answer.
         """
         self._documents, self._question, self._holding = documents, question, holding
-        self._sifted = Sifted(documents)
+        self._sifted = Sifted(documents, question.threads)
         with ExitStack() as held:
             held.push(documents)
             if isinstance(holding, Gathered):
@@ -140,14 +142,11 @@ class Newcomers:
         with self._holding.held.read() as snapshot:
             lookups = self._lookups(snapshot, count())
 
-            def find(texts: Any) -> Matches[Any] | None:
+            def find(texts: Any) -> tuple[Matches[Any] | None, Any]:
                 if not len(snapshot) or not len(texts):
-                    return None
-                sketches = sketch_all(
-                    self._sketcher, texts, len(texts), errors=errors,
-                    threads=self._question.threads, progress=None,
-                )  # fmt: skip
-                return lookups.find(texts, sketches)
+                    return None, texts
+                sketches, rest = self._sifted.sketched(self._sketcher, texts, count(), errors)
+                return lookups.find(texts, sketches), rest
 
             yield from self._sifted.add_all(parts, count, find, errors=errors)
 
@@ -185,9 +184,9 @@ class Sifted:
     in portions; `found`: one match of each of them, in such portions.
     """
 
-    def __init__(self, documents: Alike | ByDatabase) -> None:
+    def __init__(self, documents: Alike | ByDatabase, threads: int) -> None:
         """Begin without documents; those that match nothing are added to `documents`."""
-        self._documents = documents
+        self._documents, self._threads = documents, threads
         self.matched: list[I64] = []
         self.found: list[Matches[Any]] = []
         self._count = 0
@@ -202,25 +201,40 @@ class Sifted:
         self,
         parts: Iterable[Any],
         count: Callable[[], float],
-        find: Callable[[Any], Matches[Any] | None],
+        find: Callable[[Any], tuple[Matches[Any] | None, Any]],
         *,
         errors: ErrorsName,
     ) -> Iterator[int]:
         """Add the texts of all parts, about `count()` in all; yield how many there are so far.
 
-        `find` returns at most one match of each text; None if there are none.
+        `find` returns at most one match of each text, None if there are none; and the texts or, in
+        their place, what `sketched` returned.
         """
         # Some parts are looked up ahead of those that are added.
         totals: deque[int] = deque()
 
         def unknown() -> Iterator[Any]:
             for texts in parts:
-                rest = self._sift(texts, find(texts))
+                rest = self._sift(*find(texts))
                 totals.append(self._count)
                 yield rest
 
         for _ in self._documents.add_all(unknown(), count, errors=errors):
             yield totals.popleft()
+
+    def sketched(
+        self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
+    ) -> tuple[Sketches, Any]:
+        """Return the sketches of some of about `count` texts, and what may go on in their place."""
+        documents = self._documents
+        if isinstance(documents, Alike):
+            made = documents.sketch_and_sign(sketcher, texts, count, errors)
+            if made is not None:
+                return made
+        sketches = sketch_all(
+            sketcher, texts, len(texts), errors=errors, threads=self._threads, progress=None
+        )
+        return sketches, texts
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
         """Return what becomes of those that match nothing, by positions among all documents.
@@ -240,20 +254,19 @@ class Sifted:
                     counts.unknown += each.verification.unknown
         return replace(decided, removed=fresh[decided.removed], leaders=fresh[decided.leaders])
 
-    def _sift(self, texts: Any, found: Matches[Any] | None) -> TextColumn | Sequence[Any]:
+    def _sift(self, found: Matches[Any] | None, texts: Any) -> Any:
         """Take some texts and their matches; return the texts that match nothing."""
         positions = np.arange(self._count, self._count + len(texts))
         self._count += len(texts)
         if found is None or not len(found.ordinals):
             self._fresh.append(positions)
-            rest: TextColumn | Sequence[Any] = texts
-            return rest
+            return texts
         is_match = np.diff(found.offsets) > 0
         self.matched.append(positions[is_match])
         self.found.append(found)
         self._fresh.append(positions[~is_match])
         chosen = np.flatnonzero(~is_match)
-        if isinstance(texts, TextColumn):
+        if isinstance(texts, TextColumn | Signed):
             return texts.chosen(chosen)
         return [texts[at] for at in chosen.tolist()]
 

@@ -66,6 +66,7 @@ TextFingerprinter = _sketch.TextFingerprinter
 Ngrams = _sketch.Ngrams
 TextSigner = _sketch.TextSigner
 Vocabulary = _sketch.Vocabulary
+project_and_sign_texts = _sketch.project_and_sign_texts
 agreements = _sketch.agreements
 align = _sketch.align
 band_keys = _sketch.band_keys

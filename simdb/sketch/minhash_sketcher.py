@@ -29,7 +29,7 @@ from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch import weighing
 from simdb.sketch.document_kind import check_not_null
-from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Family, Pipeline, check_errors
+from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Family, Pipeline, Signing, check_errors
 from simdb.values.arrays import (
     EMPTY,
     ONE_STATE,
@@ -138,6 +138,15 @@ class MinHashSketcher:
         for _ in mapped(sign, parts_of(len(listed), threads, most=SIGNED_DOCUMENTS), threads):
             pass
         return Signatures(minima, self._options, is_empty)
+
+    @property
+    def signing(self) -> Signing:
+        """How the kernel makes minima of sets."""
+        return self._family, self._options.feature_bits
+
+    def of_minima(self, minima: U32, is_empty: Bools) -> Signatures:
+        """Return what the kernel made of some documents as their signatures, 32 bits a minimum."""
+        return Signatures(minima[:, : self._options.permutations], self._options, is_empty)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """Return the named features of one document; None for a ready signature."""

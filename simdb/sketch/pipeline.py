@@ -50,6 +50,7 @@ Words = tuple[I64, U64]
 Minima = tuple[U32, I64]  # minima, numbers of features
 # A family of permutations of MinHash: its name, multipliers and increments.
 Family = tuple[str, U64, U64]
+Signing = tuple[Family, int]  # and how many bits a feature has
 
 ERRORS = ("strict", "replace")
 TEXTS = (str, bytes)
@@ -124,6 +125,16 @@ class Pipeline:
         sign = kernel.sign_tokens if kind == "tokens" else kernel.sign_texts
         settings = self._settings(kind, replace, start)
         found: Minima = sign(documents, family=family, feature_bits=feature_bits, **settings)
+        return found
+
+    def project_and_sign(
+        self, texts: Any, dimensions: int, signing: Signing, *, replace: bool, start: int
+    ) -> tuple[Any, I64, U32]:
+        """Return what `project` and `sign` return of texts, which no step in Python changes."""
+        found: tuple[Any, I64, U32] = kernel.project_and_sign_texts(
+            texts, counting=self._options.counting, idf=self.idf, dimensions=dimensions,
+            family=signing[0], feature_bits=signing[1], **self._settings("text", replace, start),
+        )  # fmt: skip
         return found
 
     def visible(self, document: Any, kind: str) -> str:

@@ -46,7 +46,7 @@ from simdb.values.arrays import (
     offsets_of,
     unchecked_fingerprints,
 )
-from simdb.values.documents import Features, NamedFeatures
+from simdb.values.documents import Features, NamedFeatures, Signatures
 
 # Documents that are fingerprinted at a time.
 PART_DOCUMENTS = 4096
@@ -107,6 +107,24 @@ class Sketcher:
         if column is not None:
             return self._one_kind(column, "text", errors == "replace", start, is_query)
         return self._by_kind(documents, errors == "replace", start, is_query)
+
+    def sketch_and_sign(
+        self, texts: TextColumn, signer: "MinHashSketcher", *, errors: str, start: int
+    ) -> tuple[Sketches, Signatures]:
+        """Return the sketches of texts, and the signatures that `signer` makes, in one go.
+
+        The signer takes the same features.  See `can_sign`.
+        """
+        texts.check_known(start)
+        weights, counts, minima = self._pipeline.project_and_sign(
+            texts, self._projected_count, signer.signing, replace=errors == "replace", start=start
+        )
+        return self._quantised(weights, counts, False), signer.of_minima(minima, counts == 0)
+
+    @property
+    def can_sign(self) -> bool:
+        """Whether `sketch_and_sign` is possible."""
+        return self._options.counting in ("tf", "binary") and self._one_text is not None
 
     def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
         """Return the weights float32[n, dimensions] of documents of one kind; see `weigh`."""

@@ -51,6 +51,26 @@ def sign_texts(
     return rows, features
 
 
+def project_and_sign_texts(
+    texts, *, unit, shingle, lowercase, seed, replace, start, counting, family, feature_bits,
+    vocabulary=None, idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, turkic=False
+):
+    """Return what `project_texts` returns, and the signatures uint32[n, p] of `sign_texts`."""
+    if counting not in ("tf", "binary"):
+        raise ValueError(f"counting is {counting!r}, not 'tf' or 'binary'")
+    cdef Family permutations = Family(family, feature_bits)
+    cdef Working call = Working(
+        unit, shingle, lowercase, seed, replace, counting, vocabulary, idf, dimensions,
+        compose, turkic
+    )
+    call.settings.family = &permutations.family
+    all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
+    weights, features = room_for(call, len(all_texts))
+    rows = np.empty((len(all_texts), permutations.family.count), np.uint32)
+    project_all_texts(call, all_texts, start, weights, features, None, rows)
+    return weights, features, rows
+
+
 def sign_tokens(
     documents, *, shingle, seed, replace, start, family, feature_bits, vocabulary=None
 ):

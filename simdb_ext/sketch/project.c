@@ -62,7 +62,7 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
         sketch_bag_clear(&scratch->bag, expected);
     if (settings->counting == SKETCH_BINARY)
         sketch_set_begin(&scratch->set, expected);
-    if (settings->counting == SKETCH_MINHASH)
+    if (settings->family != NULL)
         minima_begin(&scratch->minima, settings->family);
     scratch->sequence.count = scratch->sequence.done;
 }
@@ -140,15 +140,16 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
         return;
     }
     scratch->counted += count;
-    if (settings->counting == SKETCH_MINHASH) {
-        minima_add(&sketch_operations->minima, &scratch->minima, settings->family, first,
-                   count);
-    } else if (settings->idf == NULL) {
+    if (settings->counting != SKETCH_MINHASH && settings->idf == NULL) {
         add_ones(scratch, settings, count);
-    } else {
+    } else if (settings->counting != SKETCH_MINHASH) {
         sketch_operations->idf(settings->idf, first, count, scratch->units);
         add_units(scratch, settings, first, second, count);
     }
+    /* Last, because the hashes are overwritten. */
+    if (settings->family != NULL)
+        minima_add(&sketch_operations->minima, &scratch->minima, settings->family, first,
+                   count);
 }
 
 /* Count the features of `length` tokens each that the held hashes make; the rest stays held. */
@@ -267,6 +268,9 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
     if (is_bagged(settings))
         add_bag(scratch, settings);
     write_weights(scratch, settings, at, weights);
+    if (settings->family != NULL)
+        write_signature(scratch, settings->family,
+                        scratch->signatures + settings->family->count * at);
     return SKETCH_DONE;
 }
 

@@ -49,7 +49,7 @@ void sketch_project_begin(void);
    for SKETCH_TF and SKETCH_BINARY without idf, else float.  A text with unknown tokens, which
    `scratch` then holds, keeps a negative number.  With SKETCH_COLLECT the features of the last text
    stay in the bag, and there are no weights.  With SKETCH_MINHASH weights are signatures, uint32
-   [count][family->count]. */
+   [count][family->count]; with another counting and a family, scratch->signatures are. */
 enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_t count,
                                          const struct sketch_settings *settings,
                                          struct sketch_scratch *scratch, void *weights,

@@ -59,7 +59,8 @@ struct sketch_settings {
     int dimensions; /* weights of a document: SKETCH_DIMENSIONS or SKETCH_DIMENSIONS_MAX */
     const struct sketch_vocabulary *vocabulary; /* or NULL */
     const struct sketch_idf *idf;               /* or NULL */
-    const struct minima_family *family;         /* for SKETCH_MINHASH */
+    /* For SKETCH_MINHASH, or for signatures beside the weights of TF and BINARY; else NULL. */
+    const struct minima_family *family;
 };
 
 /* Working memory of one call. */
@@ -83,7 +84,8 @@ struct sketch_scratch {
     int is_full;       /* the bag or the set had no room */
     struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
     struct sketch_set set; /* for SKETCH_BINARY */
-    struct minima minima;  /* for SKETCH_MINHASH */
+    struct minima minima;  /* with a family */
+    uint32_t *signatures;  /* where those beside weights are written */
     struct sketch_sequence sequence; /* for SKETCH_SEQUENCE */
     struct sketch_unknown unknown;
 };

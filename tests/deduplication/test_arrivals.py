@@ -3,11 +3,14 @@
 from datetime import datetime, timezone
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import simdb
+from simdb.columns.arrow import text_column
 from simdb.deduplication import claims
 from simdb.deduplication.claims import Arrivals
+from simdb.deduplication.minima import Minima
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.state import staged
 from simdb.running import memory
@@ -40,9 +43,9 @@ def question_of(verify="exact", **given):
     )  # fmt: skip
 
 
-def decided(database, question, *, size=3, order=None):
+def decided(database, question, *, size=3, order=None, column=list):
     """Returns what is refused and stored of the given texts, and the latter in the database."""
-    parts = [GIVEN[start : start + size] for start in range(0, len(GIVEN), size)]
+    parts = [column(GIVEN[start : start + size]) for start in range(0, len(GIVEN), size)]
     names = lambda places: [f"g{at}" for at in places.tolist()]  # noqa: E731
     with (
         database.write() as transaction,
@@ -62,15 +65,20 @@ def database(request):
         yield held
 
 
+def column_of(texts):
+    return text_column(pa.array(texts))
+
+
 @pytest.mark.parametrize("verify", ["exact", "estimate"])
 @pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("column", [list, column_of])
 def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
-    database, monkeypatch, verify, size
+    database, monkeypatch, verify, size, column
 ):
     monkeypatch.setattr(claims, "STORED_DOCUMENTS", 2)
     monkeypatch.setattr(memory, "COLUMN_BYTES", 0 if size == 1 else 1 << 20)
 
-    refused, stored = decided(database, question_of(verify), size=size)
+    refused, stored = decided(database, question_of(verify), size=size, column=column)
 
     assert refused.positions.tolist() == [0, 2, 4, 6]
     assert refused.matches.tolist() == ["s0", "g1", "s1", "g1"]
@@ -137,3 +145,13 @@ def test_nothing_is_stored_after_an_error(database):
 def test_what_cannot_be_asked_is_refused_before_anything_is_read(database):
     with database.write() as transaction, pytest.raises(simdb.OptionError, match="recall"):
         Arrivals(database, transaction, question_of(recall=7.0), lambda ids: [])
+
+
+@pytest.mark.parametrize("database", ["simhash"], indirect=True)
+def test_columns_are_cut_and_hashed_once(database, monkeypatch):
+    monkeypatch.setattr(Minima, "sign", None)
+
+    refused, stored = decided(database, question_of(), column=column_of)
+
+    assert refused.positions.tolist() == [0, 2, 4, 6]
+    assert stored == [1, 3, 5, 7]

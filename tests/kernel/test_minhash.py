@@ -289,3 +289,31 @@ def test_arrays_that_do_not_fit_are_refused(sketch, family):
     for message, (offsets, counts, permutations, bits) in calls.items():
         with pytest.raises(ValueError, match=message):
             sketch.sign_features(offsets, hashes, counts, family=permutations, feature_bits=bits)
+
+
+@over("counting", ["tf", "binary"])
+@over("dimensions", [128, 256])
+@over("feature_bits", [32, 64])
+def test_texts_are_projected_and_signed_at_once_as_they_are_apart(
+    sketch, family, counting, dimensions, feature_bits
+):
+    chance = random.Random(2)
+    texts = ["", "a", "b a", *(" ".join(chance.choices("abcdefgh", k=40)) for _ in range(9))]
+    texts += [b"x y z " * 900, "long " * 5000]
+    own = TEXT | {"shingle": 2}
+    signing = {"family": family, "feature_bits": feature_bits}
+
+    weights, features, rows = sketch.project_and_sign_texts(
+        texts, counting=counting, dimensions=dimensions, **signing, **own
+    )
+
+    wanted = sketch.project_texts(texts, counting=counting, dimensions=dimensions, **own)
+    assert weights.tolist() == wanted[0].tolist()
+    assert features.tolist() == wanted[1].tolist()
+    assert rows.tolist() == sketch.sign_texts(texts, **signing, **own)[0].tolist()
+
+
+def test_what_is_counted_at_the_end_cannot_be_signed_at_once(sketch):
+    given = {"counting": "log-tf", "family": EVERY_FAMILY[0], "feature_bits": 64, "shingle": 1}
+    with pytest.raises(ValueError, match="counting is 'log-tf', not 'tf' or 'binary'"):
+        sketch.project_and_sign_texts(["a"], **given, **TEXT)
