@@ -17,6 +17,7 @@ from simdb.engine.state.store import Store
 from simdb.ground import previews
 from simdb.ground.choices import (
     ConflictName,
+    DistanceTablesName,
     DurabilityName,
     ErrorsName,
     MatchName,
@@ -356,21 +357,22 @@ class Database(Reading[IdT]):
         *,
         drop_damaged: bool = False,
         polytopes: int | None = None,
+        distance_tables: DistanceTablesName | None = None,
         threads: int | None = None,
     ) -> "Rebuild":
         """Make all tables again from the stored columns, if `check` has found them damaged.
 
         `polytopes`: the number of cross-polytope tables from now on; None keeps it, or does what
-        `compact` does.  All that documents consist of is verified as it is read.  If anything of a
-        document is damaged, CorruptError names it and nothing changes; with `drop_damaged` such
-        documents are removed, and the report lists their ids.  Unreadable metadata is dropped, and
-        its documents stay.  The result is one run and a small file, as after `compact`.  `threads`:
-        see `insert_many`.
+        `compact` does.  `distance_tables`: the option of that name from now on; None keeps it.  All
+        that documents consist of is verified as it is read.  If anything of a document is damaged,
+        CorruptError names it and nothing changes; with `drop_damaged` such documents are removed,
+        and the report lists their ids.  Unreadable metadata is dropped, and its documents stay. The
+        result is one run and a small file, as after `compact`.  `threads`: see `insert_many`.
         """
         self._check_writable()
         return maintenance.rebuild.rebuild(
-            self._store, drop_damaged=drop_damaged, polytopes=polytopes,
-            threads=thread_count(threads),
+            self._store, drop_damaged=drop_damaged, threads=thread_count(threads),
+            polytopes=polytopes, distance_tables=distance_tables,
         )  # fmt: skip
 
     def dump(self, target: Any, progress: "Progress | None" = None) -> int:

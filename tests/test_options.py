@@ -114,6 +114,19 @@ def test_an_option_that_was_not_stored_yet_has_its_default():
     assert decode_options(stored) == simdb.Options(blocks=6)
 
 
+def test_databases_of_earlier_versions_have_all_distance_tables_and_open_with_any_options():
+    stored = encode_options(simdb.Options())
+    del stored["distance_tables"]
+
+    earlier = decode_options(stored)
+
+    assert earlier == simdb.Options(distance_tables="always")
+    assert encode_options(earlier) == stored
+    check_same(earlier, simdb.Options(), "here")
+    with pytest.raises(simdb.OptionError, match="distance_tables is 'auto', not 'always'"):
+        check_same(simdb.Options(), earlier, "here")
+
+
 @pytest.mark.parametrize("stored", [{"turbo": 1}, {"sketch": {"turbo": 1}}])
 def test_an_unknown_stored_option_asks_for_a_newer_version(stored):
     with pytest.raises(simdb.FormatError, match=r"turbo.*newer simdb"):

@@ -13,7 +13,7 @@ from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_row
 from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
-from simdb.ground.choices import ClustersName, TimesName
+from simdb.ground.choices import ClustersName, DistanceTablesName, TimesName
 from simdb.outputs.rows import Row
 from simdb.results.reports import ModelCost
 
@@ -92,6 +92,7 @@ def create(
     bands: int | None = None,
     rows: int | None = None,
     polytopes: int | None = None,
+    distance_tables: DistanceTablesName | None = None,
     similarity: float | None = None,
     distance: int | None = None,
     recall: float = OPTIONS.recall,
@@ -116,7 +117,7 @@ def create(
     stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
     shape = {
         "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
-        "similarity": similarity, "polytopes": polytopes,
+        "similarity": similarity, "polytopes": polytopes, "distance_tables": distance_tables,
     }  # fmt: skip
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     options = simdb.Options(

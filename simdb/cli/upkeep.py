@@ -10,6 +10,7 @@ from simdb import compat
 from simdb.cli.options.opening import open_idle
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, plain, print_one, quantity
+from simdb.ground.choices import DistanceTablesName
 from simdb.outputs.formats import STANDARD_OUTPUT
 
 
@@ -24,6 +25,7 @@ def rebuild(
     *,
     drop_damaged: bool = False,
     polytopes: int | None = None,
+    distance_tables: DistanceTablesName | None = None,
     json: bool = False,
 ) -> None:
     """Repair a database: make all its tables again from the stored documents.
@@ -35,7 +37,9 @@ def rebuild(
         same.
     """
     with _opened(db) as database:
-        report = database.rebuild(drop_damaged=drop_damaged, polytopes=polytopes)
+        report = database.rebuild(
+            drop_damaged=drop_damaged, polytopes=polytopes, distance_tables=distance_tables
+        )
     print_one(asdict(report), as_json=json)
     for each in (*report.losses, *report.notes):
         print(plain(each), file=sys.stderr)

@@ -62,6 +62,7 @@ class Bands:
         self.sketch = sketch
         self.banding = banding
         self.polytopes = Polytopes(0)
+        self.may_be_lean = False
 
     @property
     def table_count(self) -> int:

@@ -24,11 +24,15 @@ from simdb.running import kernel
 class Permutations:
     """The block permutations of a database: one table each."""
 
-    def __init__(self, blocks: int, leading: int, polytope_count: int = 0) -> None:
+    def __init__(
+        self, blocks: int, leading: int, polytope_count: int = 0, *, may_be_lean: bool = False
+    ) -> None:
         """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks.
 
-        Beside them the database has `polytope_count` cross-polytope tables.
+        Beside them the database has `polytope_count` cross-polytope tables.  `may_be_lean`: runs
+        whose documents are all in these have no tables of block permutations.
         """
+        self.may_be_lean = may_be_lean and polytope_count > 0
         self.blocks = blocks
         self.leading = leading
         self.polytopes = Polytopes(polytope_count)

@@ -169,9 +169,11 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
     tables = [table for table, each in enumerate(flips) if each != NOT_READ]
     probes = sum(bits.flip_count(population.widths[table], flips[table]) for table in tables)
     known_bits = min(_known_bits(population, table, limit) for table in tables)
+    seconds = population.lean_seconds(criterion, problem.delays)
+    seconds += sum(_seconds(problem, table, flips[table], limit) for table in tables)
     plan = Plan(
         BPHS, len(tables), max(flips), probes, limit, criterion.asked_similarity, recall,
-        sum(_seconds(problem, table, flips[table], limit) for table in tables), why,
+        seconds, why,
         header_bits=min(known_bits, population.directory_bits),
         bytes_per_document=population.bytes_of(
             len(tables), has_headers=True, is_measured=criterion.similarity is not None

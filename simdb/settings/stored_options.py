@@ -16,7 +16,7 @@ from typing import Any
 from simdb.columns.vector_form import corrected_one
 from simdb.ground.checks import a_map, a_number, a_text, expecting
 from simdb.ground.errors import FormatError, OptionError
-from simdb.settings.options import BANDED, PERMUTED, Minhash, Options, Simhash
+from simdb.settings.options import ALWAYS, BANDED, LEAN, OPEN, PERMUTED, Minhash, Options, Simhash
 from simdb.settings.text_sketch import CJK, EARLIER, IdfTable, TextSketch
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
@@ -43,8 +43,9 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     for name in ("passages", "features"):
         if not encoded[name]:
             del encoded[name]
-    if options.polytopes is None:
-        del encoded["polytopes"]
+    for name in OPEN:
+        del encoded[name]
+    encoded |= encoded_open(options)
     if options.is_minhash:
         encoded["sketch"][KIND] = MINHASH
     else:
@@ -72,6 +73,7 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
     kind = kinds[named]
     sketch_settings = EARLIER | sketch_settings
     settings = {name: value for name, value in stored.items() if name != "sketch"}
+    settings |= decoded_open(settings, is_minhash=kind is Minhash)
     is_corrected = kind is Minhash or settings.pop(CORRECTED, None) is True
     names = {each.name for each in fields(Options)}
     sketch_names = {each.name for each in fields(kind)}
@@ -91,6 +93,20 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
     if not made.table_count:
         raise ValueError("the sketch is a Minhash, but no bands are stored")
     return made
+
+
+def encoded_open(options: Options) -> dict[str, Any]:
+    """Make a map of the options that can change, without what earlier versions mean if it lacks."""
+    named: dict[str, Any] = {} if options.polytopes is None else {"polytopes": options.polytopes}
+    if options.distance_tables == LEAN and not options.is_minhash:
+        named["distance_tables"] = LEAN
+    return named
+
+
+def decoded_open(stored: Mapping[str, Any], *, is_minhash: bool) -> dict[str, Any]:
+    """Read what `encoded_open` made."""
+    usual = {"polytopes": None, "distance_tables": LEAN if is_minhash else ALWAYS}
+    return usual | {name: stored[name] for name in OPEN if name in stored}
 
 
 def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
@@ -142,14 +158,21 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
 def differences(stored: Options, wanted: Options) -> list[str]:
     """Name each option in which `wanted` differs from `stored`, with both values.
 
-    A sketch without an IDF table means the stored table, and numbers of tables that are None the
-    stored numbers.
+    A sketch without an IDF table means the stored table, numbers of tables that are None the
+    stored numbers, and the usual `distance_tables` the stored ones.
     """
     return [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)
-        if old != new and not (new is None and name in ("sketch.idf", "polytopes", *BANDED))
+        if old != new and not _leaves_open(name, new)
     ]
+
+
+def _leaves_open(name: str, wanted: Any) -> bool:
+    """Return whether a value of an option is that of options which leave it open."""
+    if name == "distance_tables":
+        return bool(wanted == LEAN)
+    return wanted is None and name in ("sketch.idf", *OPEN, *BANDED)
 
 
 def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:

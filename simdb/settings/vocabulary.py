@@ -66,7 +66,7 @@ CARE: dict[str, tuple[str, ...]] = {
     "calibrate": ("sample", "seed", "errors"),
     "compact": ("threads",),
     "copy": ("path",),
-    "rebuild": ("drop_damaged", "polytopes", "threads"),
+    "rebuild": ("drop_damaged", "polytopes", "distance_tables", "threads"),
     "dump": ("target", "progress"),
     "read": (),
     "write": (),
@@ -118,7 +118,7 @@ BESIDES: dict[tuple[str, str], tuple[str, ...]] = {
 OPTIONS: dict[str, str] = {
     "against": "--against", "contained": "--contained", "data": "SOURCE...", "db": "--db",
     "deep": "--deep",
-    "distance": "--distance",
+    "distance": "--distance", "distance_tables": "--distance-tables",
     "document": "TEXT", "documents": "SOURCE...", "drop_damaged": "--drop-damaged",
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "k": "--nearest", "keep": "--keep",
     "limit": "--limit", "match": "--match", "max_share": "--max-share", "memory": "--memory",

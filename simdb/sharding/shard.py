@@ -20,7 +20,7 @@ from simdb.ground.checks import whole
 from simdb.ground.dtypes import I64, U64
 from simdb.ground.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.running import kernel
-from simdb.settings.options import Options
+from simdb.settings.options import OPEN, Options
 from simdb.storage.contents import plain_options, read_resources
 from simdb.storage.files.plain import check_directory
 from simdb.storage.files.shards_file import SHARDS_MAX, Shard, digest_of, shard_name
@@ -143,12 +143,12 @@ def named(error: Error, name: str, path: str) -> Error:
 def options_digest(store: Store) -> str:
     """Return the digest of everything that decides which sketches a database makes and finds.
 
-    The number of cross-polytope tables is left out: it decides only how fast a search is, and
-    `compact` and `rebuild` can change it.
+    What `compact` and `rebuild` can change is left out: it decides only how fast a search is.
     """
     with store.environment.reading() as transaction:
         plain = plain_options(store.environment, transaction)
-    plain.pop("polytopes", None)
+    for name in OPEN:
+        plain.pop(name, None)
     words = read_resources(store.environment).stop_words
     return digest_of(json.dumps([plain, words], sort_keys=True).encode())
 

@@ -97,7 +97,7 @@ def check_idf(directory: str, checksum: int | None) -> Iterator[Finding]:
 def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[Finding]:
     """Yield findings if tables of a run are unsorted, or differ from its columns."""
     for run in contents.runs:
-        for table in range(keying.table_count):
+        for table in range(0 if run.info.is_lean else keying.table_count):
             name = layout.table_name(table)
             yield from _guarded(name, partial(_check_table, run, table, source, keying, contents))
         if keying.polytopes.table_count:

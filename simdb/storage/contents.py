@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 from simdb.ground.checks import a_map, a_whole, expecting
 from simdb.ground.dtypes import U8
 from simdb.ground.errors import CorruptError, FormatError
-from simdb.settings.options import POLYTOPES_MAX, Options
+from simdb.settings.options import OPEN, Options
 from simdb.settings.stored_options import (
     Resources,
     decode_options,
     decode_resources,
+    decoded_open,
     encode_options,
     encode_resources,
+    encoded_open,
 )
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
@@ -134,23 +136,27 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
     transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
 
 
-def stored_polytopes(environment: Environment, transaction: Any) -> int | None:
-    """Return the stored number of cross-polytope tables; None in a database never asked for one."""
-    options, _ = _stored_options(environment, transaction)
+def with_stored(environment: Environment, transaction: Any, options: Options) -> Options:
+    """Return the options with those that can change as they are stored now."""
+    stored, _ = _stored_options(environment, transaction)
     with expecting("the options of the database"):
-        count = options.get("polytopes")
-        return None if count is None else a_whole(count, POLYTOPES_MAX + 1)
+        return replace(options, **decoded_open(stored, is_minhash=options.is_minhash))
 
 
-def replace_polytopes(environment: Environment, transaction: Any, count: int | None) -> bool:
-    """Store another number of cross-polytope tables; return False if it is the stored one."""
+def has_open(environment: Environment, transaction: Any) -> bool:
+    """Return whether options are stored that can change."""
     options, _ = _stored_options(environment, transaction)
-    if options.get("polytopes") == count:
+    return not options.keys().isdisjoint(OPEN)
+
+
+def replace_open(environment: Environment, transaction: Any, wanted: Options) -> bool:
+    """Store the options that can change; return False if they are the stored ones."""
+    options, _ = _stored_options(environment, transaction)
+    kept = {name: value for name, value in options.items() if name not in OPEN}
+    changed = kept | encoded_open(wanted)
+    if changed == options:
         return False
-    if count is None:
-        del options["polytopes"]
-    else:
-        options["polytopes"] = count
+    options = changed
     value = codec.encode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, options)
     transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
     return True

@@ -29,6 +29,7 @@ polytope/NN.
 """
 
 import struct
+from collections.abc import Iterable
 
 from simdb.ground.errors import CorruptError
 
@@ -115,6 +116,16 @@ def is_polytope_name(name: bytes) -> bool:
     return name.startswith(POLYTOPE_PREFIX)
 
 
+def is_permuted_name(name: bytes) -> bool:
+    """Whether a sub-database is a table of block permutations, or of bands."""
+    return name.startswith(TABLE_PREFIX)
+
+
+def table_number(name: bytes) -> int:
+    """Return the number that `table_name` has made a name of."""
+    return int(name.removeprefix(TABLE_PREFIX))
+
+
 def is_table_name(name: bytes) -> bool:
     """Whether a sub-database is one of the tables of keys."""
     return name.startswith((TABLE_PREFIX, POLYTOPE_PREFIX))
@@ -129,6 +140,11 @@ def table_names(table_count: int, polytope_count: int) -> list[bytes]:
     """Name the sub-databases of all tables of keys."""
     tables = [table_name(table) for table in range(table_count)]
     return [*tables, *(polytope_name(table) for table in range(polytope_count))]
+
+
+def lean_names(table_names: Iterable[bytes]) -> list[bytes]:
+    """Return those of the tables of keys that a lean run has."""
+    return [name for name in table_names if is_polytope_name(name)]
 
 
 def all_names(

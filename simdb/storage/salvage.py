@@ -16,7 +16,7 @@ from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.running import kernel
 from simdb.storage import codec, layout
-from simdb.storage.contents import read_manifest, stored_polytopes
+from simdb.storage.contents import has_open, read_manifest
 from simdb.storage.environment.environment import Environment
 from simdb.storage.passage_rewriting import passage_differences
 from simdb.storage.records.delta import decode_batch
@@ -314,7 +314,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
         raise CorruptError(f"the runs have {at} documents, more than {ORDINALS_MAX}")
     # No stored counter exceeds the number of commits, so readers see that these have changed.
     commits = int(source.transaction.id()) + 1
-    has_number = stored_polytopes(environment, source.transaction) is not None
+    has_changed = has_open(environment, source.transaction)
     return replace(
         Manifest(),
         runs=tuple(rows),
@@ -324,7 +324,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
         delta_version=commits,
         deleted_version=commits,
         calibration=commits,
-        options_version=commits if has_number else 0,
+        options_version=commits if has_changed else 0,
     )
 
 

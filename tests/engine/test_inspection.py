@@ -6,6 +6,7 @@ import pytest
 import simdb
 from simdb.engine.maintenance import inspection
 from simdb.storage.contents import table_names
+from simdb.storage.runs.table import is_stored
 
 TEXT = "some text of several words"
 
@@ -95,7 +96,9 @@ def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monk
             sizes = [
                 int(directory[at + 1]) - int(directory[at])
                 for directory in (
-                    run.named_table(name, state.source).directory for run in state.runs
+                    run.named_table(name, state.source).directory
+                    for run in state.runs
+                    if is_stored(run.info, name)
                 )
                 for at in range(len(directory) - 1)
             ]
@@ -107,7 +110,7 @@ def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monk
     for fill in fills:
         sizes = expected[fill.name]
         assert (fill.header_count, fill.entry_count) == (len(sizes), sum(sizes))
-        assert fill.largest == max(sizes) >= 40
+        assert fill.largest == max(sizes, default=0)
         assert sum(fill.counts) == len(sizes)
         for at, count in enumerate(fill.counts):
             assert count == sum(class_of(size) == at for size in sizes)

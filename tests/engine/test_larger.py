@@ -41,7 +41,8 @@ def rows_of(found):
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     path = tmp_path_factory.mktemp("larger") / "stored"
-    with simdb.open(path, durability="none") as database:
+    options = simdb.Options(distance_tables="always")
+    with simdb.open(path, options=options, durability="none") as database:
         database.insert_many(range(COUNT), simdb.Fingerprints(SIGNS, WEIGHTS))
     return path
 

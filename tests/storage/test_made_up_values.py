@@ -14,7 +14,8 @@ from simdb.storage.records.manifest import decode_manifest, encode_manifest
 @pytest.fixture
 def opened(tmp_path):
     """A database with a run of each size and a calibration; it need not stay sound."""
-    with simdb.open(tmp_path / "db", options=TINY) as database:
+    options = replace(TINY, distance_tables="always")
+    with simdb.open(tmp_path / "db", options=options) as database:
         database.insert_many(range(9), [f"red green {at % 3}" for at in range(9)], range(9))
         database.calibrate()
         database.compact()

@@ -45,7 +45,7 @@ elif point.startswith("before put"):
 elif point == "creating":
     environment.Environment.create_subdatabases = die
 else:
-    contents.replace_polytopes = die
+    contents.replace_open = die
 getattr(database, verb)()
 print("survived")
 """

@@ -13,7 +13,7 @@ from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.contents import table_names
 from simdb.storage.records.manifest import decode_manifest, encode_manifest
-from simdb.storage.runs.table import Entries, joint, sums_of
+from simdb.storage.runs.table import Entries, is_stored, joint, sums_of
 
 OPTIONS = simdb.Options(delta_documents=8, growth=2, polytopes=2, sketch=simdb.Simhash(shingle=1))
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
@@ -58,7 +58,7 @@ def sums_by_definition(database):
             {
                 name: kernel.entry_sum(*run.named_table(name, state.source)[:2])
                 for name in (layout.IDS, *names)
-                if run.info.polytope_count or not layout.is_polytope_name(name)
+                if is_stored(run.info, name)
             }
             for run in runs
         ]

@@ -18,8 +18,10 @@ def forget_number(database):
     environment = database._store.environment
 
     def write(transaction):
-        assert contents.stored_polytopes(environment, transaction) == 0
-        contents.replace_polytopes(environment, transaction, None)
+        options = database._store.options
+        assert options.polytopes == 0
+        older = replace(options, polytopes=None, distance_tables="always")
+        assert contents.replace_open(environment, transaction, older)
 
     environment.write(write)
 

@@ -42,7 +42,7 @@ TINY = {
     "engine.state.kinds": {"CROWD_SAMPLE": 4},
     "engine.state.polytope_tables": {"GATHERED_BYTES": 60, "REPLACED_KEYS": 3},
     "engine.state.incoming": {"SKETCHED_DOCUMENTS": 3, "SKETCHED_READY": 3},
-    "engine.state.view": {"FEW": 1, "PLANS_MAX": 1},
+    "engine.state.view": {"FEW": 1, "PLANS_MAX": 1, "ASKED_LEAST": 4, "MADE_BYTES": 4800},
     "engine.state.signature_vectors": {"COMPARED_BYTES": 300},
     "engine.write.writer": {"WAITING_BYTES": 500},
     "engine.write.undecided": {

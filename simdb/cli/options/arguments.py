@@ -37,6 +37,9 @@ ID...: The ids of stored documents.
 --rows: Minima in each band.
 --polytopes: Cross-polytope tables, for searches by similarity, 0 to 16; 4 if not given and the
     database stores weights.
+--distance-tables: Tables for searches by distance: auto (documents without weights have them, and
+    others are compared, or get them in memory) or always. If not given: auto in a new database, and
+    as it is in another.
 --keep-clusters: Maintain clusters by the default distance or similarity; or none.
 --keep-times: Store when documents were inserted, or last seen by a claim too; or none.
 --passages: Store passages of texts, for --contained of query and pairs.

@@ -21,9 +21,10 @@ from simdb.engine.state.store import Store
 from simdb.results.reports import Advice
 from simdb.settings.options import Options
 from simdb.sketch.packages import CONCERNS, installed_versions
-from simdb.storage.contents import read_resources
+from simdb.storage.contents import read_resources, table_names
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.plain import OWN_FILES, file_mode, is_shared
+from simdb.storage.layout import lean_names
 from simdb.storage.records.manifest import Manifest
 from simdb.tuning.sample import SHORT_WORDS, is_telling, median_features
 from simdb.values.arrays import WEIGHTED
@@ -216,12 +217,13 @@ def _on_runs(path: str, manifest: Manifest) -> Iterator[Advice]:
 def _on_headers(store: Store, state: State) -> Iterator[Advice]:
     """Yield advice if one header has so many documents that look-ups by it are slow."""
     worst, where = HEADER_DOCUMENTS, ""
+    names = table_names(store.options)
     for run in state.runs:
-        for number in range(store.options.table_count):
-            directory = run.table(number, state.source).directory
+        for name in lean_names(names) if run.info.is_lean else names[: store.options.table_count]:
+            directory = run.named_table(name, state.source).directory
             most = int(np.diff(directory).max()) if len(directory) > 2 else 0
             if most > worst:
-                worst, where = most, f"table {number} of run {run.info.number}"
+                worst, where = most, f"{name.decode()} of run {run.info.number}"
     if where:
         yield Advice(
             "headers",

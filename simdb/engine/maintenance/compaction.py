@@ -53,6 +53,7 @@ from simdb.storage.runs.merge import joined, taken
 from simdb.storage.runs.rewriting import (
     THREADED_MOST,
     Making,
+    is_lean,
     keyed,
     keyed_by_weights,
     keys_by_weights,
@@ -161,14 +162,14 @@ def write_one_run(
     return run_info(number, 0, len(kept), entries, weighted_count), states
 
 
-def store_polytopes(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
-    """Store the number of cross-polytope tables of `options`, if the stored one is another.
+def store_open(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
+    """Store those of the options that can change, if others are stored.
 
     Returns the manifest, which tells every process that has the database open to read the options
     again.
     """
     environment = writer.store.environment
-    if not contents.replace_polytopes(environment, writer.transaction, options.polytopes):
+    if not contents.replace_open(environment, writer.transaction, options):
         return manifest
     return replace(manifest, options_version=manifest.options_version + 1)
 
@@ -256,7 +257,7 @@ def _write_all(
     manifest = ahead.finish(writer)
     if not manifest.next_run and not manifest.next_ordinal:
         # Nothing was ever inserted, so that an IDF table can still be set.
-        writer.put_manifest(store_polytopes(writer, manifest, options))
+        writer.put_manifest(store_open(writer, manifest, options))
         return
     count = live_count(base.dead, manifest.next_ordinal)
     rows = ahead.rows
@@ -296,7 +297,7 @@ def _write_all(
     if base.calibration is not None:
         covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
         manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
-    writer.put_manifest(store_polytopes(writer, manifest, options))
+    writer.put_manifest(store_open(writer, manifest, options))
 
 
 def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> None:
@@ -443,9 +444,10 @@ class _TableSources:
     def makings(self, states: U8) -> Iterator[Making]:
         """Yield what makes the columns of each table; `states` of all documents."""
         ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
-        yield from keyed(np.concatenate(self._searchable), ordinals, self._keying)
-        ordinals = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
-        yield from keyed_by_weights(self._weighted, ordinals)
+        weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
+        if not is_lean(self._keying, len(ordinals), len(weighted)):
+            yield from keyed(np.concatenate(self._searchable), ordinals, self._keying)
+        yield from keyed_by_weights(self._weighted, weighted)
         every = np.arange(len(states), dtype=np.uint32)
         hashes = codec.allocate(np.uint64, len(every))
         np.concatenate(self._hashes, out=hashes)

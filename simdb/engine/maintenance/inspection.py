@@ -52,6 +52,7 @@ from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.run import Run, run_keys
 from simdb.storage.runs.source import Source
+from simdb.storage.runs.table import is_stored
 from simdb.values.arrays import sorted_unique
 
 REOPEN = "close the database in every process, then open it again"
@@ -232,6 +233,8 @@ def _fill_of(name: bytes, state: State) -> HeaderFill:
     counts: I64 = np.zeros(0, np.int64)
     headers = entries = largest = 0
     for run in state.runs:
+        if not is_stored(run.info, name):
+            continue
         table = run.named_table(name, state.source)
         headers += len(table.directory) - 1
         entries += len(table.keys)

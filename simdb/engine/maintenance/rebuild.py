@@ -8,7 +8,7 @@ before it is committed, so no reader ever sees documents without their clusters.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ from simdb.engine.maintenance.compaction import (
     put_times,
     renumber_metadata,
     shrink,
-    store_polytopes,
+    store_open,
     write_one_run,
 )
 from simdb.engine.search.question import of_maintained
@@ -58,18 +58,16 @@ from simdb.values.arrays import BARE, EMPTY, sorted_unique
 SHOWN_LOSSES = 3
 
 
-def rebuild(
-    store: Store, *, drop_damaged: bool, polytopes: int | None, threads: int = 1
-) -> Rebuild:
+def rebuild(store: Store, *, drop_damaged: bool, threads: int = 1, **changed: Any) -> Rebuild:
     """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
 
-    `polytopes`: the number of cross-polytope tables from now on; None for the number that the
-    database has, or gets when it is compacted.  `threads` make the tables.
+    `threads` make the tables.  `changed`: options from now on, of `OPEN`; None for what the
+    database has, or gets when it is compacted.
     """
     with store.begin_write() as right:
         with suppress(CorruptError):
             store.take_options()
-        options = _wanted(store.options, polytopes)
+        options = _wanted(store.options, changed)
         before = file_bytes(store)
         store.forget_views()
         store.membership = None
@@ -89,9 +87,10 @@ def _shrink(store: Store, right: WriteRight) -> str:
         return str(error)
 
 
-def _wanted(options: Options, polytopes: int | None) -> Options:
+def _wanted(options: Options, changed: Mapping[str, Any]) -> Options:
     """Return the options to rebuild for; OptionError if they cannot have such tables."""
-    return settled(options if polytopes is None else replace(options, polytopes=polytopes))
+    given = {name: each for name, each in changed.items() if each is not None}
+    return settled(replace(options, **given))
 
 
 def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool, threads: int) -> Rebuild:
@@ -224,7 +223,7 @@ def _write(
         put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))
     manifest = _keep_calibration(writer, source, manifest, kept)
-    manifest = store_polytopes(writer, manifest, options)
+    manifest = store_open(writer, manifest, options)
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
     # Last, since nothing may change what was written before it is committed.

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from simdb.engine.search.lookup import method_of
 from simdb.engine.state.state import State
 from simdb.results.reports import Plan
+from simdb.settings.options import POLYTOPE
 from simdb.storage import layout
 from simdb.storage.environment import file_map
 from simdb.storage.records.delta import Delta
@@ -46,7 +47,8 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     """
     found: list[Chunk] = []
     for run in state.runs:
-        if method_of(state, plan).scans_vectors(plan) or _is_compared(state, run, plan):
+        is_scanned = method_of(state, plan).scans_vectors(plan)
+        if is_scanned or _is_compared(state, run, plan):
             found += _segments(run, run.info.start)
             continue
         windows = list(_windows(state, run, plan, size_bytes))
@@ -59,8 +61,12 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
 
 
 def _is_compared(state: State, run: Run, plan: Plan) -> bool:
-    """Return whether a plan compares all of a run, since the calibration covers none of it."""
-    return plan.compared > 0 and run.info.start >= state.uncovered_from
+    """Return whether a plan compares all of a run.
+
+    The calibration covers none of it, or it has no tables to look up documents by distance.
+    """
+    is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
+    return is_uncovered or (plan.method != POLYTOPE and not run.has_tables)
 
 
 def _segments(run: Run, first: int) -> list[Chunk]:

@@ -48,7 +48,10 @@ class FingerprintKind:
 
     def __init__(self, options: Options) -> None:
         """Take the block permutations from the options."""
-        self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
+        self.keying = Permutations(
+            options.blocks, options.leading, options.polytope_count,
+            may_be_lean=options.may_be_lean,
+        )  # fmt: skip
         self.masks = self.keying.masks
         self._options = options
         # Runs never change, and most of them are in many views.
@@ -59,11 +62,13 @@ class FingerprintKind:
         return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all permutations, ready for look-up."""
+        """Return the tables of all permutations, ready for look-up.
+
+        Documents of lean runs are compared one by one, unless their tables have been made.
+        """
         sealed = view.sealed
         if sealed.tables is None:
-            runs = [self._tables_of(run, source) for run in view.runs]
-            sealed.tables = kernel.Tables(self.masks, runs, NO_DOCUMENTS, None, view.windows)
+            sealed.tables = self._covered_tables(sealed, view.delta.start, source)
         return sealed.tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
@@ -100,6 +105,7 @@ class FingerprintKind:
             gathered_tables(view, source) if is_swept else (),
             (swept_runs if is_swept else polytope_runs)(view, source),
             len(view.delta.ordinals),
+            lean_count=view.sealed.lean_count,
         )
 
     def empty_population(self, *, has_weights: bool) -> Population:
@@ -132,7 +138,7 @@ class FingerprintKind:
         probed = [
             self._tables_of(run, source)
             for run in sealed.runs
-            if run.info.start < first and not sealed.is_segment
+            if run.info.start < first and run.has_tables and not sealed.is_segment
         ]
         compared = []
         if sealed.windows is None:
@@ -148,9 +154,10 @@ class FingerprintKind:
 
     def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
         """Return how crowded the headers of each table are; see `Population.crowds`."""
-        total = sum(run.info.entry_count for run in view.runs)
+        known = [run for run in view.runs if run.has_tables]
+        total = sum(run.info.entry_count for run in known)
         sums = [0.0] * self.keying.table_count
-        for run in view.runs:
+        for run in known:
             crowds = self._crowds_of_runs.get(run)
             if crowds is None:
                 crowds = self._crowds_of_runs[run] = self._crowds_of(run, source)
@@ -172,6 +179,8 @@ class FingerprintKind:
         """
         found = [1.0]
         for run in view.runs:
+            if not run.has_tables:
+                continue
             for table in range(self.keying.table_count):
                 sizes = np.diff(run.table(table, source).directory.astype(np.float64))
                 entries = float(sizes.sum())

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from simdb.engine.state.glimpse import glimpse
 from simdb.engine.state.staged import Known, Staged
-from simdb.engine.state.view import Kind, View
+from simdb.engine.state.view import ASKED_LEAST, KeptPlans, Kind, View
 from simdb.ground.bits import ALL_BITS, bitmap
 from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.ground.errors import CorruptError
@@ -32,7 +32,7 @@ from simdb.plan.probing import wants_glimpse
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.results.reports import Plan
 from simdb.running import kernel
-from simdb.settings.options import Options
+from simdb.settings.options import LOOKING_UP, Options
 from simdb.storage import layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Gate, Holder
@@ -259,16 +259,35 @@ class State:
         stored = read_features(self.source, ordinals[:count])
         return joined_features([stored, staged.of(ordinals[count:])]) or NO_FEATURES
 
-    def tables(self) -> Any:
-        """Return the tables, ready for look-up; their class depends on the kind of database."""
+    def tables(self, asked: int = 0) -> Any:
+        """Return the tables, ready for look-up; their class depends on the kind of database.
+
+        `asked`: so many documents will be looked up in them by distance, for which the tables of
+        lean runs may be made.
+        """
         view = self.view
+        if asked and view.sealed.lean_count:
+            self._make_tables(asked)
         if view.tables is None:
             view.tables = view.kind.make_tables(view, self.source)
         return view.tables
 
-    def covered_tables(self) -> Any:
-        """Return tables that compare each document the calibration does not cover."""
+    def is_compared(self, ordinal: int) -> bool:
+        """Return whether `tables` compare a document with each query, since it is in none."""
+        if not self.view.sealed.lean_count:
+            return False
+        return any(
+            run.info.start <= ordinal < run.info.stop and not run.has_tables for run in self.runs
+        )
+
+    def covered_tables(self, asked: int = 0) -> Any:
+        """Return tables that compare each document the calibration does not cover.
+
+        `asked`: see `tables`.
+        """
         view = self.view
+        if asked and view.sealed.lean_count:
+            self._make_tables(asked)
         if view.covered_tables is None:
             if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
                 view.covered_tables = self.tables()
@@ -362,6 +381,8 @@ class State:
         For queries it can be the choice for an earlier view, see `KeptPlans`.
         """
         view = self.view
+        if view.sealed.lean_count and criterion.method in LOOKING_UP:
+            self._make_tables(ASKED_LEAST)
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
         if plan is None:
@@ -394,6 +415,12 @@ class State:
         source, sealed = self.source, self.view.sealed
         runs = sealed.entry_count / max(sealed.largest, 1)
         return Paging(source.data_bytes, source.memory_bytes, runs)
+
+    def _make_tables(self, asked: int) -> None:
+        view = self.view
+        if view.sealed.make_tables(self.source, asked, self.threads):
+            view.tables = view.covered_tables = None
+            view.plans = KeptPlans(view.extent, view.calibration)
 
     def _made_source(self) -> Source:
         holder = self._holder

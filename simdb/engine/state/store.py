@@ -225,13 +225,12 @@ class Store:
         """
         with self.environment.reading() as transaction:
             version = stored.read_manifest(self.environment, transaction).options_version
-            polytopes = stored.stored_polytopes(self.environment, transaction)
-        taken = replace(self.options, polytopes=polytopes)
+            taken = stored.with_stored(self.environment, transaction, self.options)
         self.environment.attach(stored.all_names(taken))
         with self._lock:
             # Another thread may have read later ones.
             if version > self._options_version:
-                self.options = replace(self.options, polytopes=polytopes)
+                self.options = taken
                 self.kind = kind_of(self.options)
                 self.keying = self.kind.keying
                 self._options_version = version
@@ -251,7 +250,7 @@ class Store:
     def source_of(self, holder: Holder | None, *, is_lent: bool = False) -> Source:
         """Return a source over the transaction of `holder`; see `Source`."""
         offset = self.options.header_offset
-        return Source(self.environment, self.width, offset, holder, is_lent=is_lent)
+        return Source(self.environment, self.keying, self.width, offset, holder, is_lent=is_lent)
 
     def contents(self, source: Source) -> Contents:
         """Return the stored contents that `source` sees."""

@@ -12,6 +12,7 @@ the search itself, which is in `engine/search/methods/`.
 
 from collections.abc import Sequence
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -45,6 +46,13 @@ FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
 FEW = 256
 # A program that asks with ever new arguments must not fill the memory.
 PLANS_MAX = 256
+# Making the tables of a lean run takes as long as comparing all of it with some hundred documents.
+ASKED_LEAST = 256
+# They may take so many bytes, and no more than this part of the memory.
+MADE_BYTES = 1 << 30
+MADE_PART = 4
+ENTRY_BYTES = 12
+_MAKING = Lock()
 
 
 class Extent(NamedTuple):
@@ -101,7 +109,10 @@ class GatheredTables(NamedTuple):
 
 
 class Sealed:
-    """The runs of a view, and what was made of them so far; None for what was not needed yet."""
+    """The runs of a view, and what was made of them so far; None for what was not needed yet.
+
+    `lean_count` documents are in lean runs, whose tables of block permutations nobody has made yet.
+    """
 
     def __init__(
         self, runs: Sequence[Run], kind: "Kind", window: tuple[int, int] | None, segment: int | None
@@ -112,6 +123,8 @@ class Sealed:
         self.is_segment = segment is not None
         self.entry_count = sum(run.info.entry_count for run in self.runs)
         self.largest = max((run.info.entry_count for run in self.runs), default=0)
+        self.lean_count = sum(run.info.entry_count for run in self.runs if not run.has_tables)
+        self._asked = 0  # documents that were looked up by distance while there were such runs
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
         self.parts = SealedParts(self.runs, segment)
         self.tables: Any = None
@@ -126,6 +139,24 @@ class Sealed:
         self.thresholds: dict[tuple[float, float, bool], F32] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
+
+    def make_tables(self, source: Source, asked: int, threads: int) -> bool:
+        """Make the tables of lean runs in memory if look-ups of `asked` more documents pay for it.
+
+        Until then all documents of these runs are compared.  Returns whether it has made them.
+        """
+        with _MAKING:
+            self._asked += asked
+            lean = [run for run in self.runs if run.info.is_lean]
+            entries = source.keying.table_count * sum(run.info.entry_count for run in lean)
+            most = min(MADE_BYTES, source.memory_bytes // MADE_PART)
+            if not self.lean_count or self._asked < ASKED_LEAST or entries * ENTRY_BYTES > most:
+                return False
+            for run in lean:
+                run.make_tables(source, threads)
+            self.lean_count = 0
+            self.tables, self.covered_tables = None, (-1, None)
+        return True
 
     def is_of(self, runs: Sequence[Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
@@ -172,7 +203,7 @@ class View:
         self.dead = with_room(dead, delta.stop)
         self.kind = kind
         self.calibration = calibration
-        extent = self._extent()
+        extent = self.extent
         if kept is None or not kept.plans.serve(extent, calibration):
             self.plans = KeptPlans(extent, calibration)
         else:
@@ -247,7 +278,9 @@ class View:
         dead, kind, known = self.dead, self.kind, self.calibration
         return View(runs, delta, dead, kind, known, window, segment)
 
-    def _extent(self) -> Extent:
+    @property
+    def extent(self) -> Extent:
+        """The numbers on which plans depend."""
         sealed, delta = self.sealed, self.delta
         count = sealed.entry_count + len(delta.searchable)
         return Extent(count, self.unseen, sealed.largest)

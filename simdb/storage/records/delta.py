@@ -101,6 +101,10 @@ class Keying(Protocol):
     def table_count(self) -> int:
         """Number of tables."""
 
+    @property
+    def may_be_lean(self) -> bool:
+        """Whether a run has no such tables if all its documents are in cross-polytope tables."""
+
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the data from which keys are made: uint64[n], or uint64[n, k]."""
 

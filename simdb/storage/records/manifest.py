@@ -20,6 +20,8 @@ class RunInfo:
     the others are deleted, or have no features and so are in the table of ids only.
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
     `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
+    `is_lean`: all documents with features are in the cross-polytope tables, and the tables of block
+    permutations are not stored.
     `sums`: the checksum of the entries of each table, 8 bytes little-endian, of the table of ids
     first and then of the tables of keys; empty in runs that older versions wrote.
     """
@@ -31,6 +33,7 @@ class RunInfo:
     id_count: int
     weighted_count: int
     polytope_count: int = 0
+    is_lean: bool = field(default=False, kw_only=True)
     sums: bytes = field(default=b"", kw_only=True)
 
     def __len__(self) -> int:
@@ -127,6 +130,10 @@ YOUNGER = (
     "next_passage", "passages_ahead",
 )  # fmt: skip
 SUM_BYTES = 8
+# The fields of the row of a run that are always there, in this order.
+_NUMBERS = (
+    "number", "start", "stop", "entry_count", "id_count", "weighted_count", "polytope_count",
+)  # fmt: skip
 # Most parts of a passage run: 2^13 parts of 2^21 entries are four for each ordinal.
 PARTS_MAX = 1 << 13
 
@@ -194,7 +201,8 @@ def decode_manifest(value: Any) -> Manifest:
     every = rows if unfinished is None else (*rows, unfinished.run)
     for run in every:
         most = max(run.entry_count, run.id_count, run.weighted_count)
-        if most > len(run) or run.polytope_count > run.weighted_count:
+        is_lean = run.is_lean and run.entry_count != run.polytope_count
+        if most > len(run) or run.polytope_count > run.weighted_count or is_lean:
             raise CorruptError(
                 f"run {run.number} has {len(run)} documents, but more entries in a table"
             )
@@ -228,7 +236,9 @@ def merged_into(run: RunInfo, rows: Iterable[RunInfo]) -> list[RunInfo]:
 
 
 def _encode_run(run: RunInfo) -> list[Any]:
-    return [getattr(run, name) for name in RunInfo.__dataclass_fields__]
+    """Return the row of a run; an older simdb refuses one with the number of a lean run."""
+    numbers = [getattr(run, name) for name in _NUMBERS]
+    return [*numbers, *[1] * run.is_lean, run.sums]
 
 
 def _encode_passages(row: PassageInfo) -> list[Any]:
@@ -242,9 +252,11 @@ def _encode_passages(row: PassageInfo) -> list[Any]:
 
 
 def _decode_run(row: Any) -> RunInfo:
-    """Return a run; `polytope_count` and `sums` are younger than the rest and may be missing."""
+    """Return a run; `polytope_count`, `is_lean` and `sums` are younger and may be missing."""
     *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
-    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in numbers), sums=sums)
+    is_lean = numbers[len(_NUMBERS) :] == [1]
+    known = numbers[: len(_NUMBERS)] if is_lean else numbers
+    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in known), is_lean=is_lean, sums=sums)
 
 
 def _decode_passages(row: Any) -> PassageInfo:

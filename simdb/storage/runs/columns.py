@@ -41,8 +41,14 @@ class ColumnPart:
         return self._delta.columns[column]
 
     def searchable(self, first: int, source: Source) -> Table | None:
-        """Return its documents with features from the ordinal `first` on; None for the delta."""
-        if self._run is None or self._run.segment_range(self._number)[1] <= first:
+        """Return its documents with features from the ordinal `first` on; None for the delta.
+
+        All of them if the run has no tables in which they can be looked up.
+        """
+        if self._run is None:
+            return None
+        first = first if self._run.has_tables else 0
+        if self._run.segment_range(self._number)[1] <= first:
             return None
         return self._run.searchable(self._number, first, source)
 
@@ -72,7 +78,10 @@ class SealedParts(Sequence[ColumnPart]):
         return self._parts[number]
 
     def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
-        """Yield each segment's documents with features, from the ordinal `first` on."""
+        """Yield each segment's documents with features, from the ordinal `first` on.
+
+        Of runs without tables it yields all documents with features.
+        """
         for part in self._parts:
             table = part.searchable(first, source)
             if table is not None:

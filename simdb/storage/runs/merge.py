@@ -113,6 +113,8 @@ def merge_in_memory(
         entries = entries_of(merged.keys, merged.ordinals)
         return entries, make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
 
+    if all(run.info.is_lean for run in runs):
+        table_names = layout.lean_names(table_names)
     names = (*table_names, layout.IDS)
     threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
     made = dict(zip(names, mapped(merge, names, threads), strict=True))

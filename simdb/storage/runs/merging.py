@@ -32,6 +32,7 @@ from simdb.storage.runs.table import (
     directory_bits,
     ends_with,
     entry_count,
+    is_stored,
     make_table,
     put_table,
     with_entries,
@@ -58,7 +59,8 @@ class MergedValues(NamedTuple):
 def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[MergedValues]:
     """Return the steps that write a run; `table_names`: the tables of keys."""
     segment_count = -(-len(run) // layout.SEGMENT_ORDINALS)
-    return _steps(segment_count, run.weighted_count > 0, tuple(table_names))
+    names = layout.lean_names(table_names) if run.is_lean else table_names
+    return _steps(segment_count, run.weighted_count > 0, tuple(names))
 
 
 def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -68,8 +70,7 @@ def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tu
     """
     number = merge.run.number
     for step in steps_of(merge.run, table_names)[: merge.done]:
-        name = step.table
-        if name and layout.is_polytope_name(name) and not entry_count(merge.run, name):
+        if step.table and not is_stored(merge.run, step.table):
             continue
         for column in step.columns:
             if step.table is not None:

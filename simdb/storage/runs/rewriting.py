@@ -180,7 +180,11 @@ def write_run(
         is_all = piece.is_whole and (piece.start, piece.stop) == (start, stop)
         left_out = None if is_all else piece.left_out(stop)
     counts = _counts(runs, source, left_out)
-    names = (*table_names, layout.IDS)
+    if is_lean(source.keying, counts.searchable, counts.weighted):
+        written = layout.lean_names(table_names)
+    else:
+        written = list(table_names)
+    names = (*written, layout.IDS)
     at_a_time = threads if counts.live <= THREADED_MOST else 1
     merge = _Tables(runs, source, table_names, left_out, piece, counts).merged
     entries = {}
@@ -214,7 +218,8 @@ def seal(
     def makings() -> Iterator[Making]:
         is_whole = len(weighted) == len(batch)  # nothing is copied then
         vectors = batch.vectors if is_whole else batch.vectors[weighted]
-        yield from keyed(delta.searchable, delta.ordinals, keying)
+        if not is_lean(keying, len(delta.searchable), len(weighted)):
+            yield from keyed(delta.searchable, delta.ordinals, keying)
         if len(weighted):
             keys = keys_by_weights(vectors, keying, threads)
             yield from keyed_by_weights([keys], every if is_whole else every[weighted])
@@ -224,6 +229,11 @@ def seal(
     entries = {name: each for name, each, _ in made}
     info = run_info(number, delta.start, delta.stop, entries, len(weighted))
     return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
+
+
+def is_lean(keying: Keying, searchable: int, weighted: int) -> bool:
+    """Return whether a new run is lean; so many documents have features, and so many weights."""
+    return keying.may_be_lean and searchable == weighted > 0
 
 
 def made_tables(

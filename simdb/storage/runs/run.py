@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import CorruptError
+from simdb.running.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.environment.file_map import Pages
@@ -30,6 +31,8 @@ from simdb.storage.runs.table import (
     directory_bits,
     empty_table,
     entry_count,
+    is_stored,
+    make_table,
     stored_bits,
 )
 from simdb.values.arrays import EMPTY, WEIGHTED
@@ -106,6 +109,7 @@ class Run:
         }
         self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
+        self._are_made = False
         self._unweighted: I64 | None = None
 
     def give_back(self) -> None:
@@ -129,8 +133,22 @@ class Run:
         """Return the table of a sub-database."""
         table = self._tables.get(name)
         if table is None:
-            table = self._tables[name] = self._fetch_table(name, source)
+            is_left_out = self.info.is_lean and layout.is_permuted_name(name)
+            make = self._made_table if is_left_out else self._fetch_table
+            table = self._tables[name] = make(name, source)
         return table
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether the tables of block permutations are stored, or in memory since `make_tables`."""
+        return not self.info.is_lean or self._are_made
+
+    def make_tables(self, source: Source, threads: int) -> None:
+        """Make the tables that a lean run does not store, in memory."""
+        numbers = range(source.keying.table_count)
+        for _ in mapped(lambda number: self.table(number, source), numbers, threads):
+            pass
+        self._are_made = True
 
     def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         """Return one column of one segment."""
@@ -210,7 +228,7 @@ class Run:
         self._verify_columns(name, (layout.DIRECTORY,), source)
 
     def _verify_columns(self, name: bytes, columns: Iterable[int], source: Source) -> None:
-        if layout.is_polytope_name(name) and not self.info.polytope_count:
+        if not is_stored(self.info, name):
             return
         for column in columns:
             key = layout.table_key(self.info.number, column)
@@ -229,7 +247,7 @@ class Run:
 
     def _fetch_table(self, name: bytes, source: Source) -> Table:
         count = entry_count(self.info, name)
-        if layout.is_polytope_name(name) and not count:
+        if not is_stored(self.info, name):
             return empty_table(directory_bits(name, 0, source.header_offset))
         parts = []
         for column, dtype in ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4")):
@@ -249,6 +267,20 @@ class Run:
                 f" {len(directory)} entries, which do not fit {count} keys"
             )
         return Table(parts[0], parts[1], self._noted(directory, source, is_random=True))
+
+    def _made_table(self, name: bytes, source: Source) -> Table:
+        """Make a table that a lean run does not store, of what is in its cross-polytope tables."""
+        is_inside = np.zeros(len(self.info), np.bool_)
+        known = self.polytope_table(0, source).ordinals - np.uint32(self.info.start)
+        is_inside[known[known < len(is_inside)]] = True
+        ordinals = np.flatnonzero(is_inside).astype(np.uint32) + np.uint32(self.info.start)
+        found = [
+            self.column(layout.FINGERPRINT, number, source) for number in range(self.segment_count)
+        ]
+        fingerprints = np.concatenate(found)[is_inside]
+        keys = np.empty_like(fingerprints)
+        source.keying.write_keys(fingerprints, keys, layout.table_number(name))
+        return make_table(keys, ordinals, directory_bits(name, len(keys), source.header_offset))
 
     def _fetch_column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         start, stop = self.segment_range(number)
@@ -297,7 +329,7 @@ def run_keys(run: Run, table_names: Sequence[bytes], width: int) -> Iterator[tup
     """Yield sub-database and key of every value of a run; `table_names`: its tables of keys."""
     number = run.info.number
     for name in [*table_names, layout.IDS]:
-        if run.info.polytope_count or not layout.is_polytope_name(name):
+        if is_stored(run.info, name):
             for column in layout.TABLE_KINDS:
                 yield name, layout.table_key(number, column)
     for segment in range(run.segment_count):

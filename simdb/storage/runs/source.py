@@ -13,18 +13,21 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.file_map import FileMap, Pages, find_map
 from simdb.storage.environment.gate import Holder
 from simdb.storage.environment.subdatabases import get_value, values_from
+from simdb.storage.records.delta import Keying
 
 
 class Source:
     """A read transaction, from which the values of stored runs are fetched."""
 
     __slots__ = (
-        "_environment", "_file_map", "_is_lent", "_reading", "header_offset", "holder", "width",
+        "_environment", "_file_map", "_is_lent", "_reading", "header_offset", "holder", "keying",
+        "width",
     )  # fmt: skip
 
     def __init__(
         self,
         environment: Environment,
+        keying: Keying,
         width: int,
         header_offset: int,
         holder: Holder | None,
@@ -33,12 +36,13 @@ class Source:
     ) -> None:
         """Read in the transaction of `holder`, which ends with the source; None if it has ended.
 
-        `width`: the bytes of a volatility vector.  `header_offset`: sets the width of the
-        directories of tables of keys, see `header_bits`.  `is_lent`: it is a write transaction
-        whose own changes are read; its owner ends it, and must write nothing while fetched arrays
-        are in use.
+        `keying`: the keys of tables.  `width`: the bytes of a volatility vector.  `header_offset`:
+        sets the width of the directories of tables of keys, see `header_bits`.  `is_lent`: it is a
+        write transaction whose own changes are read; its owner ends it, and must write nothing
+        while fetched arrays are in use.
         """
         self._environment = environment
+        self.keying = keying
         self.width = width
         self.header_offset = header_offset
         self.holder = holder

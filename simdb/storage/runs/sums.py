@@ -112,7 +112,5 @@ def _written(run: Run, name: bytes, source: Source, table_names: Sequence[bytes]
     table = run.named_table(name, source)
     if name in known:
         return Entries(len(table.keys), known[name])
-    if layout.is_polytope_name(name) and not run.info.polytope_count:
-        return Entries(0, 0)
     run.verify_table(name, source)
     return entries_of(table.keys, table.ordinals)

@@ -142,6 +142,13 @@ def entry_count(info: RunInfo, name: bytes) -> int:
     return info.polytope_count if layout.is_polytope_name(name) else info.entry_count
 
 
+def is_stored(info: RunInfo, name: bytes) -> bool:
+    """Return whether a run has values in the sub-database of a table."""
+    if layout.is_polytope_name(name):
+        return info.polytope_count > 0
+    return not (info.is_lean and layout.is_permuted_name(name))
+
+
 def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
     """Return the row of a run with the entries of one more table, which follows the others.
 
@@ -152,7 +159,10 @@ def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
         return replace(info, id_count=entries.length, sums=sums)
     if not layout.is_polytope_name(name):
         return replace(info, entry_count=entries.length, sums=sums)
-    return replace(info, polytope_count=entries.length, sums=sums) if entries.length else info
+    if not entries.length:
+        return info
+    searchable = entries.length if info.is_lean else info.entry_count
+    return replace(info, entry_count=searchable, polytope_count=entries.length, sums=sums)
 
 
 def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
@@ -169,8 +179,13 @@ def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
 def run_info(
     number: int, start: int, stop: int, tables: Mapping[bytes, Entries], weighted_count: int
 ) -> RunInfo:
-    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order."""
-    info = RunInfo(number, start, stop, 0, 0, weighted_count)
+    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order.
+
+    It is a lean run if there are tables of keys, and none of block permutations among them.
+    """
+    keyed = [name for name in tables if name != layout.IDS]
+    is_lean = bool(keyed) and all(map(layout.is_polytope_name, keyed))
+    info = RunInfo(number, start, stop, 0, 0, weighted_count, is_lean=is_lean)
     for name in sorted(tables, key=layout.IDS.__ne__):  # the ids come first
         info = with_entries(info, name, tables[name])
     return info
@@ -179,12 +194,10 @@ def run_info(
 def sums_of(info: RunInfo, table_names: Iterable[bytes]) -> dict[bytes, int]:
     """Return the sum of each table of a run; nothing if not all are known.
 
-    `table_names`: all tables of keys, in order.  The table of ids comes before them, and
-    cross-polytope tables without entries have no sum.
+    `table_names`: all tables of keys, in order.  The table of ids comes before them, and tables
+    that are not stored have no sum.
     """
-    has_polytopes = info.polytope_count > 0
-    keyed = [name for name in table_names if has_polytopes or not layout.is_polytope_name(name)]
-    names = [layout.IDS, *keyed]
+    names = [layout.IDS, *(name for name in table_names if is_stored(info, name))]
     if len(info.sums) != SUM_BYTES * len(names):
         return {}
     return dict(zip(names, np.frombuffer(info.sums, "<u8").tolist(), strict=True))

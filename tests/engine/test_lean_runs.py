@@ -1,0 +1,156 @@
+"""Runs whose documents all have weights store no distance tables, and answer the same."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.state import view
+
+COUNT = 120
+GENERATOR = np.random.default_rng(9)
+WEIGHTS = GENERATOR.normal(size=(COUNT, 128)).astype(np.float32)
+WEIGHTS[COUNT // 2 :] = WEIGHTS[: COUNT // 2]
+FLIPPED = GENERATOR.integers(0, 64, size=(COUNT // 2, 3))
+np.put_along_axis(
+    WEIGHTS[COUNT // 2 :], FLIPPED, -np.take_along_axis(WEIGHTS[: COUNT // 2], FLIPPED, 1), 1
+)
+BITS = np.packbits(WEIGHTS[:, :64] >= 0, axis=1, bitorder="little").view("<u8")[:, 0]
+DISTANCES = (
+    np.bitwise_count(BITS[:, None] ^ BITS[None, :])
+    if hasattr(np, "bitwise_count")
+    else (
+        np.unpackbits((BITS[:, None] ^ BITS[None, :]).view(np.uint8), axis=1).reshape(
+            COUNT, COUNT, 64
+        )
+    ).sum(axis=2)
+)
+OPTIONS = {"delta_documents": 16, "growth": 2, "polytopes": 2}
+
+
+def filled(open_database, **options):
+    database = open_database(options=simdb.Options(**OPTIONS, **options))
+    for at in range(0, COUNT, 24):
+        part = slice(at, at + 24)
+        database.insert_many(range(at, at + 24), simdb.Fingerprints(BITS[part], WEIGHTS[part]))
+    return database
+
+
+def lean_of(database):
+    with database._store.state() as state:
+        return [run.info.is_lean for run in state.runs]
+
+
+def within(distance, left_out=()):
+    live = [at for at in range(COUNT) if at not in left_out]
+    return {at: {other for other in live if DISTANCES[at, other] <= distance} for at in live}
+
+
+def check_answers(database, distance, left_out=()):
+    expected = within(distance, left_out)
+    for at in list(expected)[::7]:
+        assert {each.id for each in database.query(int(BITS[at]), distance=distance)} == expected[
+            at
+        ]
+    rows = database.query_many(BITS[list(expected)], distance=distance)
+    assert [{each.id for each in row} for row in rows] == list(expected.values())
+    pairs = database.find_all(distance=distance)
+    found = {*map(frozenset, zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))}
+    assert found == {frozenset((a, b)) for a in expected for b in expected[a] if a != b}
+
+
+@pytest.mark.parametrize("distance", [0, 3, 12])
+@pytest.mark.parametrize("asked", [1, 10**6])
+def test_answers_by_distance_are_those_of_a_double_loop(
+    open_database, monkeypatch, distance, asked
+):
+    monkeypatch.setattr(view, "ASKED_LEAST", asked)
+    database = filled(open_database)
+    assert any(lean_of(database))
+
+    check_answers(database, distance)
+    database.delete_many([3, 50, 119])
+    check_answers(database, distance, {3, 50, 119})
+    database.compact()
+
+    assert lean_of(database) == [True]
+    check_answers(database, distance, {3, 50, 119})
+    assert not list(database.check(deep=True))
+
+
+def test_tables_are_made_once_enough_is_asked_and_only_if_they_fit(open_database, monkeypatch):
+    monkeypatch.setattr(view, "ASKED_LEAST", 20)
+    database = filled(open_database)
+    database.compact()
+
+    with database._store.state() as state:
+        sealed, (run,) = state.view.sealed, state.runs
+        monkeypatch.setattr(view, "MADE_BYTES", 4 * 12 * COUNT - 1)
+        state.tables(30)
+        assert not run.has_tables
+        monkeypatch.setattr(view, "MADE_BYTES", 4 * 12 * COUNT)
+        sealed._asked = 0
+        state.tables(19)
+        state.tables()
+        assert not run.has_tables
+        state.tables(1)
+        assert run.has_tables
+        assert sealed.lean_count == 0
+    check_answers(database, 3)
+
+
+def test_a_document_without_weights_gives_its_run_all_tables(open_database):
+    database = filled(open_database)
+    database.compact()
+    database.insert("bare", int(BITS[5]))
+    database.compact()
+
+    assert lean_of(database) == [False]
+    assert {each.id for each in database.query(int(BITS[5]), distance=0)} >= {5, "bare"}
+    assert not list(database.check(deep=True))
+    database.delete("bare")
+    database.compact()
+    assert lean_of(database) == [True]
+
+
+@pytest.mark.parametrize("options", [{"distance_tables": "always"}, {"keep_clusters": "distance"}])
+def test_a_database_that_is_asked_by_distance_keeps_all_tables(open_database, options):
+    database = filled(open_database, **options)
+
+    assert not any(lean_of(database))
+    check_answers(database, 3)
+
+
+def test_a_rebuild_changes_which_tables_are_stored(open_database, tmp_path):
+    database = filled(open_database)
+
+    database.rebuild(distance_tables="always")
+    assert lean_of(database) == [False]
+    assert database.options.distance_tables == "always"
+    check_answers(database, 3)
+    database.rebuild(distance_tables="auto")
+
+    assert lean_of(database) == [True]
+    check_answers(database, 3)
+    database.dump(tmp_path / "dump")
+    assert simdb.load(tmp_path / "dump", tmp_path / "loaded") == COUNT
+    with simdb.open(tmp_path / "loaded") as loaded:
+        assert all(lean_of(loaded))
+        check_answers(loaded, 3)
+
+
+def test_a_lean_run_takes_less_of_the_disk(open_database):
+    sizes = {}
+    for tables in ("auto", "always"):
+        database = filled(lambda **given: simdb.open(None, **given), distance_tables=tables)
+        database.compact()
+        sizes[tables] = sum(run.size_bytes for run in database.stats().runs)
+
+    assert sizes["always"] - sizes["auto"] >= 4 * 12 * COUNT
+
+
+def test_a_method_by_name_has_its_tables(open_database):
+    database = filled(open_database)
+    database.query(int(BITS[0]), distance=3, search="bphs")
+
+    with database._store.state() as state:
+        assert all(run.has_tables for run in state.runs)
