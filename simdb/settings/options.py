@@ -255,9 +255,10 @@ class Options:
     `blocks - leading` needs at most one look-up in each table.
     `distance_tables`: "auto" (the usual) stores these tables only of runs that have documents
     without weights.  All other documents are in cross-polytope tables, and a process that asks for
-    them by distance compares all of them, and makes the tables in memory when it has asked often
-    or asks for many.  "always" stores them of every run, some 55 bytes a document, as databases of
-    earlier versions do until `rebuild` changes it.
+    them by distance compares all of them, and makes the tables in memory when it has asked often or
+    asks for many, if they take at most 1 GB and a quarter of the memory (20 million documents).
+    "always" stores them of every run, some 55 bytes a document, as databases of earlier versions do
+    until `rebuild` changes it.
     `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
     minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
     documents at `similarity`.

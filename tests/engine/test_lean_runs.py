@@ -1,10 +1,13 @@
 """Runs whose documents all have weights store no distance tables, and answer the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import simdb
 from simdb.engine.state import view
+from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
 
 COUNT = 120
 GENERATOR = np.random.default_rng(9)
@@ -146,6 +149,16 @@ def test_a_lean_run_takes_less_of_the_disk(open_database):
         sizes[tables] = sum(run.size_bytes for run in database.stats().runs)
 
     assert sizes["always"] - sizes["auto"] >= 4 * 12 * COUNT
+
+
+def test_a_manifest_with_a_lean_run_of_documents_without_weights_is_corrupt():
+    run = RunInfo(0, 0, 9, 9, 9, 9, 9, is_lean=True)
+    manifest = Manifest(runs=(run,), next_run=1, next_ordinal=9, delta_start=9)
+    other = replace(manifest, runs=(replace(run, polytope_count=8),))
+
+    assert decode_manifest(encode_manifest(manifest)) == manifest
+    with pytest.raises(simdb.CorruptError, match="9 documents with features and 8 with weights"):
+        decode_manifest(encode_manifest(other))
 
 
 def test_a_method_by_name_has_its_tables(open_database):

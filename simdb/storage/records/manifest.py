@@ -201,8 +201,12 @@ def decode_manifest(value: Any) -> Manifest:
     every = rows if unfinished is None else (*rows, unfinished.run)
     for run in every:
         most = max(run.entry_count, run.id_count, run.weighted_count)
-        is_lean = run.is_lean and run.entry_count != run.polytope_count
-        if most > len(run) or run.polytope_count > run.weighted_count or is_lean:
+        if run.is_lean and run.entry_count != run.polytope_count:
+            raise CorruptError(
+                f"run {run.number} stores cross-polytope tables only, but has {run.entry_count}"
+                f" documents with features and {run.polytope_count} with weights"
+            )
+        if most > len(run) or run.polytope_count > run.weighted_count:
             raise CorruptError(
                 f"run {run.number} has {len(run)} documents, but more entries in a table"
             )
