@@ -74,7 +74,10 @@ def test_the_manifest_has_the_sums_of_all_tables(database, verb):
     stored, said = sums_by_definition(database)
 
     assert stored == said
-    assert all(len(sums) == len(table_names(OPTIONS)) + 1 for sums in stored[:1])
+    # The first run is lean before everything lies in one run, which has documents without weights.
+    lean = [layout.IDS, *layout.lean_names(table_names(OPTIONS))]
+    names = [layout.IDS, *table_names(OPTIONS)] if verb in ("compact", "rebuild") else lean
+    assert list(stored[0]) == names
 
 
 @pytest.mark.few(1)

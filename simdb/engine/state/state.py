@@ -381,8 +381,7 @@ class State:
         For queries it can be the choice for an earlier view, see `KeptPlans`.
         """
         view = self.view
-        if view.sealed.lean_count and criterion.method in LOOKING_UP:
-            self._make_tables(ASKED_LEAST)
+        self._make_named(criterion)
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
         if plan is None:
@@ -398,6 +397,7 @@ class State:
         self, criterion: Criterion, *, is_swept: bool = False
     ) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
+        self._make_named(criterion)
         view, source = self.view, self.source
         population = view.kind.population(view, source, criterion, is_swept=is_swept)
         is_wanted = wants_glimpse(criterion, view.calibration)
@@ -415,6 +415,11 @@ class State:
         source, sealed = self.source, self.view.sealed
         runs = sealed.entry_count / max(sealed.largest, 1)
         return Paging(source.data_bytes, source.memory_bytes, runs)
+
+    def _make_named(self, criterion: Criterion) -> None:
+        """Make the tables of lean runs if the criterion names a method that looks up in them."""
+        if self.view.sealed.lean_count and criterion.method in LOOKING_UP:
+            self._make_tables(ASKED_LEAST)
 
     def _make_tables(self, asked: int) -> None:
         view = self.view
