@@ -57,11 +57,13 @@ def test_what_cannot_be_done_is_one_line(spark, tmp_path, source):
         ([source, tmp_path / "there"], "there exists; remove it", 3),
         ([source, tmp_path / "x", "--text-field", "body"], "the data has no column 'id'", 2),
         ([tmp_path / "nothing", tmp_path / "x"], "nothing", 2),
-        ([source, tmp_path / "x", *columns, "--policy", "stars"], "policy", 2),
         ([source, tmp_path / "x", *columns, "--max-share", 0.1, "--partitions", 1], "6 of 10", 2),
     ]:
         ran = run(*arguments)
         assert (ran.exit_code, ran.stderr.count("\n")) == (code, 1), ran.stderr
         assert ran.stderr.startswith("simdb: ")
         assert message in ran.stderr
+    ran = run(source, tmp_path / "x", *columns, "--policy", "stars")
+    assert ran.exit_code == 2
+    assert "Error: Invalid value for '--policy': 'stars' is not one of" in ran.stderr
     assert not (tmp_path / "x").exists()
