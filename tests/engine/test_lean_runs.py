@@ -17,16 +17,9 @@ FLIPPED = GENERATOR.integers(0, 64, size=(COUNT // 2, 3))
 np.put_along_axis(
     WEIGHTS[COUNT // 2 :], FLIPPED, -np.take_along_axis(WEIGHTS[: COUNT // 2], FLIPPED, 1), 1
 )
-BITS = np.packbits(WEIGHTS[:, :64] >= 0, axis=1, bitorder="little").view("<u8")[:, 0]
-DISTANCES = (
-    np.bitwise_count(BITS[:, None] ^ BITS[None, :])
-    if hasattr(np, "bitwise_count")
-    else (
-        np.unpackbits((BITS[:, None] ^ BITS[None, :]).view(np.uint8), axis=1).reshape(
-            COUNT, COUNT, 64
-        )
-    ).sum(axis=2)
-)
+SIGNS = WEIGHTS[:, :64] >= 0
+BITS = np.packbits(SIGNS, axis=1, bitorder="little").view("<u8")[:, 0]
+DISTANCES = (SIGNS[:, None] != SIGNS[None, :]).sum(axis=2)
 OPTIONS = {"delta_documents": 16, "growth": 2, "polytopes": 2}
 
 

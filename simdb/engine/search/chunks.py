@@ -22,9 +22,8 @@ from simdb.storage.environment import file_map
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table
+from simdb.storage.runs.table import ENTRY_BYTES, Table
 
-ENTRY_BYTES = 12  # a key and an ordinal
 HEADER_BYTES = 4
 LEAST_ENTRIES = 1
 
@@ -47,8 +46,7 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     """
     found: list[Chunk] = []
     for run in state.runs:
-        is_scanned = method_of(state, plan).scans_vectors(plan)
-        if is_scanned or _is_compared(state, run, plan):
+        if method_of(state, plan).scans_vectors(plan) or _is_compared(state, run, plan):
             found += _segments(run, run.info.start)
             continue
         windows = list(_windows(state, run, plan, size_bytes))

@@ -215,9 +215,7 @@ def table_of_equals(state: State) -> Table:
     if state.kind.stores == FINGERPRINTS:
         return whole_table(state, 0)
     every = searched(state, is_measured=False)
-    keys, ordinals = every.fingerprints.copy(), every.ordinals.copy()
-    kernel.sort(keys, ordinals)
-    return Table(keys, ordinals, np.empty(0, np.uint32))
+    return sorted_table(every.fingerprints.copy(), every.ordinals, state.threads)
 
 
 def whole_table(state: State, number: int) -> Table:

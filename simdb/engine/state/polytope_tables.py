@@ -26,7 +26,7 @@ from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.sorting import sorted_table
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table, make_table, polytope_header_bits
+from simdb.storage.runs.table import ENTRY_BYTES, Table, make_table, polytope_header_bits
 from simdb.values.arrays import WEIGHTED
 
 # So much memory may the tables take that are gathered at a time; a key and an ordinal are an entry.
@@ -36,7 +36,6 @@ GATHERED_TABLES = (8, 16)
 # The keys of so many documents are made by one thread at a time, and so many are written over.
 KEYED_DOCUMENTS = 1 << 14
 REPLACED_KEYS = 1 << 18
-ENTRY_BYTES = 12
 
 Item = TypeVar("Item")
 

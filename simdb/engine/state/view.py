@@ -35,7 +35,7 @@ from simdb.storage.runs.columns import (
 )
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Table
+from simdb.storage.runs.table import ENTRY_BYTES, Table
 from simdb.values.arrays import Fingerprint, Sketches
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ ASKED_LEAST = 256
 # They may take so many bytes, and no more than this part of the memory.
 MADE_BYTES = 1 << 30
 MADE_PART = 4
-ENTRY_BYTES = 12
 _MAKING = Lock()
 
 

@@ -20,6 +20,7 @@ from simdb.storage.records.manifest import SUM_BYTES, RunInfo
 
 Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
+ENTRY_BYTES = 12  # a key and an ordinal
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
 # The header offset of the table of ids, which is probed less often: two to four entries a header.
