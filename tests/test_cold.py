@@ -34,6 +34,17 @@ with simdb.open({path!r}) as database:
     database.query("the quick brown fox jumps over a lazy dog")
     database.find_clusters()
 """
+# A child that is forked by another thread while a module is loaded waits for it without end, unless
+# whoever loads it holds LOADING.
+WATCH = """
+import sys
+from simdb.ground.cold import LOADING
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if not LOADING._is_owned():
+            print("unlocked:" + name)
+sys.meta_path.insert(0, Watch())
+"""
 
 
 def modules_after(code):
@@ -78,6 +89,30 @@ def test_storing_and_searching_loads_no_cold_module(tmp_path):
     loaded = modules_after(USE.format(path=str(tmp_path / "db")))
 
     assert loaded.isdisjoint(cold_modules())
+
+
+@pytest.mark.parametrize(
+    "verbs",
+    [
+        "database.query(5, distance=1)",
+        "database.query('the quick brown fox jumps over a lazy dog')",
+        "database.query_many(['a text', 'ein anderer Text, \u00fcber 100 Zeichen'])",
+        "database.find_all(); database.find_clusters(); database.find_all(distance=3)",
+        "database.insert(7, 'a seventh text'); database.delete(7); database.compact()",
+        "database.read().close(); database.stats(); database.check()",
+    ],
+)
+def test_no_call_of_an_open_database_loads_a_module_that_a_forked_child_may_wait_for(
+    tmp_path, verbs
+):
+    path = str(tmp_path / "db")
+    exec(USE.format(path=path), {"simdb": simdb})
+
+    loaded = modules_after(
+        f"database = simdb.open({path!r})\n{WATCH}\n{verbs}\nsys.meta_path.pop(0)"
+    )
+
+    assert {each for each in loaded if each.startswith("unlocked:")} == set()
 
 
 @pytest.mark.more

@@ -68,7 +68,7 @@ def _limits() -> Iterator[int]:
         for inside in (group, *group.parents):
             for root, name in LIMITS:
                 try:
-                    yield int((root / inside.relative_to("/") / name).read_text(encoding="ascii"))
+                    yield int((root / inside.relative_to("/") / name).read_bytes())
                 except (OSError, ValueError):
                     continue  # no such group, or no limit
 

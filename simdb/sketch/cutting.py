@@ -8,7 +8,7 @@ of any script, as long as it can be: "3.50" has the numbers 3 and 50, and "007" 
 summed up as one hash, that of the multiset of its numbers; their order does not matter.
 """
 
-import sys
+import codecs
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -40,7 +40,8 @@ def code_points(text: str | bytes | None, errors: str) -> U32:
         if isinstance(text, bytes):
             text = text.decode("utf-8", errors)
         if isinstance(text, str):
-            return np.frombuffer(text.encode("utf-32-le", errors), "<u4")
+            # The function itself: a codec by name is a module, which the first use would load.
+            return np.frombuffer(codecs.utf_32_le_encode(text, errors)[0], "<u4")
     except UnicodeDecodeError as error:
         raise InputError(f"document 0 is not valid UTF-8: {error}") from error
     except UnicodeEncodeError as error:
@@ -163,7 +164,7 @@ def _digits(text: str) -> U8:
     """Return the value of each character that is a decimal digit, and a larger one for others."""
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8) - np.uint8(ord("0"))
-    codes = np.frombuffer(text.encode("utf-32-" + sys.byteorder[:1] + "e", "surrogatepass"), "u4")
+    codes = np.frombuffer(codecs.utf_32_le_encode(text, "surrogatepass")[0], "<u4")
     found: U8 = _values()[np.minimum(codes, CODES - 1)]
     return found
 

@@ -13,10 +13,6 @@ import threading
 import time
 import traceback
 
-# numpy imports it when it is first needed; a child forked while another thread imports a module
-# waits for that without end, as in every program of threads that forks.
-import numpy.ma  # noqa: F401
-
 import simdb
 
 OPTIONS = simdb.Options(delta_documents=20, growth=2, blocks=4)
