@@ -3,6 +3,9 @@
     magic "smdb" | kind (4 bytes) | version u32 | zero u32 | count u64 | payload bytes u64 |
     checksum u64 | zero u64 | payload
 
+An array of evenly spaced numbers may be stored as a value of the kind "even": its count, and as
+payload the first number and the step, u64 each.
+
 Integers and arrays are little-endian; objects are msgpack.  The checksum is XXH3-64 over header and
 payload, seeded by the key of the value: LMDB does not notice flipped bits, and a value under
 another key is as wrong as a changed one.  The header has 48 bytes because LMDB puts large values 16
@@ -11,6 +14,7 @@ bytes after the start of a page, so that arrays begin at a multiple of 64 bytes,
 
 import math
 import struct
+from functools import lru_cache
 from typing import Any
 
 import msgpack
@@ -26,6 +30,10 @@ FORMAT_VERSION = 1
 HEADER = struct.Struct("<4s4sIIQQQQ")
 HEADER_BYTES = HEADER.size
 assert HEADER_BYTES == 48
+EVEN_KIND = b"even"
+EVEN = struct.Struct("<QQ")
+# More than any evenly spaced array has; a made-up count is no reason to take memory.
+EVEN_ENTRIES_MAX = 1 << 24
 # LMDB keeps values of up to half a page inside leaf pages: at any address, and moved whenever a
 # neighbour changes, so that a pointer to them is valid in one transaction only.  Larger values have
 # pages of their own, which stay.  Half of the largest possible page would be enough.
@@ -79,6 +87,35 @@ def decode_array(
         array = array.copy()
         array.flags.writeable = False
     return array.view(dtype)
+
+
+def encode_even(key: bytes, array: npt.NDArray[Any]) -> bytes | None:
+    """Return the stored form of an array whose numbers ascend by equal steps; None for others."""
+    if len(array) < 2:
+        return None
+    first, step = int(array[0]), int(array[1]) - int(array[0])
+    # Most others are told apart by their last number.
+    if step < 0 or int(array[-1]) != first + step * (len(array) - 1):
+        return None
+    if not np.array_equal(array, _even(first, step, array.dtype.str, len(array))):
+        return None
+    return encode_bytes(EVEN_KIND, key, len(array), EVEN.pack(first, step))
+
+
+def decode_column(
+    kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
+) -> npt.NDArray[Any]:
+    """Return the array in a stored value like `decode_array`; it may be stored by `encode_even`."""
+    if bytes(memoryview(value)[len(MAGIC) : len(MAGIC + kind)]) != EVEN_KIND:
+        return decode_array(kind, key, value, dtype, verify=verify)
+    count, payload_bytes = _checked_header(EVEN_KIND, key, value)
+    verify_value(key, value)
+    if payload_bytes != EVEN.size or not 2 <= count <= EVEN_ENTRIES_MAX:
+        raise CorruptError(f"{name(kind, key)} is no array of {count} evenly spaced numbers")
+    first, step = EVEN.unpack_from(value, HEADER_BYTES)
+    if first + step * (count - 1) > np.iinfo(dtype).max:
+        raise CorruptError(f"{name(kind, key)} has numbers that are too large for {dtype}")
+    return _even(first, step, np.dtype(dtype).str, count)
 
 
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
@@ -150,6 +187,23 @@ def name(kind: bytes, key: bytes) -> str:
 def checksum_of(content: bytes) -> int:
     """Return a checksum of 64 bits of any content."""
     return xxhash.xxh3_64_intdigest(content)
+
+
+def _even(first: int, step: int, dtype: str, count: int) -> npt.NDArray[Any]:
+    """Return evenly spaced numbers, read-only."""
+    return _longest_even(first, step, dtype, (count - 1).bit_length())[:count]
+
+
+@lru_cache(maxsize=8)
+def _longest_even(first: int, step: int, dtype: str, bits: int) -> npt.NDArray[Any]:
+    """Return 2^`bits` evenly spaced numbers, of which all segments that are alike take theirs.
+
+    Numbers that the type cannot hold wrap around.
+    """
+    numbers = np.arange(1 << bits, dtype=np.uint64) * np.uint64(step) + np.uint64(first)
+    array = numbers.astype(dtype)
+    array.flags.writeable = False
+    return array
 
 
 def _walk(payload: bytes) -> None:

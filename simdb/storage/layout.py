@@ -79,10 +79,14 @@ TABLE_KINDS = {KEYS: b"keys", ORDINALS: b"ords", DIRECTORY: b"dire"}
 FINGERPRINT, STATE, OFFSET, ID, VECTOR = 0, 1, 2, 3, 4
 COLUMN_KINDS = {FINGERPRINT: b"fing", STATE: b"stat", OFFSET: b"offs", ID: b"iden", VECTOR: b"vect"}
 
+# Columns that may be stored as evenly spaced numbers: states that are all the same, and offsets of
+# ids of one length.
+EVEN_COLUMNS = (STATE, OFFSET)
+
 COLUMN_TYPES = {FINGERPRINT: "<u8", STATE: "u1", OFFSET: "<u4", ID: "u1", VECTOR: "u1"}
 
-# Every document has a fingerprint, a state and an offset, in a run and in the delta.
-DOCUMENT_BYTES_LEAST = 8 + 1 + 4
+# Every document has a fingerprint, in a run and in the delta.
+DOCUMENT_BYTES_LEAST = 8
 # 64 MiB of vectors in a value: LMDB reuses freed pages best at about this size (measured), and the
 # id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
 SEGMENT_ORDINALS = 1 << 20

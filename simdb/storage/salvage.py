@@ -294,7 +294,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
         found.add(run)
         if column == layout.STATE:
             kind = layout.COLUMN_KINDS[layout.STATE]
-            states = codec.decode_array(kind, key, value, np.uint8, verify=True)
+            states = codec.decode_column(kind, key, value, np.uint8, verify=True)
             lengths.setdefault(run, []).append(len(states))
             weighted[run] = weighted.get(run, 0) + int(np.count_nonzero(states == WEIGHTED))
     at, rows = 0, []

@@ -7,6 +7,7 @@ import pytest
 
 import simdb
 from simdb.engine.state import view
+from simdb.storage import layout
 from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
 
 COUNT = 120
@@ -23,11 +24,11 @@ DISTANCES = (SIGNS[:, None] != SIGNS[None, :]).sum(axis=2)
 OPTIONS = {"delta_documents": 16, "growth": 2, "polytopes": 2}
 
 
-def filled(open_database, **options):
+def filled(open_database, ids=range(COUNT), **options):
     database = open_database(options=simdb.Options(**OPTIONS, **options))
     for at in range(0, COUNT, 24):
         part = slice(at, at + 24)
-        database.insert_many(range(at, at + 24), simdb.Fingerprints(BITS[part], WEIGHTS[part]))
+        database.insert_many(ids[part], simdb.Fingerprints(BITS[part], WEIGHTS[part]))
     return database
 
 
@@ -52,6 +53,35 @@ def check_answers(database, distance, left_out=()):
     pairs = database.find_all(distance=distance)
     found = {*map(frozenset, zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))}
     assert found == {frozenset((a, b)) for a in expected for b in expected[a] if a != b}
+
+
+def kinds_of(path):
+    """Return the kinds of the values of columns by ordinal."""
+    with simdb.open(path, "r") as database, database._store.state() as state:
+        return {bytes(value[4:8]) for _, value in state.source.every(layout.DOCUMENTS)}
+
+
+@pytest.mark.parametrize(
+    ("options", "ids", "expected"),
+    [
+        ({}, range(COUNT), {b"fing", b"even", b"iden"}),
+        (
+            {},
+            [f"{'x' * (at % 5)}{at}" for at in range(COUNT)],
+            {b"fing", b"even", b"offs", b"iden"},
+        ),
+        ({"distance_tables": "always"}, range(COUNT), {b"fing", b"stat", b"offs", b"iden"}),
+    ],
+)
+def test_states_and_ids_of_one_length_take_no_room_unless_older_versions_read_them(
+    open_database, options, ids, expected
+):
+    database = filled(open_database, ids=ids, **options)
+
+    for _ in range(2):
+        assert kinds_of(database.path) == expected
+        assert list(database) == list(ids)
+        database.compact()
 
 
 @pytest.mark.parametrize("distance", [0, 3, 12])

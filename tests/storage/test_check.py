@@ -28,7 +28,7 @@ def rewrite(database, name, kind, key, change, dtype):
 
     def write(transaction):
         handle = environment.subdatabase(name)
-        array = codec.decode_array(kind, key, transaction.get(key, db=handle), dtype).copy()
+        array = codec.decode_column(kind, key, transaction.get(key, db=handle), dtype).copy()
         transaction.put(key, codec.encode_array(kind, key, change(array)), db=handle)
 
     environment.write(write)

@@ -1,13 +1,18 @@
 """Stored values come back as they were written; changed ones are refused."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from over import over
 
 from simdb.ground.errors import CorruptError, FormatError
 from simdb.storage import codec
 
 KEY = b"\0\0\0\7"
+COLUMNS = ["<u4", "u1"]
 
 
 @pytest.mark.parametrize("dtype", ["<u8", "<u4", "u1"])
@@ -50,6 +55,53 @@ def test_rows_are_stored_one_after_the_other():
 
     decoded = codec.decode_array(b"vect", KEY, value, "u1", verify=True)
     assert np.array_equal(decoded.reshape(3, 4), rows)
+
+
+EVEN = st.builds(
+    lambda first, step, count: [first + step * at for at in range(count)],
+    st.integers(0, 9), st.integers(0, 9), st.integers(0, 20),
+)  # fmt: skip
+
+
+@given(EVEN | st.lists(st.integers(0, 9)), st.sampled_from(COLUMNS))
+def test_numbers_are_stored_as_even_if_their_steps_are_equal_and_come_back(numbers, dtype):
+    array = np.array(numbers, dtype)
+
+    value = codec.encode_even(KEY, array)
+
+    steps = {after - before for before, after in pairwise(numbers)}
+    assert (value is not None) == (len(steps) == 1 and min(steps) >= 0)
+    if value is not None:
+        decoded = codec.decode_column(b"offs", KEY, value, dtype, verify=True)
+        assert (decoded.dtype, decoded.tolist()) == (array.dtype, numbers)
+        assert not decoded.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("count", "payload", "message"),
+    [
+        (5, codec.EVEN.pack(0, 9)[:-1], "evenly spaced"),
+        (1, codec.EVEN.pack(0, 9), "evenly spaced"),
+        (1 << 60, codec.EVEN.pack(0, 9), "evenly spaced"),
+        (5, codec.EVEN.pack(0, 1 << 30), "too large"),
+        (5, codec.EVEN.pack(1 << 63, 0), "too large"),
+    ],
+)
+def test_made_up_even_numbers_are_refused(count, payload, message):
+    value = codec.encode_bytes(codec.EVEN_KIND, KEY, count, payload)
+
+    with pytest.raises(CorruptError, match=message):
+        codec.decode_column(b"offs", KEY, value, "<u4")
+
+
+def test_every_flipped_bit_of_even_numbers_is_found():
+    value = codec.encode_even(KEY, np.arange(0, 900, 9, dtype="<u4"))
+
+    for at in range(8 * len(value)):
+        flipped = bytearray(value)
+        flipped[at // 8] ^= 1 << at % 8
+        with pytest.raises((CorruptError, FormatError)):
+            codec.decode_column(b"offs", KEY, bytes(flipped), "<u4")
 
 
 def test_a_decoded_array_cannot_be_written():

@@ -146,9 +146,13 @@ def write_one_run(
     decide which tables it has; `threads` make the keys, and sort the tables.
     """
     weighted_count = _weighted_count(parts, kept)
-    columns = _TableSources(kind_of(options).keying, threads)
+    keying = kind_of(options).keying
+    columns = _TableSources(keying, threads)
     for at, segment in enumerate(_segments(parts, kept, threads)):
-        put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
+        put_segment(
+            number, at, segment, put,
+            has_vectors=weighted_count > 0, may_be_even=keying.may_be_lean,
+        )  # fmt: skip
         columns.add(segment)
     states = np.concatenate(columns.states)
     entries = {}

@@ -117,7 +117,10 @@ class Merging:
             if joined is None:
                 joined = _joined(step, runs, source)
             for number, segment in zip(step.segments, joined, strict=True):
-                put_segment(run.number, number, segment, put, has_vectors=True)
+                put_segment(
+                    run.number, number, segment, put,
+                    has_vectors=True, may_be_even=source.keying.may_be_lean,
+                )  # fmt: skip
             return run
         self._take(step.table, runs)
         self._advance(step, run, merged, most=sum(len(each.info) for each in runs))

@@ -203,7 +203,10 @@ def write_run(
         else _kept_segments(runs, source, columns, piece, threads)
     )
     for at, segment in enumerate(segments):
-        put_segment(number, at, segment, put, has_vectors=has_vectors)
+        put_segment(
+            number, at, segment, put,
+            has_vectors=has_vectors, may_be_even=source.keying.may_be_lean,
+        )  # fmt: skip
     return run_info(number, start, stop, entries, weighted_count)
 
 

@@ -338,11 +338,19 @@ def run_keys(run: Run, table_names: Sequence[bytes], width: int) -> Iterator[tup
                 yield layout.column_name(column), layout.segment_key(number, column, segment)
 
 
-def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
-    """Write the columns of segment `at` of run `number`, vectors only if it `has_vectors`."""
+def put_segment(
+    number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool, may_be_even: bool
+) -> None:
+    """Write the columns of segment `at` of run `number`, vectors only if it `has_vectors`.
+
+    `may_be_even`: evenly spaced numbers may be stored as such; they may not where versions that do
+    not know them read the database.
+    """
     for column, array in segment.columns.items():
         if column == layout.VECTOR and not has_vectors:
             continue
         name = layout.column_name(column)
         key = layout.segment_key(number, column, at)
-        put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
+        may_be_short = may_be_even and column in layout.EVEN_COLUMNS
+        short = codec.encode_even(key, array) if may_be_short else None
+        put(name, key, short or codec.encode_array(layout.COLUMN_KINDS[column], key, array))

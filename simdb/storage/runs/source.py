@@ -73,7 +73,7 @@ class Source:
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """Return the array stored under `key`; if it is large, its pages are not read yet.
 
-        CorruptError if it is missing.
+        It may be stored as evenly spaced numbers.  CorruptError if it is missing.
         """
         with self._reading:
             # LMDB notes in the transaction what it has read, and threads may share a verb's work.
@@ -82,7 +82,7 @@ class Source:
                 found = get_value(self.transaction, handle, key)
             else:
                 found = file_map.value(self.transaction, handle, key)
-        return codec.decode_array(kind, key, codec.present(kind, key, found, name), dtype)
+        return codec.decode_column(kind, key, codec.present(kind, key, found, name), dtype)
 
     def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
         """Return the whole pages of an array that lie in the map; None if it is elsewhere.
