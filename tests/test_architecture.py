@@ -47,8 +47,7 @@ FOLDERS = {
         "arrow", "vector_form",
     ],
     "settings": [
-        "search", "keeping", "vocabulary", "text_sketch", "options",
-        "stored_options",
+        "search", "keeping", "text_sketch", "options", "stored_options",
     ],
     "values": [
         "arrays", "documents",

@@ -5,13 +5,13 @@ import pickle
 import re
 
 import pytest
+import vocabulary
 from click.testing import CliRunner
 from over import over
 
 import simdb
 from simdb.cli.app import app
 from simdb.ground import foreign
-from simdb.settings import vocabulary
 
 
 @over(

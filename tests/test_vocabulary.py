@@ -5,11 +5,11 @@ import inspect
 
 import click
 import pytest
+import vocabulary
 from over import over
 
 import simdb
 from simdb.cli.app import app
-from simdb.settings import vocabulary
 
 HIDDEN = {"Snapshot": {"abandon"}}
 
