@@ -56,7 +56,7 @@ class Program(click.Group):
         """Return the command that `args` begin with; suggest another for an unknown name."""
         if args[0] not in NAMES and not args[0].startswith("-"):
             own = COMMAND_WORDS.get(args[0])
-            near = f" Use simdb {own}." if own else options.help.suggestion(args[0], NAMES)
+            near = f" Use simdb {own}." if own else output.terminal.suggestion(args[0], NAMES)
             ctx.fail(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)
 
@@ -67,7 +67,7 @@ class Program(click.Group):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the program, without loading any command."""
-        formatter.write(options.help.program_help(self, ctx, COMMANDS))
+        formatter.write(output.terminal.program_help(self, ctx, COMMANDS))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the command line."""

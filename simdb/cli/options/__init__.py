@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["completion", "help"]
+__all__ = ["completion"]
 
 if TYPE_CHECKING:
-    from simdb.cli.options import completion, help
+    from simdb.cli.options import completion
 else:
-    # Only a help text needs rich, which takes long to import; only a shell needs completion.
+    # Only a shell needs completion.
     __getattr__ = cold.modules(__name__, __all__)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, ge
 
 import click
 
-from simdb.cli import options
+from simdb.cli import options, output
 from simdb.cli.options import arguments
 from simdb.ground.foreign import own_word
 
@@ -84,7 +84,7 @@ class Command(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of this command."""
-        formatter.write(options.help.command_help(self, ctx))
+        formatter.write(output.terminal.command_help(self, ctx))
 
 
 class CommandGroup(click.Group):
@@ -107,7 +107,7 @@ class CommandGroup(click.Group):
             name: (each.help or "").partition("\n\n")[0].replace("\n", " ")
             for name, each in self.commands.items()
         }
-        formatter.write(options.help.program_help(self, ctx, {COMMANDS_PANEL: texts}))
+        formatter.write(output.terminal.program_help(self, ctx, {COMMANDS_PANEL: texts}))
 
 
 class CommandArgument(click.Argument):
