@@ -1,29 +1,27 @@
 """Command decontaminate: finds the items of a test in training data, and writes the data clean."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from simdb.cli.options.intake import Intake
+from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
-from simdb.cli.output.progress import Progress, stage_lines
+from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.decontamination.decontaminate import checked_rule, parts_of_files, result
 from simdb.decontamination.result import COLUMNS, Decontaminated
 from simdb.decontamination.search import CUT, DROP, MARK, DecontaminationRun, ItemSearch
 from simdb.ground.choices import NullName
 from simdb.ground.errors import OptionError
-from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
-from simdb.outputs.survivors import keep_format, surviving
+from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.table_file import write_rows
 from simdb.outputs.target import side_files, written
 from simdb.report.template import check_page
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
 from simdb.sources.origins import Origins
-from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
-from simdb.sources.records import SourceOptions, valid_name
+from simdb.sources.reading import check_sources, expanded, holds_records
+from simdb.sources.records import SourceOptions
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 
@@ -81,20 +79,18 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class DecontaminateJob:
-    """The sources of one run, how to read them, and what becomes of them."""
+    """How to read the sources of one run, and what becomes of them."""
 
-    sources: list[str]
     reading: SourceOptions
     results: Results
-    keep_form: Format | None
+    kept: KeptOutput
     leaks_form: Format | None
     action: str
 
     @property
     def own_files(self) -> list[str]:
         """The files that the run writes, which are no input."""
-        names = self.results.output, self.results.leaks, self.results.report
-        return [file for name in names for file in side_files(name)]
+        return side_files(self.results.output, self.results.leaks, self.results.report)
 
 
 def decontaminate(
@@ -134,22 +130,15 @@ def decontaminate(
             threads=thread_count(),
         )  # fmt: skip
         with Origins() as origins:
-            intake = Intake(
-                read_sources(
-                    sources, replace(job.reading, origins=origins), excluded=job.own_files
-                ),
-                progress,
-                job.reading.on_null,
-            )
-            found = _run(job, search, intake, progress, origins)
+            reading = replace(job.reading, origins=origins)
+            intake = Intake.of(sources, reading, progress, excluded=job.own_files)
+            found = _run(job, search, intake, origins)
         progress.finish()
         if results.output != STANDARD_OUTPUT:
             listing.show((leak.row for leak in found.found), SHOWN_COLUMNS)
-        if listing.timings:
-            for line in stage_lines(progress.timings, as_json=listing.json):
-                progress.note(line)
+        listing.note_stages(progress)
         if not listing.quiet:
-            progress.note(_summary(found, intake, progress.elapsed_seconds))
+            progress.note(intake.summary(_counts(found, intake), progress.elapsed_seconds))
     listing.end(has_found=bool(found.found), has_skipped=intake.skipped > 0)
 
 
@@ -161,34 +150,27 @@ def _job(
     on_null: NullName | None,
 ) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
-    kinds = {source: holds_records(source) for source in sources}
-    documents = [source for source, has_records in kinds.items() if not has_records]
+    documents = [source for source in sources if not holds_records(source)]
     if action != DROP and documents:
         raise OptionError(f"--{action} changes records, and {documents[0]} has none; leave it out")
     if STANDARD_OUTPUT in (results.leaks, results.report):
         raise OptionError("--leaks and --report name files; without --leaks, leaks are shown")
     if results.report is not None:
         check_page(results.report)
-    keep_form = None if results.output is None else keep_format(results.output, kinds)
-    kind = None if keep_form is None else keep_form.kind
-    reading = replace(
-        with_nulls(inputs.reading(), on_null, "keep"),
-        has_lines=kind is not None, has_paths=kind in (FOLDER, PATHS),
-    )  # fmt: skip
+    kept = KeptOutput.of(results.output, sources)
+    reading = kept.reading(with_nulls(inputs.reading(), on_null, "keep"))
     form = None if results.leaks is None else output_format(results.leaks, "--leaks")
-    return DecontaminateJob(sources, reading, results, keep_form, form, action)
+    return DecontaminateJob(reading, results, kept, form, action)
 
 
 def _run(
-    job: DecontaminateJob, search: ItemSearch, intake: Intake, progress: Progress, origins: Origins
+    job: DecontaminateJob, search: ItemSearch, intake: Intake, origins: Origins
 ) -> Decontaminated:
     """Read the sources, and write what the options ask for."""
-    names = list(map(valid_name, job.sources))
-    columns = partial(columns_of, job.reading)
+    progress = intake.progress
     with (
-        written(job.results.output, job.keep_form) as kept_target,
+        job.kept.opened(job.reading) as survivors,
         written(job.results.leaks, job.leaks_form) as leaks_target,
-        surviving(kept_target, job.sources, names, columns=columns) as survivors,
         DecontaminationRun(search, origins, survivors) as run,
     ):
         progress.begin("reading")
@@ -201,7 +183,7 @@ def _run(
             kept[[leak.id for leak in leaks]] = job.action != DROP
         else:
             progress.begin("writing what is clean")
-            kept = run.kept(leaks, job.action, job.sources, job.reading.text_field)
+            kept = run.kept(leaks, job.action, job.kept.sources, job.reading.text_field)
             run.write(kept, survivors)
         found = result(None, kept, run.named(leaks), search)
         if leaks_target is not None:
@@ -212,8 +194,8 @@ def _run(
     return found
 
 
-def _summary(found: Decontaminated, intake: Intake, seconds: float) -> str:
-    """Return the counts, the time and the speed as one line."""
+def _counts(found: Decontaminated, intake: Intake) -> list[str]:
+    """Return the counts in words."""
     parts = [
         f"{len(found.leaked):,} of {quantity(found.items, 'item')} found in"
         f" {found.documents:,} of {quantity(intake.documents, 'document')}",
@@ -221,7 +203,4 @@ def _summary(found: Decontaminated, intake: Intake, seconds: float) -> str:
     ]
     if found.short:
         parts.append(f"{quantity(found.short, 'text')} of items too short to look for")
-    if intake.dropped:
-        parts.append(f"{intake.dropped:,} without a text and left out")
-    speed = intake.size_bytes / 1e6 / max(seconds, 1e-9)
-    return f"{', '.join(parts)}; {seconds:.2f} s, {speed:,.1f} MB/s{intake.skipped_note()}"
+    return parts

@@ -10,7 +10,7 @@ from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions, given_batch, with_nulls
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, match_row, print_one, print_rows, quantity
+from simdb.cli.output.render import match_row, print_one, print_rows, quantity
 from simdb.engine.write.conflicts import ERROR
 from simdb.ground.choices import ConflictName, MatchName, NullName
 from simdb.outputs.pieces import Spool
@@ -78,8 +78,7 @@ def insert(
                     f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
                 )
         intake.note_dropped()
-    if intake.skipped:
-        raise Exit(FINDINGS)
+    intake.end()
 
 
 def _try_out(match: MatchName | None, criterion: dict[str, Any], database: simdb.Database) -> None:

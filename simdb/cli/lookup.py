@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 import simdb
 from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options.arguments import Positive
-from simdb.cli.options.intake import Intake, is_default
+from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.option_groups import (
     ListingOptions,
@@ -30,17 +29,17 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.ground.choices import NullName
 from simdb.ground.dtypes import Bools
-from simdb.outputs.formats import FOLDER, PATHS, STANDARD_OUTPUT, Format, output_format
+from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
-from simdb.outputs.survivors import SurvivorOutput, keep_format
+from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
 from simdb.outputs.target import side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
-from simdb.sources.reading import check_sources, columns_of, expanded, holds_records, read_sources
-from simdb.sources.records import SourceOptions, valid_name
+from simdb.sources.reading import check_sources, expanded, read_sources
+from simdb.sources.records import SourceOptions
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")
@@ -95,26 +94,21 @@ class LookupOutputs:
     found: str | None = None
 
     @property
-    def parts(self) -> list[str]:
-        """The outputs for documents."""
-        return [path for path in (self.new, self.found) if path is not None]
-
-    @property
     def own_files(self) -> list[str]:
         """The paths that the outputs use."""
-        return [file for path in (self.output, *self.parts) for file in side_files(path)]
+        return side_files(self.output, self.new, self.found)
 
     @property
     def is_shown(self) -> bool:
         """Whether standard output is free for the rows."""
-        return STANDARD_OUTPUT not in (self.output, *self.parts)
+        return STANDARD_OUTPUT not in (self.output, self.new, self.found)
 
     def check(self, nearest: int | None) -> Format | None:
         """Return the format of the rows, None if they are not written.
 
         Raises OptionError for outputs that are one, or that --nearest does not have.
         """
-        if self.parts and nearest is not None:
+        if nearest is not None and (self.new, self.found) != (None, None):
             raise simdb.OptionError(
                 "--new and --found write documents by whether they have a match, and --nearest"
                 " shows documents whether they match or not; leave out one of the two"
@@ -178,8 +172,7 @@ def lookup(
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            read = read_sources(sources, own, excluded=[db, *outputs.own_files])
-            intake = Intake(read, progress, reading.on_null)
+            intake = Intake.of(sources, own, progress, excluded=[db, *outputs.own_files])
             count = _look_up(database, intake, wanted, rows, ShownTexts(show, earlier), documents)
             write_results(rows, target, _columns(show))
             documents.write()
@@ -190,7 +183,7 @@ def lookup(
         for note in filter(None, [no_rows, *documents.notes()]):
             progress.note(note)
         if not listing.quiet:
-            progress.note(_summary(intake, count, wanted))
+            progress.note(intake.summary(_counts(intake, count, wanted)))
     listing.end(has_found=has_rows, has_skipped=intake.skipped > 0)
 
 
@@ -262,31 +255,23 @@ def split_into(
 
     Raises OptionError for an output that the sources do not fit.
     """
-    forms = {path: _format(path, sources) for path in given.parts}
-    kinds = {form.kind in (FOLDER, PATHS) for form in forms.values()}
-    if len(kinds) > 1:
+    new, found = KeptOutput.of(given.new, sources), KeptOutput.of(given.found, sources)
+    if None not in (new.path, found.path) and new.has_paths != found.has_paths:
         raise simdb.OptionError(
             "--new and --found must both list or copy documents that are files, or both write them"
             " as records; let both names end alike"
         )
-    names = list(map(valid_name, sources))
     with ExitStack() as held:
         outputs = []
-        for is_found, path in ((False, given.new), (True, given.found)):
-            target = held.enter_context(written(path, forms.get(path or "")))
-            if target is not None:
-                columns = partial(columns_of, reading)
-                survivors = SurvivorOutput(target, sources, names, columns=columns)
+        for is_found, kept in ((False, new), (True, found)):
+            survivors = held.enter_context(kept.opened(reading))
+            if survivors is not None:
                 outputs.append(_Output(is_found, survivors))
         origins = held.enter_context(Origins())
         lines = LinesAgain(origins, outputs[0].survivors if outputs else None)
         held.push(lines)
-        own = replace(reading, origins=origins, has_lines=bool(outputs), has_paths=kinds == {True})
-        yield LookupSplit(outputs, lines), own
-
-
-def _format(path: str, sources: Sequence[str]) -> Format:
-    return keep_format(path, {source: holds_records(source) for source in sources})
+        own = (found if new.path is None else new).reading(reading)
+        yield LookupSplit(outputs, lines), replace(own, origins=origins)
 
 
 def _look_up(
@@ -315,11 +300,9 @@ def _look_up(
     return count
 
 
-def _summary(intake: Intake, count: int, wanted: LookupOptions) -> str:
-    """Return the counts as one line; `count` documents have a match."""
+def _counts(intake: Intake, count: int, wanted: LookupOptions) -> list[str]:
+    """Return the counts in words; `count` documents have a match."""
     parts = [quantity(intake.documents, "document")]
     if wanted.nearest is None:
         parts += [f"{count:,} in the database", f"{intake.documents - count:,} not"]
-    if intake.dropped:
-        parts.append(f"{intake.dropped:,} without a text and left out")
-    return ", ".join(parts) + intake.skipped_note()
+    return parts

@@ -8,7 +8,7 @@ from simdb.cli.options.arguments import Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions, SearchOptions
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, print_one
+from simdb.cli.output.render import print_one
 from simdb.engine.search.question import Question
 from simdb.outputs.formats import STANDARD_OUTPUT
 from simdb.report.facts import Limits
@@ -16,7 +16,7 @@ from simdb.report.gather import gather
 from simdb.report.page import check_libraries, render
 from simdb.report.template import check_page, write_page
 from simdb.settings.options import Simhash
-from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.reading import check_sources
 from simdb.tuning.sample import as_text
 from simdb.values.arrays import ORDINALS_MAX, Id
 
@@ -59,7 +59,7 @@ def report(
     grouped = ORDINALS_MAX if all else USUAL.grouped_documents
     limits = Limits(sample=sample, seed=seed, groups=groups, grouped_documents=grouped)
     with Progress("reporting") as progress, simdb.open(db, "r") as database:
-        intake = Intake(read_sources(texts or [], reading, excluded=[db, output]), progress)
+        intake = Intake.of(texts or [], reading, progress, excluded=[db, output])
         facts = gather(
             database, Question(**wanted.criterion), limits=limits,
             texts=partial(chosen_texts, intake) if texts else None, show=progress.show,
@@ -72,7 +72,7 @@ def report(
         print_one({"path": output, "documents": count, "bytes": size_bytes}, as_json=json)
     if intake.skipped:
         progress.note(intake.skipped_note().removeprefix("; "))
-        raise Exit(FINDINGS)
+    intake.end()
 
 
 def chosen_texts(intake: Intake, wanted: Collection[Id]) -> dict[Id, str]:

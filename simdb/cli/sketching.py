@@ -31,7 +31,7 @@ from simdb.outputs.target import check_place
 from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
 from simdb.sources.batch import Found
-from simdb.sources.reading import check_sources, read_sources, read_texts
+from simdb.sources.reading import check_sources, read_texts
 from simdb.values.arrays import Fingerprint
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)
@@ -68,7 +68,7 @@ def idf(
     reading = inputs.reading()
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:
-        intake = Intake(read_sources(sources, reading, excluded=own), progress)
+        intake = Intake.of(sources, reading, progress, excluded=own)
         if db is None:
             made = make_sketch(sketch)
             table = simdb.fit_idf(_texts_of(intake, made), made, features_max=features)
@@ -80,8 +80,7 @@ def idf(
                 table = database.fit_idf(_texts_of(intake, wanted), features_max=features)
     row = {"documents": table.document_count, "features": len(table), "bytes": table.size_bytes}
     print_one({**row, "skipped": intake.skipped}, as_json=json)
-    if intake.skipped:
-        raise Exit(FINDINGS)
+    intake.end()
 
 
 def calibrate(
@@ -116,7 +115,7 @@ def calibrate(
         skipped, given = 0, None
         if documents:
             with Progress("reading") as progress:
-                intake = Intake(read_sources(documents, reading, excluded=[db]), progress)
+                intake = Intake.of(documents, reading, progress, excluded=[db])
                 given = list(_texts_of(intake, database.options.sketch))
                 skipped = intake.skipped
         made = database.calibrate(sample if given is None else given, seed=seed)
@@ -161,8 +160,7 @@ def fingerprint(
             intake, sketcher, bits=bits, errors=inputs.errors, is_table=is_table(json)
         )
         print_rows(rows, FINGERPRINT_COLUMNS, as_json=json)
-    if intake.skipped:
-        raise Exit(FINDINGS)
+    intake.end()
 
 
 def _texts_of(intake: Intake, sketch: simdb.TextSketch) -> Iterator[Any]:

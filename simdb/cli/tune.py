@@ -13,11 +13,11 @@ from simdb.cli.options.arguments import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one
+from simdb.cli.output.render import is_table, print_one
 from simdb.cli.output.words import in_words
 from simdb.ground.errors import InputError
 from simdb.sources.content import known_encoding, read_file
-from simdb.sources.reading import check_sources, read_sources
+from simdb.sources.reading import check_sources
 from simdb.tuning.judged import Share
 from simdb.tuning.sample import as_text
 from simdb.tuning.tune import FITTED_TEXTS
@@ -113,7 +113,7 @@ def tune(
     judged = [] if pairs is None else read_judged_pairs(pairs)
     own_files = [] if pairs is None else [pairs]
     with Progress("reading") as progress:
-        intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+        intake = Intake.of(sources, reading, progress, excluded=own_files)
         read = _read(intake, {id for pair in judged for id in pair[:2]}, seed)
         progress.begin("comparing sketches")
         advice = simdb.tune(
@@ -125,8 +125,7 @@ def tune(
             seed=seed,
         )
     _print(advice, as_json=json)
-    if intake.skipped:
-        raise Exit(FINDINGS)
+    intake.end()
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ class DecontaminationRun:
         ids = self.names.of(places, as_read=True)
         return [replace(leak, id=id) for leak, id in zip(leaks, ids, strict=True)]
 
-    def kept(self, leaks: Iterable[Leak], action: str, sources: list[str], text: str) -> Bools:
+    def kept(self, leaks: Iterable[Leak], action: str, sources: Sequence[str], text: str) -> Bools:
         """Return which documents stay, bool[n]; change the records that `action` changes.
 
         `text`: the field with the text.

@@ -7,7 +7,6 @@ copied byte for byte.  For a table the pieces are read twice, since it needs its
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import IO, Protocol
 
@@ -185,22 +184,6 @@ class SurvivorOutput:
                 os.link(path, place)
             else:
                 shutil.copy2(path, place)
-
-
-@contextmanager
-def surviving(
-    target: Target | None,
-    sources: Sequence[str],
-    names: Sequence[str],
-    *,
-    columns: Callable[[Sequence[str]], Sequence[str]],
-    has_links: bool = False,
-) -> Iterator[SurvivorOutput | None]:
-    """Yield the survivors that fill `target`; None if there is no target.  See `SurvivorOutput`."""
-    if target is None:
-        yield None
-    else:
-        yield SurvivorOutput(target, sources, names, columns=columns, has_links=has_links)
 
 
 def _write(

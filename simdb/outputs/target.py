@@ -79,12 +79,11 @@ class Target:
         return f"{self.path} is empty: {reason}{saved}"
 
 
-def side_files(path: str | None) -> list[str]:
-    """Return the paths that an output uses: its own, and those before and until it is complete."""
-    if path is None or path == STANDARD_OUTPUT:
-        return []
-    place = path.rstrip("/") or path
-    return [place, place + PARTIAL, place + BEFORE]
+def side_files(*paths: str | None) -> list[str]:
+    """Return the paths that outputs use: their own, and those before they are complete."""
+    files = [path for path in paths if path is not None and path != STANDARD_OUTPUT]
+    places = [path.rstrip("/") or path for path in files]
+    return [place + end for place in places for end in ("", PARTIAL, BEFORE)]
 
 
 @contextmanager

@@ -11,10 +11,10 @@ import numpy as np
 
 import simdb
 from simdb.cli.duplicates.texts import text_beginning
-from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupWork, Outcome
+from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupJob, DedupWork, Outcome
 from simdb.cli.options.intake import Intake, is_default
-from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
+from simdb.cli.options.opening import begin_write
+from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import SIMILARITY_DIGITS, quantity
 from simdb.deduplication.dropping import PartsRun
@@ -28,7 +28,6 @@ from simdb.ground.checks import one_of
 from simdb.ground.choices import KEEP
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import OptionError
-from simdb.outputs.formats import FOLDER, PATHS
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.running.threads import thread_count
@@ -40,29 +39,28 @@ from simdb.sources.content import begin_counting, expected_documents
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import Names
 from simdb.sources.reading import read_sources
-from simdb.sources.records import SourceOptions
 from simdb.storage.files.location import is_database
 
 # The rows of so many documents are made at a time.
 NAMED_DOCUMENTS = 1 << 14
 
 
-def find_groups(work: DedupWork, given: Given) -> Outcome:
+def find_groups(work: DedupWork) -> Outcome:
     """Put the groups of documents into the rows, and write all other documents to the survivors.
 
-    The representative of each group survives, too.  `given` are the sketch options.
+    The representative of each group survives, too.
     """
-    options = _options(work.reference, given)
+    job, options = work.job, _options(work)
     question, outcome, survivors = work.question(options.sketch), Outcome(), work.survivors
     # The rows are made when they are read, so the run is freed after that.
     run = work.held.enter_context(DedupRun(
-        options, question, keeping.parse(work.given.keep, "--keep"), work.origins,
-        has_texts=work.results.show is not None or work.has_page,
+        options, question, keeping.parse(job.given.keep, "--keep"), work.origins,
+        has_texts=job.results.show is not None or work.has_page,
         output=survivors, reference=work.reference,
     ))  # fmt: skip
     notes_short = is_default(options, question.similarity, question.distance)
     batches = work.intake.batches(options.sketch, notes_short=notes_short)
-    for outcome.stored in run.read(batches, work.sources):
+    for outcome.stored in run.read(batches, job.sources):
         pass
     run.settle(work.progress.note)
     outcome.renamed, outcome.empty = run.names.renamed, run.empty_count
@@ -73,11 +71,11 @@ def find_groups(work: DedupWork, given: Given) -> Outcome:
     outcome.verification = decided.verification
     _count_groups(outcome, decided, run)
     work.check_share(outcome)
-    if work.rows is not None and work.results.show is None:
+    if work.rows is not None and job.results.show is None:
         outcome.rows = GroupRows(decided, run)
     elif work.rows is not None:
         # Texts are read where they are, which may be where survivors are written.
-        for row in group_rows(decided, run, work.results.show):
+        for row in group_rows(decided, run, job.results.show):
             work.rows.add(row)
     if work.has_page:
         outcome.pairs = _pairs(decided, run, options.sketch)
@@ -148,35 +146,28 @@ def check_against(
 
 
 @contextmanager
-def opened_against(
-    against: Sequence[str],
-    reading: SourceOptions,
-    excluded: Collection[str],
-    progress: Progress,
-    allow: Collection[str],
-) -> Iterator[Against]:
-    """Yield the sources or the database `against`, open until the input is compared.
-
-    `reading`: that of the input.  `excluded`: as `read_sources` takes it.
-    """
+def opened_against(job: DedupJob, progress: Progress) -> Iterator[Against]:
+    """Yield the sources or the database of --against, open until the input is compared."""
+    against = job.against
     if not against:
         yield Against()
     elif is_database(against[0]):
-        with simdb.open(against[0], "r", allow=allow) as held:
+        with simdb.open(against[0], "r", allow=job.allow) as held:
             yield Against(DatabaseReference(held))
     else:
         origins = Origins()
         own = replace(
-            reading, has_lines=False, has_paths=False, has_fields=False, on_null=KEEP,
+            job.reading, has_lines=False, has_paths=False, has_fields=False, on_null=KEEP,
             origins=origins,
         )  # fmt: skip
-        intake = Intake(read_sources(against, own, excluded=excluded), progress)
+        intake = Intake(read_sources(against, own, excluded=job.own_files), progress)
         read = FileReference(_batches(intake), origins, expected_documents(against))
         yield Against(read, intake)
 
 
-def _options(reference: Reference | None, given: Given) -> simdb.Options:
-    """Return the options of the database of --against, or those `given`."""
+def _options(work: DedupWork) -> simdb.Options:
+    """Return the options of the database of --against, or those given."""
+    given, reference = work.job.sketch, work.reference
     if not isinstance(reference, DatabaseReference):
         return simdb.Options(sketch=make_sketch(given))
     check_given(given, reference.held.options.sketch, reference.held.path)
@@ -246,76 +237,66 @@ def taken_unit(sketch: Given) -> str:
     return DOCUMENT if given in TOKEN_UNITS else str(sketch.pop("unit", DOCUMENT))
 
 
-class PartsJob:
-    """What `--unit` asks of a run of `simdb dedup`."""
+def drop_parts(work: DedupWork) -> Outcome:
+    """Put a row for each document that loses parts into the rows; write what is left.
 
-    def __init__(self, work: DedupWork, unit: str, min_words: int, reading: SourceOptions) -> None:
-        """Take the options; OptionError for one that has no meaning here."""
-        self._work, self._unit, self._min_words, self._reading = work, unit, min_words, reading
-        if work.results.show is not None:
-            raise OptionError("--show shows texts that are alike; leave it out with --unit")
-        survivors = work.survivors
-        if survivors is not None and survivors.target.form.kind in (FOLDER, PATHS):
-            raise OptionError(
-                "with --unit, documents that are files are written as records, each with its id and"
-                " its text; let -o FILE end in .jsonl, .csv, .tsv or .parquet"
-            )
+    With --db, the parts that earlier runs have stored there are dropped, too.
+    """
+    job = work.job
+    if job.results.show is not None:
+        raise OptionError("--show shows texts that are alike; leave it out with --unit")
+    if job.kept.has_paths:
+        raise OptionError(
+            "with --unit, documents that are files are written as records, each with its id and"
+            " its text; let -o FILE end in .jsonl, .csv, .tsv or .parquet"
+        )
+    if job.store.db is None:
+        return _dropped(work, make_sketch(job.sketch), None)
+    with (
+        work.opened(lambda database: _check_parts(work, database), {}) as database,
+        begin_write(database, work.progress) as transaction,
+    ):
+        return _dropped(work, database.options.sketch, UnitKeys(transaction, job.unit))
 
-    def drop(self, sketch: Given) -> Outcome:
-        """Put a row for each document that loses parts into the rows; write what is left."""
-        return self._dropped(self._sieve(make_sketch(sketch), is_stored=False), None)
 
-    def drop_against(
-        self, path: str, sketch: Given, allow: Sequence[str] | None, *, must_exist: bool
-    ) -> Outcome:
-        """Do the same against the parts that earlier runs have stored in the database at `path`."""
-        work = self._work
+def _check_parts(work: DedupWork, database: simdb.Database) -> None:
+    """Raise OptionError for a database whose sketch does not cut parts into words."""
+    _sieve(work, database.options.sketch)
 
-        def try_out(database: simdb.Database) -> None:
-            check_given(sketch, database.options.sketch, path)
-            self._sieve(database.options.sketch, is_stored=True)
 
-        with (
-            open_or_create(
-                path, make_options=lambda: simdb.Options(sketch=make_sketch(sketch)),
-                try_out=try_out, intake=work.intake,
-                allow=allowed(sketch, allow), must_exist=must_exist,
-            ) as database,
-            begin_write(database, work.progress) as transaction,
-        ):  # fmt: skip
-            sieve = self._sieve(database.options.sketch, is_stored=True)
-            return self._dropped(sieve, UnitKeys(transaction, self._unit))
+def _sieve(work: DedupWork, sketch: TextSketch) -> Sieve:
+    job = work.job
+    return Sieve(
+        sketch, job.unit, job.min_words, errors=job.reading.errors, threads=thread_count(),
+        is_stored=job.store.db is not None,
+        alike=None if job.given.similarity is None else work.question(sketch),
+    )  # fmt: skip
 
-    def _sieve(self, sketch: TextSketch, *, is_stored: bool) -> Sieve:
-        self._sketch = sketch
-        return Sieve(
-            sketch, self._unit, self._min_words, errors=self._reading.errors,
-            threads=thread_count(), is_stored=is_stored,
-            alike=None if self._work.given.similarity is None else self._work.question(sketch),
-        )  # fmt: skip
 
-    def _dropped(self, sieve: Sieve, stored: UnitKeys | None) -> Outcome:
-        work, survivors, outcome = self._work, self._work.survivors, Outcome()
-        with Names() as names, PartsRun(sieve, work.origins, survivors) as run:
-            for _ in run.read(_named(work.intake.batches(self._sketch), names)):
-                pass
-            work.progress.begin("finding parts that occurred before")
-            names.settle(work.progress.note)
-            if stored is not None:
-                sieve.settle(stored, work.run or NAMELESS)
-            sieve.settle_alike()
-            dropped = sieve.dropped()
-            outcome.stored = int(np.count_nonzero(dropped.kept))
-            outcome.duplicates, outcome.renamed = int(dropped.counts.sum()), names.renamed
-            outcome.parts = Parts(self._unit, int(sieve.spoken.sum()), sieve.short, dropped.counts)
-            if work.rows is not None:
-                for row in _rows(dropped, sieve, names):
-                    work.rows.add(row)
-            if survivors is not None:
-                work.progress.begin("writing what is left")
-                run.change(dropped, survivors.sources, self._reading.text_field)
-                run.write(dropped.kept, survivors)
-        return outcome
+def _dropped(work: DedupWork, sketch: TextSketch, stored: UnitKeys | None) -> Outcome:
+    """Drop the parts that occurred before, or are `stored` by earlier runs."""
+    job, survivors, outcome = work.job, work.survivors, Outcome()
+    sieve = _sieve(work, sketch)
+    with Names() as names, PartsRun(sieve, work.origins, survivors) as run:
+        for _ in run.read(_named(work.intake.batches(sketch), names)):
+            pass
+        work.progress.begin("finding parts that occurred before")
+        names.settle(work.progress.note)
+        if stored is not None:
+            sieve.settle(stored, job.run or NAMELESS)
+        sieve.settle_alike()
+        dropped = sieve.dropped()
+        outcome.stored = int(np.count_nonzero(dropped.kept))
+        outcome.duplicates, outcome.renamed = int(dropped.counts.sum()), names.renamed
+        outcome.parts = Parts(job.unit, int(sieve.spoken.sum()), sieve.short, dropped.counts)
+        if work.rows is not None:
+            for row in _rows(dropped, sieve, names):
+                work.rows.add(row)
+        if survivors is not None:
+            work.progress.begin("writing what is left")
+            run.change(dropped, survivors.sources, job.reading.text_field)
+            run.write(dropped.kept, survivors)
+    return outcome
 
 
 def parts_counts(outcome: Outcome, parts: Parts) -> list[str]:

@@ -6,11 +6,9 @@ seen, and is not stored again.  If it was this run, on an earlier occasion, the 
 again.
 """
 
-import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from hashlib import blake2b
 from heapq import merge
 from itertools import compress
 from operator import itemgetter
@@ -22,8 +20,7 @@ import simdb
 from simdb.cli.duplicates.texts import Beginnings, TextsById
 from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.intake import is_default
-from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
+from simdb.cli.options.opening import begin_write
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row
 from simdb.columns.arrow import encoded
@@ -35,7 +32,6 @@ from simdb.deduplication.repeat import Left
 from simdb.deduplication.run import SecondLook
 from simdb.engine.state.incoming import sketch_all
 from simdb.ground.dtypes import I64, U64
-from simdb.outputs.formats import is_remote, remote_place
 from simdb.outputs.rows import Row
 from simdb.report.text_pairs import TextPair, nearest_pairs
 from simdb.results.matches import Match
@@ -44,7 +40,7 @@ from simdb.settings import keeping
 from simdb.settings.options import SEEN
 from simdb.sketch.sketcher import AnySketcher
 from simdb.sources.batch import Batch
-from simdb.sources.content import AMOUNT, STANDARD_INPUT
+from simdb.sources.content import AMOUNT
 from simdb.sources.read_again import REPORTED_NAMES, other_ids
 from simdb.sources.records import InputId
 from simdb.values.arrays import Id, object_array
@@ -53,43 +49,28 @@ from simdb.values.arrays import Id, object_array
 NOTED_DOCUMENTS = 1 << 12
 
 
-def open_against(
-    path: str,
-    given: Given,
-    allow: Sequence[str] | None,
-    work: DedupWork,
-    *,
-    must_exist: bool,
-    has_features: bool,
-) -> AbstractContextManager[simdb.Database]:
-    """Open the database of earlier runs for a `with` statement, or create it with options `given`.
+def open_against(work: DedupWork) -> AbstractContextManager[simdb.Database]:
+    """Open the database of earlier runs for a `with` statement, or create it.
 
     Raises OptionError if the database exists with other options, and NotFoundError if there is none
-    and it `must_exist`.
+    and --existing is given.
     """
+    has_features = work.job.store.features
 
     def try_out(database: simdb.Database) -> None:
-        sketch = database.options.sketch
-        check_given(given, sketch, path)
         if has_features and not database.options.features:
             raise simdb.OptionError(
-                f"{path} was created without --features, and what it has stored cannot get any;"
-                " leave out --features, or begin a new database"
+                f"{work.job.store.db} was created without --features, and what it has stored cannot"
+                " get any; leave out --features, or begin a new database"
             )
         with (
             begin_write(database, work.progress) as transaction,
-            Arrivals(database, transaction, work.question(sketch), None),
+            Arrivals(database, transaction, work.question(database.options.sketch), None),
         ):
             pass
 
-    return open_or_create(
-        path, try_out=try_out, must_exist=must_exist, allow=allowed(given, allow),
-        # Documents that were not seen for long can then be dropped without foresight.
-        make_options=lambda: simdb.Options(
-            sketch=make_sketch(given), keep_times=SEEN, features=has_features
-        ),
-        intake=work.intake,
-    )  # fmt: skip
+    # Documents that were not seen for long can then be dropped without foresight.
+    return work.opened(try_out, {"keep_times": SEEN, "features": has_features})
 
 
 def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None) -> Outcome:
@@ -99,7 +80,7 @@ def find_new(work: DedupWork, database: simdb.Database, older: TextsById | None)
     stored already; None if they are not known.  What is stored already is kept, whatever
     `--keep` says; that rule chooses among the documents of this run.
     """
-    outcome = Outcome(keep=work.given.keep)
+    outcome = Outcome(keep=work.job.given.keep)
     empty = database.stats().empty_count
     with (
         begin_write(database, work.progress) as transaction,
@@ -161,13 +142,15 @@ class _Increment:
         self._work, self._transaction, self._options = work, transaction, database.options
         question = work.question(database.options.sketch)
         search = None if question.search is None else str(question.search)
-        self.repeat = CountedRepeat(work.run, [*question.rule[:3], search, question.verify], before)
+        self.repeat = CountedRepeat(
+            work.job.run, [*question.rule[:3], search, question.verify], before
+        )
         self.ids = UniqueIds(work.progress, database.sketcher, before, self.repeat)
         self.left: dict[int, Row] = {}  # what an earlier occasion left out, by place
         self._places: list[I64] = []
         self._kept: list[I64] = []  # places of documents that stay
         self._count = 0
-        rule = keeping.parse(work.given.keep, "--keep")
+        rule = keeping.parse(work.job.given.keep, "--keep")
         with ExitStack() as held:
             self._again = held.enter_context(SecondLook(rule, work.origins, work.survivors))
             known = None if older is None else older.texts
@@ -182,7 +165,7 @@ class _Increment:
 
     def read(self) -> None:
         """Read all documents, and look them up."""
-        given = self._work.given
+        given = self._work.job.given
         notes_short = is_default(self._options, given.similarity, given.distance)
         batches = self._work.intake.batches(self._options.sketch, notes_short=notes_short)
         compared = map(self._settled, batches)
@@ -231,7 +214,7 @@ class _Increment:
         for positions, ids in self.arrivals.store(names.of, texts):
             self._kept.append(places[positions])
             self.repeat.run.add_kept(repeat.hashes_of(ids))
-        if self._work.run is not None:
+        if self._work.job.run is not None:
             for start in range(0, len(self._found), NOTED_DOCUMENTS):
                 some = slice(start, start + NOTED_DOCUMENTS)
                 positions = self._refused.positions[some]
@@ -272,24 +255,6 @@ def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> N
     beginnings.add(kept.ids, kept.texts)
     left = batch.chosen(list(settled.rows))
     beginnings.add([row["id"] for row in settled.rows.values()], left.texts)
-
-
-def run_name(given: str | None, sources: Collection[str]) -> str | None:
-    """Return the name of a run: the `given` one, or one made of the places of its sources.
-
-    None if a source is standard input, which can be anything when it is read again.
-    """
-    if given is not None:
-        return repeat.checked_name(given, "--run")
-    if STANDARD_INPUT in sources:
-        return None
-    places = sorted(
-        {
-            os.fsencode(remote_place(each) if is_remote(each) else os.path.realpath(each))
-            for each in sources
-        }
-    )
-    return blake2b(b"\0".join(places), digest_size=16).hexdigest()
 
 
 class UniqueIds:

@@ -1,17 +1,27 @@
 """Work: the options of a run of `simdb dedup`, what it reads and decides, and what comes of it."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+import os
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simdb
 from simdb.cli.duplicates.texts import Beginnings, check_keep
 from simdb.cli.options.arguments import Positive
-from simdb.cli.options.intake import Intake
-from simdb.cli.options.option_groups import SearchOptions, given_search, given_size
+from simdb.cli.options.intake import Intake, KeptOutput
+from simdb.cli.options.opening import open_or_create
+from simdb.cli.options.option_groups import (
+    ListingOptions,
+    SearchOptions,
+    given_search,
+    given_size,
+)
+from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity, verification_note
+from simdb.deduplication import repeat
 from simdb.deduplication.question import DedupQuestion
 from simdb.deduplication.sieve import checked_unit
 from simdb.engine.clusters.find import STAR
@@ -19,14 +29,19 @@ from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.checks import most_removed, share
 from simdb.ground.choices import NullName, PolicyName, VerifyName
 from simdb.ground.errors import OptionError
+from simdb.outputs.formats import STANDARD_OUTPUT, Format, is_remote, output_format, remote_place
 from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
+from simdb.outputs.target import side_files
 from simdb.report.excerpts import TEXT_CHARACTERS
+from simdb.report.template import check_page
 from simdb.running.memory import check_memory
 from simdb.running.threads import thread_count
 from simdb.settings import keeping
+from simdb.sources.content import STANDARD_INPUT
 from simdb.sources.origins import Origins
+from simdb.sources.records import SourceOptions
 from simdb.storage.files.location import is_database
 
 if TYPE_CHECKING:
@@ -38,6 +53,49 @@ LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.
 LARGE_DOCUMENTS = 10
 ENDINGS = ".jsonl, .csv, .tsv or .parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """The options of `simdb dedup` about the database of earlier runs.
+
+    --db DB: Also compare with earlier runs, stored in DB.
+    --run NAME: The name of this run in --db, made of the sources if not given. A run that is
+        repeated keeps the same again.
+    """
+
+    db: str | None = None
+    run: str | None = None
+    existing: bool = False
+    features: bool = False
+
+    def check(self) -> None:
+        """Raise OptionError for options of the database of --db without it."""
+        for is_given, says in (
+            (self.run is not None, "--run names a run for --db"),
+            (self.existing, "--existing says that the database of --db exists"),
+            (self.features, "--features says what the database of --db stores"),
+        ):
+            if is_given and self.db is None:
+                raise OptionError(f"{says}; give both, or neither")
+
+    def run_name(self, sources: Collection[str]) -> str | None:
+        """Return the name of a run: the given one, or one made of the places of its sources.
+
+        None without a database, or if a source is standard input, which can be anything when it is
+        read again.
+        """
+        if self.run is not None:
+            return repeat.checked_name(self.run, "--run")
+        if self.db is None or STANDARD_INPUT in sources:
+            return None
+        places = sorted(
+            {
+                os.fsencode(remote_place(each) if is_remote(each) else os.path.realpath(each))
+                for each in sources
+            }
+        )
+        return blake2b(b"\0".join(places), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +182,24 @@ class ResultOptions:
     groups: str | None = None
     report: str | None = None
 
+    @property
+    def paths(self) -> tuple[str | None, ...]:
+        """The outputs, None for each that was not asked for."""
+        return self.output, self.groups, self.report
+
+    def check(self) -> Format | None:
+        """Return the format of --groups; OptionError for a file that cannot be written."""
+        if self.groups == STANDARD_OUTPUT:
+            raise OptionError(
+                "--groups names a file; on standard output are the groups themselves, or with -o -"
+                " what is kept"
+            )
+        if self.report == STANDARD_OUTPUT:
+            raise OptionError("--report names a file, such as --report removed.html")
+        if self.report is not None:
+            check_page(self.report)
+        return None if self.groups is None else output_format(self.groups, "--groups")
+
     def characters(self, *, has_database: bool) -> int | None:
         """Return how much is held of each text with a database; None for nothing."""
         held = [TEXT_CHARACTERS] if self.report is not None else []
@@ -196,26 +272,54 @@ class Outcome:
         return f"largest groups: {shown}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupJob:
+    """What a run of `simdb dedup` was asked for.
+
+    `sketch`: the sketch options; `allow`: functions that may be imported.  `unit`, `min_words`: of
+    the parts that are dropped.  `run`: the name under which a database remembers the run; None for
+    no name.  `reading`: how the sources are read.  `kept`, `groups_form`: what -o and --groups
+    write.
+    """
+
+    sources: list[str]
+    against: list[str]
+    sketch: Given
+    allow: list[str]
+    unit: str
+    min_words: int
+    store: StoreOptions
+    run: str | None
+    given: DuplicateOptions
+    results: ResultOptions
+    listing: ListingOptions
+    reading: SourceOptions
+    kept: KeptOutput
+    groups_form: Format | None
+
+    @property
+    def own_files(self) -> list[str]:
+        """The paths that the run itself uses."""
+        own = [self.store.db] if self.store.db else []
+        return [*own, *side_files(*self.results.paths)]
+
+
 class DedupWork(NamedTuple):
-    """The input of a run, what was `given` about it, and where the `results` go.
+    """What a run reads, and where the results go.
 
     `rows` takes what is found, None if nobody will see it.  `survivors`: the output of -o.
     `origins`: where lines of the input can be read again.  `held`: frees what is needed to show the
-    rows.  `run`: the name under which a database remembers the run; None for no name.  With a
-    database `beginnings` takes texts that are shown.  `sources`: of the input.  `reference`: what
-    --against names.
+    rows.  With a database `beginnings` takes texts that are shown.  `reference`: what --against
+    names.
     """
 
+    job: DedupJob
     intake: Intake
-    given: "DuplicateOptions"
-    results: "ResultOptions"
     rows: Spool | None
     survivors: SurvivorOutput | None
     origins: Origins
     held: ExitStack
-    run: str | None
     beginnings: Beginnings | None
-    sources: Sequence[str]
     reference: "Reference | None"
 
     @property
@@ -226,11 +330,30 @@ class DedupWork(NamedTuple):
     @property
     def has_page(self) -> bool:
         """Whether --report is given."""
-        return self.results.report is not None
+        return self.job.results.report is not None
+
+    def opened(
+        self, try_out: Callable[[simdb.Database], None], settings: dict[str, Any]
+    ) -> AbstractContextManager[simdb.Database]:
+        """Open the database of --db for a `with` statement, or create it; see `open_or_create`.
+
+        `settings`: options of a new one beside its sketch.  Raises OptionError for a database with
+        another sketch, and NotFoundError if there is none and --existing is given.
+        """
+        job, path = self.job, self.job.store.db or ""
+
+        def tried_out(database: simdb.Database) -> None:
+            check_given(job.sketch, database.options.sketch, path)
+            try_out(database)
+
+        return open_or_create(
+            path, make_options=lambda: simdb.Options(sketch=make_sketch(job.sketch), **settings),
+            try_out=tried_out, intake=self.intake, allow=job.allow, must_exist=job.store.existing,
+        )  # fmt: skip
 
     def question(self, sketch: simdb.TextSketch) -> DedupQuestion:
         """Return when documents of the input are alike, and how they are compared."""
-        given = self.given
+        given = self.job.given
         return DedupQuestion(
             given.similarity, given.distance, given.recall, self.decided_by(sketch), given.policy,
             None, "strict", thread_count(), None, given_search(given.search), given.memory_bytes,
@@ -238,7 +361,7 @@ class DedupWork(NamedTuple):
 
     def decided_by(self, sketch: simdb.TextSketch) -> VerifyName:
         """Return what decides: what is asked for, or else the texts wherever they can."""
-        given = self.given
+        given = self.job.given
         if given.verify is not None:
             return given.verify
         by_distance = given.distance is not None and given.similarity is None
@@ -248,7 +371,7 @@ class DedupWork(NamedTuple):
         """Raise OptionError if more documents are duplicates than --max-share allows."""
         largest = outcome.largest_note()
         most_removed(
-            self.given.max_share, outcome.duplicates, self.intake.documents,
+            self.job.given.max_share, outcome.duplicates, self.intake.documents,
             "nothing was written. Look at the groups without --output and --db, then give a larger"
             f" share or --similarity{f' ({largest})' if largest else ''}",
         )  # fmt: skip

@@ -7,9 +7,6 @@ SOURCE...: A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz 
     'part-*.jsonl.gz', or - for JSON lines on standard input.
 --on-null WORD: Records with null in place of a text, or without the field: keep, drop or error. If
     not given, nulls are kept, and records without the field are skipped and reported.
---db DB: Also compare with earlier runs, stored in DB.
---run NAME: The name of this run in --db, made of the sources if not given. A run that is repeated
-    keeps the same again.
 --existing: Do not create the database; it must exist.
 --features: Store the hashed features of documents, 3 bytes each, so that what earlier runs have
     stored is compared exactly, too.

@@ -1,25 +1,33 @@
 """Intake: puts what the readers yield into batches of even size, counts it, reports problems.
 
-At its end come hints: about documents that look like HTML, or are short.
+At its end come hints: about documents that look like HTML, or are short.  Documents that are kept
+go into an output as they are.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import quantity
+from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.ground.choices import ERROR
 from simdb.ground.errors import InputError
+from simdb.outputs.formats import FOLDER, PATHS, Format
+from simdb.outputs.survivors import SurvivorOutput, keep_format
+from simdb.outputs.target import written
 from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.batch import Batch, Found, Texts, joined
 from simdb.sources.content import AMOUNT, begin_counting, markup_hint, page_position
 from simdb.sources.encoding_guess import guessed_note
-from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem
+from simdb.sources.reading import columns_of, holds_records, read_sources
+from simdb.sources.records import NO_FIELD, NO_TEXT, InputProblem, SourceOptions, valid_name
 from simdb.tuning.sample import SHORT_WORDS, TAG, count_words
 
 BATCH_DOCUMENTS = 8192
@@ -76,6 +84,20 @@ class Intake:
         self.dropped = 0
         self._on_null = on_null
 
+    @classmethod
+    def of(
+        cls,
+        sources: Collection[str],
+        reading: SourceOptions,
+        progress: Progress,
+        *,
+        excluded: Collection[str] = (),
+        is_quiet: bool = False,
+    ) -> "Intake":
+        """Read `sources` as `reading` says; `excluded`: see `read_sources`."""
+        found = read_sources(sources, reading, excluded=excluded)
+        return cls(found, progress, reading.on_null, is_quiet=is_quiet)
+
     def begin(self) -> None:
         """Read up to the first document, which `batches` then yields with the others.
 
@@ -114,6 +136,20 @@ class Intake:
         short = None if self._short_hint is None else self._short_hint.note()
         for note in filter(None, (self._markup_hint, short, guessed_note())):
             self.progress.note(note)
+
+    def summary(self, counts: Sequence[str], seconds: float | None = None) -> str:
+        """Return the counts of a run as one line, with the time and the speed if it is known."""
+        dropped = [f"{self.dropped:,} without a text and left out"] if self.dropped else []
+        line = ", ".join([*counts, *dropped])
+        if seconds is not None:
+            speed = self.size_bytes / 1e6 / max(seconds, 1e-9)
+            line += f"; {seconds:.2f} s, {speed:,.1f} MB/s"
+        return line + self.skipped_note()
+
+    def end(self) -> None:
+        """End the command with an exit code of 1 if input was skipped."""
+        if self.skipped:
+            raise Exit(FINDINGS)
 
     def note_dropped(self) -> None:
         """Report how many records without a text were left out, if there were some."""
@@ -231,3 +267,41 @@ class ShortHint:
             " misses most near-duplicates among such short documents: simdb tune SOURCE... says"
             " which options suit them"
         )
+
+
+class KeptOutput(NamedTuple):
+    """An output for documents of the `sources` as they are; its path is None if there is none."""
+
+    sources: Sequence[str]
+    path: str | None
+    form: Format | None
+
+    @classmethod
+    def of(cls, path: str | None, sources: Sequence[str]) -> "KeptOutput":
+        """Return the output with its format; OptionError if the sources do not fit it."""
+        kinds = {source: holds_records(source) for source in sources}
+        return cls(sources, path, None if path is None else keep_format(path, kinds))
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether it lists or copies documents that are files."""
+        return self.form is not None and self.form.kind in (FOLDER, PATHS)
+
+    def reading(self, reading: SourceOptions) -> SourceOptions:
+        """Return `reading` with the lines of documents that the output needs."""
+        return replace(reading, has_lines=self.form is not None, has_paths=self.has_paths)
+
+    @contextmanager
+    def opened(
+        self, reading: SourceOptions, *, has_links: bool = False
+    ) -> Iterator[SurvivorOutput | None]:
+        """Yield what fills the output; None if there is none.  See `SurvivorOutput`."""
+        names, columns = list(map(valid_name, self.sources)), partial(columns_of, reading)
+        with written(self.path, self.form) as target:
+            yield (
+                None
+                if target is None
+                else SurvivorOutput(
+                    target, self.sources, names, columns=columns, has_links=has_links
+                )
+            )

@@ -12,6 +12,7 @@ import numpy as np
 
 from simdb import sources
 from simdb.cli.options.arguments import Natural
+from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
 from simdb.ground.choices import ErrorsName, MethodName, NullName
 from simdb.ground.errors import OptionError
@@ -166,6 +167,12 @@ class ListingOptions:
         """Write a line about the result to standard error, unless there is none, or --quiet."""
         if not self.quiet:
             print_note(note)
+
+    def note_stages(self, progress: Progress) -> None:
+        """Write how long each part of the work took, with --timings."""
+        if self.timings:
+            for line in stage_lines(progress.timings, as_json=self.json):
+                progress.note(line)
 
     def end(self, *, has_found: bool, has_skipped: bool = False) -> None:
         """End the command with an exit code of 1 if the input or --exit-code say so."""
