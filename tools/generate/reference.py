@@ -6,12 +6,15 @@ The site has what its pages do not describe verb by verb, as the page "Classes a
 """
 
 import ast
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from simdb.settings import vocabulary
-
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests" / "support"))
+
+import vocabulary  # noqa: E402
+
 TARGET = ROOT / "build" / "REFERENCE.md"
 HEAD = """# Reference
 
