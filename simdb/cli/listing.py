@@ -4,7 +4,6 @@ The end of the name of a file says its format: Parquet, Arrow, JSON lines, CSV o
 gets its name when it is complete.
 """
 
-import csv
 import io
 import json
 import sys
@@ -33,6 +32,7 @@ from simdb.engine.search.judge import ESTIMATE, EXACT
 from simdb.ground.choices import PolicyName, VerifyName
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.outputs.rows import Row, encoded
+from simdb.outputs.table_file import row_writer
 from simdb.outputs.target import Unclosed, written
 from simdb.settings.keeping import FIRST
 
@@ -268,7 +268,7 @@ def _write_lines(
     binary = io.BufferedWriter(Unclosed(stream))
     with io.TextIOWrapper(binary, "utf-8", newline="") as file:
         delimiter = DELIMITERS.get(form.kind)
-        table = csv.writer(file, delimiter=delimiter or ",", lineterminator="\n")
+        table = row_writer(file, delimiter or ",")
         if delimiter:
             table.writerow(columns)
         for chunk in chunks:

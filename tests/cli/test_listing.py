@@ -145,6 +145,17 @@ def test_pairs_are_written_in_every_format(stored):
         assert list(csv.reader(file)) == [[*PAIR], ["a", "ff", "1", ""]]
 
 
+def test_an_id_with_a_line_end_stays_one_cell(simdb_run):
+    ids = ["a\rb", "c\nd", "e\r\nf"]
+    with simdb.open("x", "x") as database:
+        database.insert_many(ids, [3, 3, 3])
+
+    simdb_run("clusters", "x", "--distance", 0, "--output", "c.csv")
+
+    with open("c.csv", encoding="utf-8", newline="") as file:
+        assert [row[0] for row in csv.reader(file)] == ["id", *ids]
+
+
 def test_clusters_are_written_member_by_member(stored):
     ran = stored("clusters", "x", "--distance", 1, "--output", "c.csv")
 
