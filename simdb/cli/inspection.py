@@ -196,7 +196,7 @@ def age_in_words(seconds: float) -> str:
     for length, unit in AGES:
         count = int(seconds / length)
         if count >= 1:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+            return f"{quantity(count, unit)} ago"
     return "just now"
 
 

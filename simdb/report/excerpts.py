@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from simdb.ground.previews import counted
 from simdb.report.facts import TextPiece
 
 # "same": in both texts; "added": only in the second text; "removed": only in the first; "gap": left
@@ -45,9 +46,8 @@ def compared(first: str, second: str) -> tuple[tuple[TextPiece, ...], str]:
     found, scope = _marked(first, second)
     if not found.changed:
         return beginning(second), f"no word differs{scope}"
-    added, removed = found.count(ADDED), found.count(REMOVED)
-    noun = "word" if added == 1 else "words"
-    return _joined(found.chosen(), RIGHT), f"{added:,} {noun} added, {removed:,} removed{scope}"
+    added, removed = counted(found.count(ADDED), "word"), found.count(REMOVED)
+    return _joined(found.chosen(), RIGHT), f"{added} added, {removed:,} removed{scope}"
 
 
 def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiece, ...], str]:
@@ -58,11 +58,10 @@ def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
     found, scope = _marked(left, right)
     if not found.changed:
         return beginning(left), beginning(right), f"no word differs{scope}"
-    only_left, only_right = found.count(REMOVED), found.count(ADDED)
-    noun = "word" if only_left == 1 else "words"
+    only_left, only_right = counted(found.count(REMOVED), "word"), found.count(ADDED)
     parts = found.chosen()
     own_left, own_right = ([each for each in parts if each[2] != no] for no in (ADDED, REMOVED))
-    note = f"{only_left:,} {noun} only on the left, {only_right:,} only on the right{scope}"
+    note = f"{only_left} only on the left, {only_right:,} only on the right{scope}"
     return _joined(own_left, LEFT), _joined(own_right, RIGHT), note
 
 

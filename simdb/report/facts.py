@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
+from simdb.ground.previews import counted
 from simdb.results.reports import Advice, HeaderFill, Statistics
 from simdb.settings.options import Minhash, Options, Simhash
 from simdb.settings.search import SearchLike
@@ -257,13 +258,8 @@ def threshold_in_words(threshold: Threshold, *, is_minhash: bool) -> str:
         measure = "Jaccard similarity" if is_minhash else "cosine similarity"
         parts.append(f"their estimated {measure} is at least {threshold.similarity:g}")
     if threshold.distance is not None:
-        parts.append(f"their fingerprints differ in at most {bits(threshold.distance)}")
+        parts.append(f"their fingerprints differ in at most {counted(threshold.distance, 'bit')}")
     return " and ".join(parts)
-
-
-def bits(count: int) -> str:
-    """Return a number of bits with its noun."""
-    return f"{count:,} bit" if count == 1 else f"{count:,} bits"
 
 
 def size(count: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from simdb.ground.checks import flag, whole
 from simdb.ground.errors import InputError, OptionError
+from simdb.ground.previews import counted
 from simdb.results.reports import Advice
 from simdb.settings.options import Options, Simhash
 from simdb.sketch.exact_similarity import exact_threshold
@@ -352,7 +353,7 @@ def _on_pairs(choice: Choice) -> Iterator[str]:
 
 def _words(number: float) -> str:
     """Return a number of words, such as `1 word` or `1,200 words`."""
-    return f"{number:,.0f} {'word' if round(number) == 1 else 'words'}"
+    return counted(round(number), "word")
 
 
 def _interval(share: Share | None) -> dict[str, float] | None:

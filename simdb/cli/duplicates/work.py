@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 LARGEST_SHOWN = 3
 # A group of fewer documents is not worth a line.
 LARGE_DOCUMENTS = 10
-ENDINGS = ".jsonl, .csv, .tsv or .parquet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

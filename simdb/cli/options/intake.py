@@ -154,8 +154,7 @@ class Intake:
     def note_dropped(self) -> None:
         """Report how many records without a text were left out, if there were some."""
         if self.dropped:
-            what = "record" if self.dropped == 1 else "records"
-            self.progress.note(f"{self.dropped:,} {what} without a text left out")
+            self.progress.note(f"{quantity(self.dropped, 'record')} without a text left out")
 
     def skipped_note(self) -> str:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""
@@ -261,11 +260,11 @@ class ShortHint:
         median = float(np.median(self._words))
         if median >= SHORT_WORDS:
             return None
-        noun = "word" if round(median) == 1 else "words"
+        words = quantity(round(median), "word")
         return (
-            f"half of the documents have at most {median:.0f} {noun}, and the default threshold"
-            " misses most near-duplicates among such short documents: simdb tune SOURCE... says"
-            " which options suit them"
+            f"half of the documents have at most {words}, and the default threshold misses most"
+            " near-duplicates among such short documents: simdb tune SOURCE... says which options"
+            " suit them"
         )
 
 
