@@ -1,14 +1,20 @@
 """Runs whose documents all have weights store no distance tables, and answer the same."""
 
+import multiprocessing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from pricing import tables_first
 
 import simdb
+from simdb.engine.search import chunks, many
 from simdb.engine.state import view
 from simdb.storage import layout
 from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
+from simdb.storage.runs.columns import SealedParts
+from simdb.storage.runs.run import Run
 
 COUNT = 120
 GENERATOR = np.random.default_rng(9)
@@ -190,3 +196,84 @@ def test_a_method_by_name_has_its_tables(open_database):
 
     with database._store.state() as state:
         assert all(run.has_tables for run in state.runs)
+
+
+def test_a_limit_of_memory_hides_no_documents_of_lean_runs(open_database, monkeypatch):
+    monkeypatch.setattr(view, "ASKED_LEAST", 1)
+    database = filled(open_database)
+    database.compact()
+
+    with tables_first():
+        rows = database.query_many(BITS, distance=3, search=simdb.Search(memory_limit=1))
+
+    assert [{each.id for each in row} for row in rows] == list(within(3).values())
+
+
+def test_tables_that_another_thread_makes_meanwhile_hide_no_documents(open_database, monkeypatch):
+    database = filled(open_database)
+    database.compact()
+    found = SealedParts.searchable_from
+
+    def made_meanwhile(*arguments):
+        with database._store.state() as state:
+            state.view.sealed.make_tables(state.source, 10**6, 1)
+        return found(*arguments)
+
+    monkeypatch.setattr(SealedParts, "searchable_from", made_meanwhile)
+
+    for _ in range(2):
+        check_answers(database, 3)
+
+
+def test_chunks_that_were_cut_before_another_thread_makes_tables_hide_no_documents(
+    open_database, monkeypatch
+):
+    database = filled(open_database)
+    database.compact()
+
+    def made_meanwhile(state, *arguments):
+        found = chunks.chunks_of(state, *arguments)
+        assert state.view.sealed.make_tables(state.source, 10**6, 1)
+        return found
+
+    monkeypatch.setattr(many, "chunks_of", made_meanwhile)
+    rows = database.query_many(BITS, distance=3, search=simdb.Search(memory_limit=10**9))
+
+    assert [{each.id for each in row} for row in rows] == list(within(3).values())
+
+
+def test_all_views_of_the_same_runs_use_tables_once_they_are_made(open_database):
+    database = filled(open_database)
+    database.compact()
+
+    with database._store.state() as state:
+        before = state.tables()
+        state.without(None).tables(10**6)
+
+        assert state.tables() is not before
+        assert not state.view.sealed.lean
+
+
+def test_a_child_forked_while_tables_are_made_makes_tables_of_its_own(
+    open_database, tmp_path, monkeypatch
+):
+    database = filled(open_database)
+    database.compact()
+    make, children = Run.make_tables, []
+
+    def ask():
+        monkeypatch.setattr(Run, "make_tables", make)
+        other = filled(partial(simdb.open, tmp_path / "child"))
+        assert other.query(int(BITS[0]), distance=3, search="bphs")
+
+    def fork_meanwhile(self, *arguments):
+        children.append(multiprocessing.get_context("fork").Process(target=ask))
+        children[-1].start()
+        children[-1].join(20)
+        children[-1].kill()
+        make(self, *arguments)
+
+    monkeypatch.setattr(Run, "make_tables", fork_meanwhile)
+    assert database.query(int(BITS[0]), distance=3, search="bphs")
+
+    assert [child.exitcode for child in children] == [0]

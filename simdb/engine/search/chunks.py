@@ -31,12 +31,14 @@ LEAST_ENTRIES = 1
 class Chunk(NamedTuple):
     """A part of a run: a `window` of its tables, None for all, or a `segment`; or the delta.
 
-    The chunk without a run is the delta.
+    `lean`: the run, if all of the segment is compared because the run has no tables; another thread
+    may make them after the chunks have been cut.  The chunk without a run is the delta.
     """
 
     run: Run | None = None
     window: tuple[int, int] | None = None
     segment: int | None = None
+    lean: tuple[Run, ...] = ()
 
 
 def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
@@ -45,9 +47,12 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     A chunk with a single header or segment can be larger.
     """
     found: list[Chunk] = []
+    lean = state.view.sealed.lean if plan.method != POLYTOPE else ()
     for run in state.runs:
-        if method_of(state, plan).scans_vectors(plan) or _is_compared(state, run, plan):
-            found += _segments(run, run.info.start)
+        # The calibration covers none of the run.
+        is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
+        if method_of(state, plan).scans_vectors(plan) or is_uncovered or run in lean:
+            found += _segments(run, run.info.start, lean=(run,) if run in lean else ())
             continue
         windows = list(_windows(state, run, plan, size_bytes))
         found += [Chunk(run, each) for each in windows]
@@ -58,19 +63,10 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
     return found
 
 
-def _is_compared(state: State, run: Run, plan: Plan) -> bool:
-    """Return whether a plan compares all of a run.
-
-    The calibration covers none of it, or it has no tables to look up documents by distance.
-    """
-    is_uncovered = plan.compared > 0 and run.info.start >= state.uncovered_from
-    return is_uncovered or (plan.method != POLYTOPE and not run.has_tables)
-
-
-def _segments(run: Run, first: int) -> list[Chunk]:
+def _segments(run: Run, first: int, lean: tuple[Run, ...] = ()) -> list[Chunk]:
     """Return the segments of a run that have documents from the ordinal `first` on."""
     numbers = range(run.segment_count)
-    return [Chunk(run, segment=at) for at in numbers if run.segment_range(at)[1] > first]
+    return [Chunk(run, segment=at, lean=lean) for at in numbers if run.segment_range(at)[1] > first]
 
 
 @contextmanager
@@ -80,7 +76,9 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
         yield state.only([], state.delta)
         return
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    part = state.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
+    part = state.only(
+        [chunk.run], nothing, window=chunk.window, segment=chunk.segment, lean=chunk.lean
+    )
     method, source = method_of(state, plan), state.source
     try:
         if chunk.segment is None and (chunk.window or source.is_larger_than_memory):

@@ -66,10 +66,7 @@ class FingerprintKind:
 
         Documents of lean runs are compared one by one, unless their tables have been made.
         """
-        sealed = view.sealed
-        if sealed.tables is None:
-            sealed.tables = self._covered_tables(sealed, view.delta.start, source)
-        return sealed.tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
+        return self._tables_of_view(view, view.delta.start, source)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
         """Return tables for probing that compare each document the calibration does not cover.
@@ -77,12 +74,7 @@ class FingerprintKind:
         A document of a run that the calibration covers in part may be found twice.  Of a window of
         a run nothing is compared, and of a segment nothing is probed.
         """
-        first, sealed = view.uncovered_from, view.sealed
-        known, tables = sealed.covered_tables
-        if known != first:
-            tables = self._covered_tables(sealed, first, source)
-            sealed.covered_tables = (first, tables)
-        return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
+        return self._tables_of_view(view, view.uncovered_from, source)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
@@ -133,16 +125,26 @@ class FingerprintKind:
         """Return None, since fingerprints are stored and no signatures."""
         return None
 
-    def _covered_tables(self, sealed: Sealed, first: int, source: Source) -> Any:
-        """Return the tables of runs, of which the documents from `first` on are compared."""
+    def _tables_of_view(self, view: View, first: int, source: Source) -> Any:
+        sealed = view.sealed
+        compared = first, sealed.lean
+        tables = sealed.tables.get(compared)
+        if tables is None:
+            tables = sealed.tables[compared] = self._covered_tables(sealed, *compared, source)
+        return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
+
+    def _covered_tables(
+        self, sealed: Sealed, first: int, lean: frozenset[Run], source: Source
+    ) -> Any:
+        """Return the tables of runs; `lean` and the documents from `first` on are compared."""
         probed = [
             self._tables_of(run, source)
             for run in sealed.runs
-            if run.info.start < first and run.has_tables and not sealed.is_segment
+            if run.info.start < first and run not in lean and not sealed.is_segment
         ]
         compared = []
         if sealed.windows is None:
-            tables = sealed.parts.searchable_from(first, source)
+            tables = sealed.parts.searchable_from(first, lean, source)
             compared = [_of_first_table(table, len(self.masks)) for table in tables]
         # A view with a window has one run, so the window is used only if that run is probed.
         windows = sealed.windows if probed else None

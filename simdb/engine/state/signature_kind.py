@@ -57,13 +57,14 @@ class SignatureKind:
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all bands, ready for look-up."""
         sealed = view.sealed
-        if sealed.tables is None:
-            sealed.tables = [
+        tables = sealed.tables.get((0, sealed.lean))
+        if tables is None:
+            tables = sealed.tables[0, sealed.lean] = [
                 prepared([run.table(band, source) for run in view.runs], None, view.windows)
                 for band in range(self.keying.table_count)
             ]
         return BandTables(
-            self.keying, sealed.tables, view.delta, view.dead, is_part=view.windows is not None
+            self.keying, tables, view.delta, view.dead, is_part=view.windows is not None
         )
 
     def make_covered_tables(self, view: View, source: Source) -> Any:

@@ -12,7 +12,7 @@ A run has a table of the hashes of its ids.  Different ids can have the same has
 document that the tables find is compared, too.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from simdb.engine.state.glimpse import glimpse
 from simdb.engine.state.staged import Known, Staged
-from simdb.engine.state.view import ASKED_LEAST, KeptPlans, Kind, View
+from simdb.engine.state.view import ASKED_LEAST, Kind, View
 from simdb.ground.bits import ALL_BITS, bitmap
 from simdb.ground.dtypes import I64, U8, U32, U64, Bools
 from simdb.ground.errors import CorruptError
@@ -149,9 +149,10 @@ class State:
         *,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
+        lean: Collection[Run] | None = None,
     ) -> "State":
         """Return a state of some of the documents; see `View.only`."""
-        return self.over(self.view.only(runs, delta, window=window, segment=segment))
+        return self.over(self.view.only(runs, delta, window=window, segment=segment, lean=lean))
 
     @property
     def runs(self) -> list[Run]:
@@ -266,19 +267,16 @@ class State:
         lean runs may be made.
         """
         view = self.view
-        if asked and view.sealed.lean_count:
-            self._make_tables(asked)
-        if view.tables is None:
-            view.tables = view.kind.make_tables(view, self.source)
-        return view.tables
+        lean = self._lean_after(asked)
+        known, tables = view.tables
+        if known is not lean:
+            tables = view.kind.make_tables(view, self.source)
+            view.tables = lean, tables
+        return tables
 
     def is_compared(self, ordinal: int) -> bool:
         """Return whether `tables` compare a document with each query, since it is in none."""
-        if not self.view.sealed.lean_count:
-            return False
-        return any(
-            run.info.start <= ordinal < run.info.stop and not run.has_tables for run in self.runs
-        )
+        return any(run.info.start <= ordinal < run.info.stop for run in self.view.sealed.lean)
 
     def covered_tables(self, asked: int = 0) -> Any:
         """Return tables that compare each document the calibration does not cover.
@@ -286,14 +284,15 @@ class State:
         `asked`: see `tables`.
         """
         view = self.view
-        if asked and view.sealed.lean_count:
-            self._make_tables(asked)
-        if view.covered_tables is None:
+        lean = self._lean_after(asked)
+        known, tables = view.covered_tables
+        if known is not lean:
             if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
-                view.covered_tables = self.tables()
+                tables = self.tables()
             else:
-                view.covered_tables = view.kind.make_covered_tables(view, self.source)
-        return view.covered_tables
+                tables = view.kind.make_covered_tables(view, self.source)
+            view.covered_tables = lean, tables
+        return tables
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""
@@ -418,14 +417,16 @@ class State:
 
     def _make_named(self, criterion: Criterion) -> None:
         """Make the tables of lean runs if the criterion names a method that looks up in them."""
-        if self.view.sealed.lean_count and criterion.method in LOOKING_UP:
-            self._make_tables(ASKED_LEAST)
+        if criterion.method in LOOKING_UP:
+            self._lean_after(ASKED_LEAST)
 
-    def _make_tables(self, asked: int) -> None:
+    def _lean_after(self, asked: int) -> frozenset[Run]:
+        """Return the runs that are compared, after their tables were made if that pays."""
         view = self.view
-        if view.sealed.make_tables(self.source, asked, self.threads):
-            view.tables = view.covered_tables = None
-            view.plans = KeptPlans(view.extent, view.calibration)
+        sealed = view.sealed
+        if asked and sealed.lean and sealed.make_tables(self.source, asked, self.threads):
+            view.plans.clear()
+        return sealed.lean
 
     def _made_source(self) -> Source:
         holder = self._holder

@@ -10,7 +10,7 @@ The kind has everything that differs between databases of fingerprints and of si
 the search itself, which is in `engine/search/methods/`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -51,7 +51,6 @@ ASKED_LEAST = 256
 # They may take so many bytes, and no more than this part of the memory.
 MADE_BYTES = 1 << 30
 MADE_PART = 4
-_MAKING = Lock()
 
 
 class Extent(NamedTuple):
@@ -80,6 +79,11 @@ class KeptPlans:
         """Keep the plan for a criterion."""
         _make_room(self.of_criteria)
         self.of_criteria[criterion] = plan
+
+    def clear(self) -> None:
+        """Forget all plans, since there are tables that they do not know."""
+        self.of_criteria.clear()
+        self.prepared.clear()
 
     def prepare(self, key: Any, prepared: Any) -> None:
         """Keep what a question about one document needs, under the arguments of the query."""
@@ -110,25 +114,34 @@ class GatheredTables(NamedTuple):
 class Sealed:
     """The runs of a view, and what was made of them so far; None for what was not needed yet.
 
-    `lean_count` documents are in lean runs, whose tables of block permutations nobody has made yet.
+    `lean` are the runs that have no tables of block permutations, and whose documents are compared.
+    Other threads may make these tables at any time, so a search asks for `lean` once.
     """
 
     def __init__(
-        self, runs: Sequence[Run], kind: "Kind", window: tuple[int, int] | None, segment: int | None
+        self,
+        runs: Sequence[Run],
+        kind: "Kind",
+        window: tuple[int, int] | None,
+        segment: int | None,
+        lean: Collection[Run] | None,
     ) -> None:
-        """Take runs that follow each other; `window` and `segment`: see `View.only`."""
+        """Take runs that follow each other; `window`, `segment` and `lean`: see `View.only`."""
         self.runs = list(runs)
         self.windows = None if window is None else [window]
         self.is_segment = segment is not None
         self.entry_count = sum(run.info.entry_count for run in self.runs)
         self.largest = max((run.info.entry_count for run in self.runs), default=0)
-        self.lean_count = sum(run.info.entry_count for run in self.runs if not run.has_tables)
+        if lean is None:
+            lean = [run for run in self.runs if not run.has_tables]
+        self.lean = frozenset(lean)
+        self._making = Lock()
         self._asked = 0  # documents that were looked up by distance while there were such runs
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
         self.parts = SealedParts(self.runs, segment)
-        self.tables: Any = None
-        # The first ordinal beyond the calibration, and the tables that compare what follows it.
-        self.covered_tables: tuple[int, Any] = (-1, None)
+        # The tables ready for look-up, by what is compared: the documents from an ordinal on, and
+        # these runs.
+        self.tables: dict[tuple[int, frozenset[Run]], Any] = {}
         self.id_tables: Any = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
@@ -143,19 +156,27 @@ class Sealed:
         """Make the tables of lean runs in memory if look-ups of `asked` more documents pay for it.
 
         Until then all documents of these runs are compared.  Returns whether it has made them.
+        Not for a window or a segment, since a search of such parts has been promised little memory.
         """
-        with _MAKING:
+        if self.is_segment or self.windows is not None:
+            return False
+        with self._making:
             self._asked += asked
-            lean = [run for run in self.runs if run.info.is_lean]
-            entries = source.keying.table_count * sum(run.info.entry_count for run in lean)
+            made = [run for run in self.runs if run.info.is_lean]
+            entries = source.keying.table_count * sum(run.info.entry_count for run in made)
             most = min(MADE_BYTES, source.memory_bytes // MADE_PART)
-            if not self.lean_count or self._asked < ASKED_LEAST or entries * ENTRY_BYTES > most:
+            if not self.lean or self._asked < ASKED_LEAST or entries * ENTRY_BYTES > most:
                 return False
-            for run in lean:
+            for run in made:
                 run.make_tables(source, threads)
-            self.lean_count = 0
-            self.tables, self.covered_tables = None, (-1, None)
+            self.lean = frozenset()
+            self.tables.clear()
         return True
+
+    @property
+    def lean_count(self) -> int:
+        """Number of documents with features in the lean runs."""
+        return sum(run.info.entry_count for run in self.lean)
 
     def is_of(self, runs: Sequence[Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
@@ -186,15 +207,17 @@ class View:
         window: tuple[int, int] | None = None,
         segment: int | None = None,
         *,
+        lean: Collection[Run] | None = None,
         kept: KeptParts | None = None,
     ) -> None:
         """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
-        For a part of a view with a single run, `window` or `segment` chooses a part of that run;
-        see `only`.  `kept`: of an earlier view; what still holds is used.
+        For a part of a view with a single run, `window` or `segment` chooses a part of that run,
+        and `lean` says whether it is compared; see `only`.  `kept`: of an earlier view; what still
+        holds is used.
         """
         if kept is None or not kept.sealed.is_of(runs):
-            self.sealed = Sealed(runs, kind, window, segment)
+            self.sealed = Sealed(runs, kind, window, segment, lean)
         else:
             self.sealed = kept.sealed
         self.runs = self.sealed.runs
@@ -208,8 +231,9 @@ class View:
         else:
             self.plans = kept.plans
         self.swept_plans: dict[Criterion, Plan] = {}
-        self.tables: Any = None
-        self.covered_tables: Any = None
+        # Tables and the lean runs that they compare, since another view may have made theirs.
+        self.tables: tuple[frozenset[Run] | None, Any] = (None, None)
+        self.covered_tables: tuple[frozenset[Run] | None, Any] = (None, None)
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: Passages | None = None
@@ -268,14 +292,16 @@ class View:
         *,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
+        lean: Collection[Run] | None = None,
     ) -> "View":
         """Return a view of some of the documents: of these runs and this delta.
 
         Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
-        `segment` the columns of one segment.
+        `segment` the columns of one segment.  The documents of the runs `lean` are compared; None
+        for those of the runs that have no tables now.
         """
         dead, kind, known = self.dead, self.kind, self.calibration
-        return View(runs, delta, dead, kind, known, window, segment)
+        return View(runs, delta, dead, kind, known, window, segment, lean=lean)
 
     @property
     def extent(self) -> Extent:

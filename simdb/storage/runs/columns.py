@@ -7,7 +7,7 @@ segment.  `FollowedKernel` adds the delta to it, which is different in every vie
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,14 +40,14 @@ class ColumnPart:
         assert self._delta is not None
         return self._delta.columns[column]
 
-    def searchable(self, first: int, source: Source) -> Table | None:
+    def searchable(self, first: int, lean: Collection[Run], source: Source) -> Table | None:
         """Return its documents with features from the ordinal `first` on; None for the delta.
 
-        All of them if the run has no tables in which they can be looked up.
+        All of them if the run is one of `lean`.
         """
         if self._run is None:
             return None
-        first = first if self._run.has_tables else 0
+        first = 0 if self._run in lean else first
         if self._run.segment_range(self._number)[1] <= first:
             return None
         return self._run.searchable(self._number, first, source)
@@ -77,13 +77,13 @@ class SealedParts(Sequence[ColumnPart]):
         """Return one segment."""
         return self._parts[number]
 
-    def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
+    def searchable_from(self, first: int, lean: Collection[Run], source: Source) -> Iterator[Table]:
         """Yield each segment's documents with features, from the ordinal `first` on.
 
-        Of runs without tables it yields all documents with features.
+        Of the runs `lean` it yields all documents with features.
         """
         for part in self._parts:
-            table = part.searchable(first, source)
+            table = part.searchable(first, lean, source)
             if table is not None:
                 yield table
 
