@@ -19,7 +19,6 @@ from simdb.cli.duplicates.groups import (
     taken_unit,
 )
 from simdb.cli.duplicates.increment import find_new, open_against
-from simdb.cli.duplicates.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.duplicates.work import (
     DedupJob,
     DedupWork,
@@ -31,6 +30,7 @@ from simdb.cli.duplicates.work import (
 from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.options.sketch_options import SketchOptions, allowed
+from simdb.cli.options.texts import Shown, TextsById, beginnings_of, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.deduplication.reference import DatabaseReference

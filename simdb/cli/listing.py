@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 import simdb
-from simdb.cli.duplicates.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.options.arguments import Positive
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
@@ -25,6 +24,7 @@ from simdb.cli.options.option_groups import (
     SearchOptions,
     given_condition,
 )
+from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
 from simdb.cli.output.render import print_note, rounded, verification_note
 from simdb.cli.output.words import in_words
 from simdb.columns.arrow import id_text, load_arrow

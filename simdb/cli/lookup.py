@@ -13,7 +13,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
@@ -25,6 +24,7 @@ from simdb.cli.options.option_groups import (
     given_condition,
     with_nulls,
 )
+from simdb.cli.options.texts import TextsById, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.ground.choices import NullName

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import simdb
-from simdb.cli import duplicates
+from simdb.cli import options
 from simdb.cli.options.opening import open_either, with_passages
 from simdb.cli.options.option_groups import (
     ReadingOptions,
@@ -108,7 +108,7 @@ def query(
     with open_either(db, allow or []) as database, ExitStack() as held:
         sketch, texts = database.options.sketch, None
         if asked.texts is not None:
-            stored = duplicates.texts.stored_texts(asked.texts, inputs, sketch)
+            stored = options.texts.stored_texts(asked.texts, inputs, sketch)
             texts = held.enter_context(stored)
         if isinstance(document, str):
             print_note(markup_hint(document, file or "the text", sketch))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from over import over
 
-from simdb.cli.duplicates import texts
-from simdb.cli.duplicates.texts import beginning
+from simdb.cli.options import texts
+from simdb.cli.options.texts import beginning
 
 TEXTS = [
     "\u00dcber  den\nWolken " + " ".join(f"w{number}" for number in range(50)),

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.texts import text_beginning
 from simdb.cli.duplicates.work import LARGEST_SHOWN, DedupJob, DedupWork, Outcome
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
+from simdb.cli.options.texts import text_beginning
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import SIMILARITY_DIGITS, quantity
 from simdb.deduplication.dropping import PartsRun

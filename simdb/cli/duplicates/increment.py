@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import simdb
-from simdb.cli.duplicates.texts import Beginnings, TextsById
 from simdb.cli.duplicates.work import DedupWork, Outcome
 from simdb.cli.options.intake import is_default
 from simdb.cli.options.opening import begin_write
+from simdb.cli.options.texts import Beginnings, TextsById
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row
 from simdb.columns.arrow import encoded

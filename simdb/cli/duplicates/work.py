@@ -8,7 +8,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simdb
-from simdb.cli.duplicates.texts import Beginnings, check_keep
 from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.opening import open_or_create
@@ -19,6 +18,7 @@ from simdb.cli.options.option_groups import (
     given_size,
 )
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
+from simdb.cli.options.texts import Beginnings, check_keep
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity, verification_note
 from simdb.deduplication import repeat
