@@ -7,13 +7,15 @@ import numpy as np
 
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.snapshot import Snapshot
-from simdb.engine.state.polytope_tables import gathered_whole, with_sealed
+from simdb.engine.state.polytope_tables import gathered_whole, looked_up, with_sealed
 from simdb.engine.state.state import State
 from simdb.engine.state.view import Sealed
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
 from simdb.engine.write.undecided import Referee
-from simdb.plan.problem import Criterion
+from simdb.plan import polytopes
+from simdb.plan.calibration import delays_of
+from simdb.plan.problem import Criterion, Problem
 from simdb.results.matches import Matches
 from simdb.settings.options import POLYTOPE
 from simdb.values.arrays import IdT, Sketches
@@ -84,10 +86,17 @@ class Lookups(Generic[IdT]):
             self._of, self._gathered = sealed, None
             is_worth = self._expected * GATHERED_STORED >= state.view.delta.start
             if is_worth and state.plan(criterion).method == POLYTOPE:
-                self._gathered = gathered_whole(state.view, state.source, state.threads)
+                self._gathered = self._gathered_of(state, criterion)
         if self._gathered is not None:
             state = state.over(with_sealed(state.view, self._gathered))
         return claim.find_stored(state, sketches, criterion, referee)
+
+    def _gathered_of(self, state: State, criterion: Criterion) -> Sealed | None:
+        """Return the tables of all stored documents, as many as cost least."""
+        whole = looked_up(state.population(criterion), state.view, state.source, self._expected)
+        problem = Problem(criterion, whole, None, delays_of(state.view.calibration))
+        best = min(polytopes.plans(problem), key=lambda plan: plan.cost_seconds)
+        return gathered_whole(state.view, state.source, best.tables, state.threads)
 
 
 def insert_sketched(

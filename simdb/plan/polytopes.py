@@ -37,7 +37,7 @@ FILTER_PART = 0.2
 PROBE_READS = 1.25
 PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for volatility
 ENTRY_SECONDS = 2e-9
-# The key of a document in a table that is made for all pairs, and its place there.
+# The key of a document in a table that is made for many look-ups, and its place there.
 GATHERED_SECONDS = 120e-9
 # The table is for exact similarities, and between them the costs are not quite straight.
 SIMILARITY_CAUTION = 0.002
@@ -120,7 +120,10 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
         + sum(counts) * PROBE_READS * delays.memory
         + entries * (ENTRY_SECONDS + share * delays.candidate)
         + population.delta_count * delays.compare
-        + (tables > population.polytope_tables) * tables * GATHERED_SECONDS
+        + (tables > population.polytope_tables)
+        * tables
+        * population.gathered_share
+        * GATHERED_SECONDS
     )
     plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),

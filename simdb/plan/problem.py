@@ -101,12 +101,13 @@ class Population:
     unseen: int = 0  # documents that the calibration does not cover
     crowds: tuple[float, ...] = ()  # the crowding of each table; () for `crowding` in all
     polytope_tables: int = 0
-    gathered_tables: tuple[int, ...] = ()  # numbers of tables that can be made for all pairs
+    gathered_tables: tuple[int, ...] = ()  # numbers of tables that can be made for many look-ups
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
     lean_count: int = 0  # documents in runs whose tables of block permutations are not there
     paging: Paging = ALL_IN_MEMORY
     glimpse: FlipEvidence | None = None  # a sample of this collection, if there is no better one
+    gathered_share: float = 1.0  # documents in tables that are made, over those looked up there
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run, all in memory.

@@ -1,5 +1,6 @@
 """Lookups of one run among stored documents, in tables as they are stored and in gathered ones."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,9 @@ from simdb.engine import stored
 from simdb.engine.search.question import Question
 from simdb.engine.state import polytope_tables
 from simdb.engine.stored import Lookups
+from simdb.plan.cost import USUAL_DELAYS
+from simdb.plan.polytopes import plans
+from simdb.plan.problem import PolytopeRun, Problem
 
 COUNT, PART = 900, 300
 ASKED = Question(similarity=0.8, search="polytope")
@@ -67,6 +71,26 @@ def test_copies_find_what_they_are_copies_of(database, weights, expected, thread
     assert (lookups._gathered is not None) == (expected > 0)
 
 
+@pytest.mark.parametrize("tables", [4, 8, 16])
+def test_more_tables_than_are_stored_find_the_same(database, weights, monkeypatch, tables):
+
+    def of_tables(problem):
+        every = plans(problem)
+        return [plan for plan in every if plan.tables == tables] or every
+
+    monkeypatch.setattr(stored.polytopes, "plans", of_tables)
+    sketches = sketches_of(database, weights)
+    with database.read() as snapshot:
+        lookups = Lookups(snapshot, ASKED, None, is_exact=False, expected=10**6, threads=2)
+        found = found_by(lookups, sketches, 400)
+
+    assert found[:COUNT] == [at if at % 10 else None for at in range(COUNT)]
+    assert found[COUNT + 20 :] == [None] * (PART - 20)
+    gathered = lookups._gathered.gathered
+    assert (len(gathered.tables), gathered.total) == (tables, tables)
+    assert all(len(table.keys) == COUNT for table in gathered.tables)
+
+
 def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, monkeypatch):
     calls = []
     whole = stored.gathered_whole
@@ -81,6 +105,30 @@ def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, mo
         transaction.insert_many(range(COUNT + 20, COUNT + PART), made(weights[COUNT + 20 :]))
         assert found_by(lookups, sketches, 400)[COUNT:] == [*range(COUNT, COUNT + PART)]
         assert len(calls) == 2
+
+
+def test_more_tables_are_made_where_many_look_ups_pay_for_them(database):
+    """The look-ups of two million in two million cost less in eight tables than in four."""
+    criterion = ASKED.criterion(database.options, is_weighted=True)
+    with database.read() as snapshot, snapshot._state() as state:
+        population = state.population(criterion)
+        known = [
+            polytope_tables.looked_up(population, state.view, state.source, expected)
+            for expected in (0, 3, 9e5)
+        ]
+
+    assert [each.gathered_share for each in known] == [COUNT, COUNT / 3, COUNT / 9e5]
+    assert all(each.gathered_tables == (8, 16) for each in known)
+    run = PolytopeRun(2_000_000, 18)
+    best = [
+        min(
+            plans(Problem(criterion, replace(each, polytope_runs=(run,)), None, USUAL_DELAYS)),
+            key=lambda plan: plan.cost_seconds,
+        ).tables
+        for each in known
+    ]
+    assert best[:2] == [4, 4]
+    assert best[2] > 4
 
 
 def test_what_does_not_fit_is_looked_up_as_it_is_stored(database, weights, monkeypatch):

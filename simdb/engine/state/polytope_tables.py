@@ -10,6 +10,7 @@ costs a read of a vector.  Documents that are in no run yet are compared one by 
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -102,18 +103,30 @@ def gathered(
         made.clear()
 
 
-def gathered_whole(view: View, source: Source, threads: int) -> Sealed | None:
-    """Return the runs of a view with all stored cross-polytope tables in memory.
+def gathered_whole(view: View, source: Source, tables: int, threads: int) -> Sealed | None:
+    """Return the runs of a view with so many cross-polytope tables of all documents in memory.
 
-    None if the view has no such tables or is a part of a run, or if the memory does not hold them.
+    Those that are not stored are made.  None if the view has no tables or is a part of a run, or if
+    the memory does not hold so many.
     """
-    tables = view.kind.keying.polytopes.table_count
-    count = sum(run.info.polytope_count for run in view.runs)
-    if not 0 < tables * count * ENTRY_BYTES <= GATHERED_BYTES or not _is_whole(view):
+    stored = view.kind.keying.polytopes.table_count
+    if not _held_tables(view, (tables,)):
         return None
-    made = _joined(view, source, range(tables), threads)
+    made = _joined(view, source, range(stored), threads)
+    if tables > stored:
+        made += _keyed(view, source, range(stored, tables), np.sort(made[0].ordinals), threads)
     made = _of_each(partial(with_fingerprints, _fingerprints(view, source)), made, threads)
     return _with_tables(view, made, 0, tables)
+
+
+def looked_up(population: Any, view: View, source: Source, expected: float) -> Any:
+    """Return the population of a view as the planner must know it for `gathered_whole`.
+
+    `expected`: how many documents will be looked up.
+    """
+    tables, runs = _held_tables(view, gathered_tables(view, source)), swept_runs(view, source)
+    share = sum(run.count for run in runs) / max(expected, 1.0)
+    return replace(population, gathered_tables=tables, polytope_runs=runs, gathered_share=share)
 
 
 def with_sealed(view: View, sealed: Sealed) -> View:
@@ -152,11 +165,9 @@ def swept_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
 
 
 def gathered_tables(view: View, source: Source) -> tuple[int, ...]:
-    """Return numbers of tables, more than are stored, that can be made to look up all documents."""
+    """Return numbers of tables, more than are stored, that can be made for many look-ups."""
     stored = view.kind.keying.polytopes.table_count
-    if not stored or not _is_whole(view):
-        return ()
-    return tuple(tables for tables in GATHERED_TABLES if stored < tables)
+    return tuple(each for each in GATHERED_TABLES if 0 < stored < each and _is_whole(view))
 
 
 def table_count(view: View) -> int:
@@ -227,6 +238,12 @@ def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
         source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first,
         are_whole=is_gathered(view),
     )  # fmt: skip
+
+
+def _held_tables(view: View, tables: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those numbers of tables, of all documents of whole runs, that the memory holds."""
+    count = sum(run.info.polytope_count for run in view.runs) if _is_whole(view) else 0
+    return tuple(each for each in tables if 0 < each * count * ENTRY_BYTES <= GATHERED_BYTES)
 
 
 def _is_whole(view: View) -> bool:
