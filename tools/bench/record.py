@@ -138,7 +138,7 @@ class Record:
             "question": self._question,
             "settings": settings,
             "machine": _machine(self._load_before, os.getloadavg()),
-            "commit": _commit(),
+            "commit": commit(),
             "versions": _versions(),
             "rows": self._rows,
         }
@@ -277,11 +277,17 @@ def _line(row: dict[str, Any]) -> str:
     return f"{text}  {row['note']}".rstrip()
 
 
-def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> dict[str, Any]:
+def processor() -> dict[str, str]:
+    """Return what the system says of the first processor, by name."""
     facts = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         key, _, value = line.partition(":")
         facts.setdefault(key.strip(), value.strip())
+    return facts
+
+
+def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> dict[str, Any]:
+    facts = processor()
     flags = facts.get("flags", "").split()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
@@ -296,7 +302,7 @@ def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> d
     }
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the commit of simdb that is checked out, with "+" if files differ from it."""
     here = Path(simdb.__file__).parent
     asked = ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+"]

@@ -9,9 +9,8 @@ and writes to `build/figures` instead of `docs/`.
 """
 
 import argparse
-import os
 import platform
-import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,11 +23,15 @@ from corpus import cache_folder, read
 from scene import FILE_BATCHES, Sizes, World
 from simdb.running import kernel
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools" / "bench"))
+
+from record import commit, number, processor  # noqa: E402
+
 EXPERIMENTS = (
     "weights", "brute", "heap", "flips", "header_bits", "threshold", "tables", "growth",
     "batches", "model", "bands", "rotations", "correlation", "blog",
 )  # fmt: skip
-ROOT = Path(__file__).resolve().parents[2]
 OPENING = """# Results
 
 The evaluation of [Sood & Loguinov 2011](https://doi.org/10.1145/2063576.2063737), and the
@@ -91,14 +94,6 @@ def main() -> None:
     print(f"{target / 'RESULTS.md'}: {time.time() - started:.0f} s in all")
 
 
-def number(text: str) -> int:
-    """Parse a whole number such as 200000, 200k or 10M."""
-    multiples = {"k": 1_000, "M": 1_000_000}
-    if text[-1:] in multiples:
-        return int(float(text[:-1]) * multiples[text[-1]])
-    return int(text)
-
-
 def run(world: World, names: Sequence[str]) -> list[Section]:
     """Run experiments in their order; each may use the facts of others."""
     sections = []
@@ -114,24 +109,12 @@ def run(world: World, names: Sequence[str]) -> list[Section]:
 def setting(world: World, sources: int) -> str:
     """Return in words of what these results are."""
     flags = kernel.CHOSEN or kernel.variants()[-1]
-    asked = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--dirty=+"]
-    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     return (
         f"{len(world.collection):,} documents of {sources} packages ({world.collection.origin});"
         f" {world.sizes.fingerprints:,} generated fingerprints at most. simdb {simdb.__version__},"
-        f" commit {commit or 'unknown'}, kernel {flags}, Python {platform.python_version()}, one"
-        f" core of {processor()}. Times are processor time."
+        f" commit {commit()}, kernel {flags}, Python {platform.python_version()}, one"
+        f" core of {processor().get('model name', platform.machine())}. Times are processor time."
     )
-
-
-def processor() -> str:
-    """Return the name of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine() or os.name
 
 
 def page(sections: Sequence[Section], words: str) -> str:

@@ -1,5 +1,6 @@
 """Progress: a line on standard error that shows how far a command is, and the notes."""
 
+import json
 import sys
 import threading
 import time
@@ -9,13 +10,10 @@ from typing import TYPE_CHECKING
 
 from simdb.cli import output
 from simdb.cli.output.render import plain
-from simdb.running.progress import Timings
+from simdb.running.progress import Stage, Timings
 
 if TYPE_CHECKING:
     from simdb.cli.output.terminal import ProgressLine
-import json
-
-from simdb.running.progress import Stage
 
 PATIENCE_SECONDS = 1.0
 DIGITS = 4
