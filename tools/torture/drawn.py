@@ -91,6 +91,8 @@ class Few:
     def __init__(self, chance):
         """Draw by `chance`."""
         self.chance, self.now = chance, 1_000_000_000
+        # A run is lean only if none of its documents is a number.
+        self.number_share = chance.choice([0.0, 0.03, 0.4])
 
     def options(self):
         chance = self.chance
@@ -121,6 +123,7 @@ class Few:
             chosen["keep_clusters"] = "distance"
         if sketch.vector_bytes:
             chosen["polytopes"] = chance.choice([None, None, 0, 1, 2, 16])
+            chosen["distance_tables"] = chance.choice(["auto", "auto", "always"])
         return simdb.Options(**chosen)
 
     def opening(self):
@@ -165,7 +168,8 @@ class Few:
         if model.is_minhash or model.options.passages:
             return self.texts(count)
         return [
-            self.texts(1)[0] if self.chance.random() < 0.6 else self.bits() for _ in range(count)
+            self.bits() if self.chance.random() < self.number_share else self.texts(1)[0]
+            for _ in range(count)
         ]
 
     def bits(self):

@@ -267,7 +267,9 @@ class State:
         lean runs may be made.
         """
         view = self.view
-        lean = self._lean_after(asked)
+        lean = view.sealed.lean
+        if asked and lean:
+            lean = self._lean_after(asked)
         known, tables = view.tables
         if known is not lean:
             tables = view.kind.make_tables(view, self.source)
@@ -284,7 +286,9 @@ class State:
         `asked`: see `tables`.
         """
         view = self.view
-        lean = self._lean_after(asked)
+        lean = view.sealed.lean
+        if asked and lean:
+            lean = self._lean_after(asked)
         known, tables = view.covered_tables
         if known is not lean:
             if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
@@ -417,14 +421,14 @@ class State:
 
     def _make_named(self, criterion: Criterion) -> None:
         """Make the tables of lean runs if the criterion names a method that looks up in them."""
-        if criterion.method in LOOKING_UP:
+        if self.view.sealed.lean and criterion.method in LOOKING_UP:
             self._lean_after(ASKED_LEAST)
 
     def _lean_after(self, asked: int) -> frozenset[Run]:
         """Return the runs that are compared, after their tables were made if that pays."""
         view = self.view
         sealed = view.sealed
-        if asked and sealed.lean and sealed.make_tables(self.source, asked, self.threads):
+        if sealed.make_tables(self.source, asked, self.threads):
             view.plans.clear()
         return sealed.lean
 
