@@ -107,8 +107,8 @@ class SurvivorOutput:
 
         Without a target it only says which source a document is from.
 
-        `names`: what readers call the `sources`.  `columns` returns the columns of a CSV or TSV
-        file of some sources that has no survivors.
+        `names`: what readers call the `sources`.  `columns` returns the columns of a table of some
+        sources that has no survivors.
         """
         self.target = target
         self.sources = sources
@@ -191,8 +191,8 @@ def _write(
 ) -> None:
     """Write documents into one file.
 
-    `columns`: of a CSV or TSV file without documents; `parquet`: files with the schema of a Parquet
-    file without documents.
+    `columns`: of a table without documents; `parquet`: files with the schema of a Parquet file
+    without documents.
     """
     kind, stream = target.form.kind, target.stream
     assert stream is not None, "only folders have no stream"
@@ -204,7 +204,8 @@ def _write(
 
     if kind == PARQUET:
         target.rows = sum(each.count for each in pieces())
-        write_parquet(lambda: _parts(pieces()), stream, parquet)
+        names = () if target.rows else columns()
+        write_parquet(lambda: _parts(pieces()), stream, parquet, names)
     elif kind in DELIMITERS:
         target.rows = sum(each.count for each in pieces())
         table = shared_table(pieces(), DELIMITERS[kind])

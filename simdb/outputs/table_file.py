@@ -57,7 +57,7 @@ def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[
 def write_rows(rows: RowSource, target: Target, columns: Sequence[str]) -> None:
     """Write all rows in the format of the target; `rows()` begins with the first row again.
 
-    `columns`: of a CSV or TSV file without rows.
+    `columns`: of a table without rows.
     """
     if target.stream is None:
         return
@@ -67,7 +67,7 @@ def write_rows(rows: RowSource, target: Target, columns: Sequence[str]) -> None:
             target.rows += 1
             target.stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
     elif kind == PARQUET:
-        target.rows += write_parquet(rows, target.stream)
+        target.rows += write_parquet(rows, target.stream, names=columns)
     else:
         target.rows += write_separated(rows, target.stream, DELIMITERS[kind], columns)
 
@@ -175,11 +175,13 @@ def text_of(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=encoded)
 
 
-def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) -> int:
+def write_parquet(
+    parts: Parts, stream: IO[bytes], sources: Sequence[str] = (), names: Iterable[str] = ()
+) -> int:
     """Write all parts as a Parquet file; return the number of rows.
 
     `parts()` begins with the first part again.  Without any part the columns are those of the
-    Parquet files `sources`.
+    Parquet files `sources`, or `names`, which hold text.
     """
     arrow, parquet = load_parquet("writing Parquet")
     columns = _FileColumns(arrow)
@@ -190,8 +192,10 @@ def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) 
             for rows in _portions(some):
                 columns.add_rows(rows)
     if not columns.types:
-        for path in sources:
-            columns.add_schema(_schema(path, parquet))
+        for schema in filter(None, map(schema_of, sources)):
+            columns.add_schema(schema)
+    if not columns.types:
+        columns.types = dict.fromkeys(names, arrow.string())
     try:
         with parquet.ParquetWriter(stream, columns.schema()) as writer:
             count = 0
@@ -238,6 +242,15 @@ def parquet_source(path: str) -> Iterator[Any]:
         return
     with open_remote(path) as file:
         yield file
+
+
+def schema_of(path: str) -> Any:
+    """Return the schema of a Parquet file; None if it is unreadable."""
+    arrow, parquet = load_parquet("reading Parquet")
+    try:
+        return _schema(path, parquet)
+    except (arrow.ArrowException, OSError):
+        return None
 
 
 def _schema(path: str, parquet: Any) -> Any:

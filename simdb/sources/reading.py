@@ -24,7 +24,7 @@ from simdb.outputs.formats import (
     matching_files,
 )
 from simdb.outputs.rows import as_line
-from simdb.outputs.table_file import load_parquet
+from simdb.outputs.table_file import load_parquet, schema_of
 from simdb.running.threads import mapped, read_ahead, thread_count
 from simdb.sources.batch import Found, batched, checked
 from simdb.sources.content import (
@@ -243,10 +243,13 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
 
 
 def header_of(path: str, reading: SourceOptions) -> list[str]:
-    """Return the columns of a CSV or TSV file; nothing for any other source."""
+    """Return the columns of a CSV, TSV or Parquet file; nothing for any other source."""
     kind = unpacked(path)
-    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
+    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS, PARQUET)):
         return []
+    if kind.endswith(PARQUET):
+        schema = schema_of(path)
+        return [] if schema is None else list(schema.names)
     return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
 
 

@@ -402,6 +402,19 @@ def test_rows_in_a_file_that_is_shorter_than_a_header_are_kept(simdb_run):
     assert "k.csv.before" not in again.notes
 
 
+def test_a_parquet_file_without_rows_has_columns_and_can_be_read_again(simdb_run):
+    Path("empty.csv").write_text("text,id,page\n", encoding="utf-8")
+
+    made = simdb_run("dedup", "empty.csv", "-o", "k.parquet", "--groups", "g.parquet")
+    again = simdb_run("dedup", "k.parquet", "-o", "again.csv")
+
+    assert (made.code, again.code) == (0, 0)
+    assert Path("again.csv").read_text(encoding="utf-8") == "text,id,page\n"
+    groups = pyarrow.parquet.read_table("g.parquet")
+    assert groups.column_names == ["representative", "size", "id", "distance", "similarity"]
+    assert groups.num_rows == 0
+
+
 def test_without_survivors_parquet_keeps_the_schema_of_its_sources(simdb_run):
     table = parquet_source("a.parquet")
     simdb_run("dedup", "a.parquet", "--db", "seen")
@@ -410,6 +423,20 @@ def test_without_survivors_parquet_keeps_the_schema_of_its_sources(simdb_run):
 
     assert "k.parquet is empty: none of 3 documents is new" in ran.notes
     assert pyarrow.parquet.read_table("k.parquet").schema.equals(table.schema)
+
+
+def test_without_survivors_a_broken_parquet_file_is_only_reported(simdb_run):
+    Path("a.jsonl").write_text(json.dumps({"id": "w", "text": FOX}) + "\n")
+    Path("broken.parquet").write_bytes(b"hello")
+    simdb_run("dedup", "a.jsonl", "--db", "seen")
+
+    ran = simdb_run(
+        "dedup", "a.jsonl", "broken.parquet", "--db", "seen", "--run", "2", "-o", "k.parquet"
+    )
+
+    assert ran.code == 1
+    assert "broken.parquet: not a valid Parquet file" in ran.notes
+    assert pyarrow.parquet.read_table("k.parquet").column_names == ["id", "text"]
 
 
 def test_zstd_in_and_out_by_a_pattern(simdb_run):
