@@ -245,12 +245,12 @@ def parquet_source(path: str) -> Iterator[Any]:
 
 
 def schema_of(path: str) -> Any:
-    """Return the schema of a Parquet file; None if it is unreadable."""
+    """Return the schema of a Parquet file, without columns if it is unreadable."""
     arrow, parquet = load_parquet("reading Parquet")
     try:
         return _schema(path, parquet)
     except (arrow.ArrowException, OSError):
-        return None
+        return arrow.schema([])
 
 
 def _schema(path: str, parquet: Any) -> Any:

@@ -245,19 +245,16 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
 def header_of(path: str, reading: SourceOptions) -> list[str]:
     """Return the columns of a CSV, TSV or Parquet file; nothing for any other source."""
     kind = unpacked(path)
-    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS, PARQUET)):
-        return []
     if kind.endswith(PARQUET):
-        schema = schema_of(path)
-        return [] if schema is None else list(schema.names)
+        return list(schema_of(path).names)
+    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
+        return []
     return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
 
 
 def columns_of(reading: SourceOptions, sources: Collection[str]) -> list[str]:
     """Return the columns of a table of documents of `sources`: those of the tables among them."""
-    columns: dict[str, None] = {}
-    for source in sources:
-        columns.update(dict.fromkeys(header_of(source, reading)))
+    columns = dict.fromkeys(name for source in sources for name in header_of(source, reading))
     return list(columns) or [reading.id_field, reading.text_field]
 
 

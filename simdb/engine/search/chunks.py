@@ -72,22 +72,21 @@ def _segments(run: Run, first: int, lean: tuple[Run, ...] = ()) -> list[Chunk]:
 @contextmanager
 def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     """Open one chunk of `state`, with its pages in memory, for a `with` statement."""
-    if chunk.run is None:
+    run, window, segment, lean = chunk
+    if run is None:
         yield state.only([], state.delta)
         return
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
-    part = state.only(
-        [chunk.run], nothing, window=chunk.window, segment=chunk.segment, lean=chunk.lean
-    )
+    part = state.only([run], nothing, window=window, segment=segment, lean=lean)
     method, source = method_of(state, plan), state.source
     try:
-        if chunk.segment is None and (chunk.window or source.is_larger_than_memory):
-            _fetch(chunk.window, method.tables(state, plan, chunk.run), source)
-        elif chunk.segment is not None and method.scans_vectors(plan):
-            chunk.run.segment(chunk.segment, source, (layout.VECTOR,))
+        if segment is None and (window or source.is_larger_than_memory):
+            _fetch(window, method.tables(state, plan, run), source)
+        elif segment is not None and method.scans_vectors(plan):
+            run.segment(segment, source, (layout.VECTOR,))
         yield part
     finally:
-        chunk.run.give_back()
+        run.give_back()
 
 
 def give_back(state: State) -> None:

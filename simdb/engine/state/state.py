@@ -426,10 +426,9 @@ class State:
 
     def _lean_after(self, asked: int) -> frozenset[Run]:
         """Return the runs that are compared, after their tables were made if that pays."""
-        view = self.view
-        sealed = view.sealed
+        sealed = self.view.sealed
         if sealed.make_tables(self.source, asked, self.threads):
-            view.plans.clear()
+            self.view.plans.clear()
         return sealed.lean
 
     def _made_source(self) -> Source:

@@ -132,9 +132,8 @@ class Sealed:
         self.is_segment = segment is not None
         self.entry_count = sum(run.info.entry_count for run in self.runs)
         self.largest = max((run.info.entry_count for run in self.runs), default=0)
-        if lean is None:
-            lean = [run for run in self.runs if not run.has_tables]
-        self.lean = frozenset(lean)
+        without = (run for run in self.runs if not run.has_tables)
+        self.lean = frozenset(without if lean is None else lean)
         self._making = Lock()
         self._asked = 0  # documents that were looked up by distance while there were such runs
         self.has_bare = any(run.info.weighted_count < len(run.info) for run in self.runs)
