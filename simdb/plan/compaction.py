@@ -20,15 +20,28 @@ WIDE = 128
 PACE = 8
 # No merge makes a longer run.  It bounds the largest value, hence the longest step.
 LENGTH_MOST = 1 << 23
-# No compaction does.  It bounds the memory: a table of such a run takes 230 MB, and the largest
-# value of it as much again as it is written.
-COMPACTED_MOST = 1 << 24
+# No compaction does.
+COMPACTED_MOST = 1 << 27
+# While a compaction writes a table, a document takes so much memory: its entry, which is merged,
+# and the value of its key, as it is written.  Here measured, with what else is held.
+COMPACTED_BYTES = 27
+# All of that may take this part of the memory.
+COMPACTED_PART = 4
 # A transaction that inserts more has several runs in memory.
 STAGED_MOST = 1 << 20
 # Runs of so many documents together are written ahead of the commit that makes them live.
 AHEAD_LEAST = 1 << 19
 # A manifest with unfinished runs below the least number would be refused when it is read.
 assert AHEAD_LEAST <= LENGTH_MOST <= COMPACTED_MOST
+
+
+def compacted_most(memory_bytes: int) -> int:
+    """Return how many documents a compaction writes as one run at most.
+
+    A query probes each run, so the fewest runs are best; so much memory decides how few they are.
+    """
+    fitting = memory_bytes // (COMPACTED_PART * COMPACTED_BYTES)
+    return min(max(fitting, LENGTH_MOST), COMPACTED_MOST)
 
 
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:

@@ -10,6 +10,7 @@ from oracle import Oracle, Stored
 from soundness import TINY, assert_sound, everything, stray_values
 
 import simdb
+from simdb.engine.maintenance import compaction
 from simdb.engine.write.writer import Ahead
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
@@ -303,6 +304,24 @@ def test_copies_and_dumps_leave_out_what_was_written_ahead(stored, tmp_path):
             other.insert(300, int(BITS[300]))
         assert_sound(path)
     stored.insert(300, int(BITS[300]))
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "expected"),
+    [(1, [16] * 6 + [4]), (20 * 108, [20] * 5), (1 << 40, [24] * 4 + [4])],
+)
+def test_memory_decides_how_long_the_runs_of_a_compaction_are(
+    open_database, monkeypatch, memory_bytes, expected
+):
+    monkeypatch.setattr(compaction, "memory_bytes", lambda: memory_bytes)
+    database = open_database(options=TINY)
+    database.insert_many(range(100), BITS[:100])
+
+    for _ in range(2):
+        database.compact()
+
+        assert lengths(database) == expected
+        assert_right(database, range(100))
 
 
 def test_a_first_transaction_that_fails_ahead_leaves_an_empty_database(open_database):

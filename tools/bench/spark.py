@@ -2,12 +2,14 @@
 
     python tools/bench/spark.py TEXTS FOLDER --runs sketch distance similarity -n 200k 1M
 
-`TEXTS` is a file of `texts.py`.  Needs PySpark and Java.  Run it with the Python of an environment
-that has the package of the run and its PySpark; only runs of simdb import simdb.  What was found is
-written to FOLDER as Parquet, and what it took as JSON; `spark_judge.py` compares it with the truth.
-The first texts run once before, so that Java is warm.  Then each run is repeated, and the one with
-the median of processor time is printed.  Processor time is read from /proc: that of Java, and that
-of the Python workers below it.  Bytes are those of the event log: as written to shuffle files.
+`TEXTS` is a file of `texts.py`, or `drawn`: the texts of `drawn.py`, for many millions.  Needs
+PySpark and Java.  Run it with the Python of an environment that has the package of the run and its
+PySpark; only runs of simdb import simdb.  What was found is written to FOLDER as Parquet, and what
+it took as JSON; `spark_judge.py` compares it with the truth.  The first texts run once before, so
+that Java is warm.  Then each run is repeated, and the one with the median of processor time is
+printed.  Processor time is read from /proc: that of Java, and that of the Python workers below it.
+Bytes are those of the event log: as written to shuffle files.  Memory is the largest resident one
+of a Python process.
 
     sketch, sign                        fingerprints and signatures, which other jobs read
     collapse, distance, similarity, bands, clusters     jobs on these; collapse: of equal vectors
@@ -47,6 +49,8 @@ import pyarrow.parquet
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from drawn import Drawn
+
 try:
     import simdb
     import simdb.spark as ss
@@ -60,12 +64,14 @@ COSINE = 0.889
 SIMILAR = {"similarity": 0.9, "recall": 0.98}
 SHINGLE = 3
 FILES = 4
+FILE_TEXTS = 1 << 19  # of drawn texts
 MULTIPLES = {"k": 1000, "M": 1_000_000}
 # The partitions that the script of text-dedup writes out.
 WRITTEN_PARTITIONS = ('"8192"', "repartition(4096)")
 ML_TABLES = 3
 ML_FEATURES = 1 << 20
 TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # The event log is written after a stage has ended.
 SETTLED_SECONDS = 1.0
 LOOK_SECONDS = 0.2
@@ -313,7 +319,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("texts", type=Path, help="a file of texts.py")
+    parser.add_argument("texts", type=Path, help="a file of texts.py, or drawn")
     parser.add_argument("folder", type=Path, help="where results and files of Spark go")
     parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(OURS), metavar="RUN")
     parser.add_argument("-n", type=_number, nargs="+", default=[200_000], help="numbers of texts")
@@ -356,11 +362,15 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one job took: seconds of processors and of the clock, bytes, and stages."""
+    """What one job took: seconds of processors and of the clock, bytes, and stages.
+
+    `python_bytes`: the memory of the largest Python process at its peak.
+    """
 
     java_seconds: float
     python_seconds: float
     seconds: float
+    python_bytes: int
     shuffle_bytes: int
     stages: int
 
@@ -378,14 +388,17 @@ class Meter:
         self._log, self._read = log, 0
         # Of a process, by its number and start: whether it is Java, and its processor time.
         self._seen: dict[tuple[int, str], tuple[bool, float]] = {}
+        self._peak_bytes = 0
         self._lock = threading.Lock()
         threading.Thread(target=self._look_again, daemon=True).start()
 
     def cost(self, job: Callable[[], object]) -> Cost:
         """Run a job, the only one meanwhile; return what it took."""
         (java, python), started = self._spent(), time.perf_counter()
+        self._peak_bytes = 0
         job()
         seconds, (java_after, python_after) = time.perf_counter() - started, self._spent()
+        peak = self._peak_bytes
         time.sleep(SETTLED_SECONDS)
         sent, stages = 0, set()
         for event in self._events():
@@ -395,7 +408,7 @@ class Meter:
                 if event["Task End Reason"]["Reason"] == "Success":
                     written = metrics.get("Shuffle Write Metrics", {})
                     sent += written.get("Shuffle Bytes Written", 0)
-        return Cost(java_after - java, python_after - python, seconds, sent, len(stages))
+        return Cost(java_after - java, python_after - python, seconds, peak, sent, len(stages))
 
     def _events(self) -> Iterator[dict[str, Any]]:
         files = [path for path in self._log.iterdir() if not path.name.startswith(".")]
@@ -410,7 +423,10 @@ class Meter:
     def _spent(self) -> tuple[float, float]:
         """Return the processor time of Java and of Python, until now."""
         with self._lock:
-            self._seen.update(_processes(self._root))
+            for process, is_java, spent, resident in _processes(self._root):
+                self._seen[process] = is_java, spent
+                if not is_java:
+                    self._peak_bytes = max(self._peak_bytes, resident)
             both = [
                 sum(seconds for is_java, seconds in self._seen.values() if is_java == wanted)
                 for wanted in (True, False)
@@ -423,8 +439,8 @@ class Meter:
             time.sleep(LOOK_SECONDS)
 
 
-def _processes(root: int) -> Iterator[tuple[tuple[int, str], tuple[bool, float]]]:
-    """Yield number and start of a process and of those below it, whether it is Java, its time."""
+def _processes(root: int) -> Iterator[tuple[tuple[int, str], bool, float, int]]:
+    """Yield a process and those below it: number and start, whether it is Java, time, memory."""
     children: dict[int, list[int]] = {}
     stats: dict[int, tuple[str, list[str]]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -438,7 +454,7 @@ def _processes(root: int) -> Iterator[tuple[tuple[int, str], tuple[bool, float]]
         if process in stats:
             name, fields = stats[process]
             seconds = sum(map(float, fields[11:13])) / TICKS
-            yield (process, fields[19]), (name == "java", seconds)
+            yield (process, fields[19]), name == "java", seconds, int(fields[21]) * PAGE_BYTES
 
 
 def _session(arguments: argparse.Namespace, root: Path, events: Path) -> Any:
@@ -465,12 +481,23 @@ def _session(arguments: argparse.Namespace, root: Path, events: Path) -> Any:
 
 
 def _write_texts(source: Path, count: int, folder: Path) -> None:
-    if not folder.exists():
+    if not folder.exists() and str(source) == "drawn":
+        _write_drawn(count, folder)
+    elif not folder.exists():
         with source.open("rb") as file:
             lines = (json.loads(line) for line in itertools.islice(file, count))
             records = [(int(line["id"]), line["text"]) for line in lines]
         ids, texts = zip(*records, strict=True)
         write(pa.table({"id": list(ids), "text": list(texts)}), folder)
+
+
+def _write_drawn(count: int, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    drawn = Drawn(1)
+    for start in range(0, count, FILE_TEXTS):
+        texts = drawn.texts(start, min(FILE_TEXTS, count - start))
+        table = pa.table({"id": np.arange(start, start + len(texts)), "text": texts})
+        pyarrow.parquet.write_table(table, folder / f"{start}.parquet", compression="zstd")
 
 
 def write(table: Any, folder: Path) -> None:

@@ -21,6 +21,7 @@ from simdb.engine.maintenance import calibration
 from simdb.engine.state import staged
 from simdb.plan import compaction
 from simdb.plan.cost import USUAL_DELAYS
+from simdb.running.memory import memory_bytes
 from simdb.storage.environment import gate
 from sizes import SHARES, shrunk
 
@@ -212,7 +213,9 @@ class Session:
         stats = self.database.stats()
         assert (stats.deleted_count, stats.delta_count) == (0, 0)
         lengths = [run.document_count for run in stats.runs]
-        assert all(sum(two) > compaction.COMPACTED_MOST for two in pairwise(lengths))
+        assert all(
+            sum(two) > compaction.compacted_most(memory_bytes()) for two in pairwise(lengths)
+        )
         return self.look(self.database)
 
     def rebuild(self):

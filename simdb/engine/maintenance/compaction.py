@@ -1,6 +1,6 @@
 """Compaction: one run, no tombstones, no gaps, and the smallest possible data file.
 
-All live documents are written as one run with new ordinals.  More than `COMPACTED_MOST` documents
+All live documents are written as one run with new ordinals.  More than `compacted_most` documents
 become several runs, and large runs are written ahead of the commit that makes them live, so the
 memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
 copied without them, and the copy replaces it; this is possible only while no other process has the
@@ -32,6 +32,7 @@ from simdb.ground.errors import BusyError, FullError
 from simdb.plan import compaction as policy
 from simdb.results.reports import Compaction
 from simdb.running import kernel
+from simdb.running.memory import memory_bytes
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import Options
 from simdb.storage import codec, contents, layout
@@ -53,6 +54,7 @@ from simdb.storage.runs.merge import joined, taken
 from simdb.storage.runs.rewriting import (
     THREADED_MOST,
     Making,
+    Piece,
     is_lean,
     keyed,
     keyed_by_weights,
@@ -249,8 +251,8 @@ def _is_compact(base: Contents) -> bool:
         return False
     if not is_sealed or base.manifest.unfinished is not None or base.manifest.ahead:
         return False
-    longest = [len(run.info) >= policy.COMPACTED_MOST for run in base.runs[:-1]]
-    return all(longest)
+    longest = policy.compacted_most(memory_bytes())
+    return all(len(run.info) >= longest for run in base.runs[:-1])
 
 
 def _write_all(
@@ -306,14 +308,19 @@ def _write_all(
 
 def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> None:
     """Write the new runs in commits of their own; nobody reads them before the last commit."""
-    pieces = pieces_of(base.dead, base.manifest.next_ordinal, policy.COMPACTED_MOST)
-    count = len(list(pieces))
+    count = len(list(_pieces(base)))
     if count:
         number = ahead.begin(count)
         rows = _merge_runs(ahead.store, base, source, number, ahead.put, threads)
         ahead.flush()
         _check_ahead(ahead.store, rows)
         ahead.rows = rows
+
+
+def _pieces(base: Contents) -> Iterator[Piece]:
+    """Yield the documents of each new run."""
+    longest = policy.compacted_most(memory_bytes())
+    return pieces_of(base.dead, base.manifest.next_ordinal, longest)
 
 
 def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
@@ -348,7 +355,7 @@ def _merge_runs(
     if len(base.delta.batch):
         runs.append(seal(base.delta, store.keying, -1, store.options.header_offset, threads))
     rows: list[RunInfo] = []
-    for piece in pieces_of(base.dead, base.manifest.next_ordinal, policy.COMPACTED_MOST):
+    for piece in _pieces(base):
         inside = [run for run in runs if run.info.start < piece.stop]
         rows.append(
             write_run(
