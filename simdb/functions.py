@@ -283,6 +283,12 @@ def _sketcher_of(sketch: Any) -> Sketcher:
     return sketcher
 
 
+def _forget_in_child() -> None:
+    """After a fork, forget the sketcher: a thread of the parent may be using its vocabulary."""
+    global _latest
+    _latest = None
+
+
 def _bits(value: Fingerprint | int) -> int:
     if isinstance(value, Fingerprint):
         return value.bits
@@ -316,3 +322,6 @@ def _weights(value: Fingerprint | Signature) -> F32:
             " signatures, as simdb.signature makes"
         )
     return value.weights
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

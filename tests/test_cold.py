@@ -9,10 +9,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from forked import code_of_child
 
 import simdb
 from simdb.cli import module_of
 from simdb.engine import explain, maintenance
+from simdb.ground.cold import MadeOnce
 
 FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
@@ -269,3 +271,28 @@ print("is_shown" if "plan" in vars(simdb) else "is_gone")
 """
 
     assert {"is_module", "is_gone"} <= modules_after(code)
+
+
+class Slow:
+    def __init__(self, wait):
+        self._wait = wait
+
+    @MadeOnce
+    def value(self):
+        """A new object."""
+        self._wait()
+        return object()
+
+
+def test_what_is_made_once_is_kept():
+    one, other = Slow(list), Slow(list)
+
+    assert one.value is one.value
+    assert one.value is not other.value
+    assert Slow.value.__doc__ == "A new object."
+
+
+def test_a_child_forked_while_a_thread_makes_a_value_makes_that_of_another_object():
+    code = code_of_child(lambda: Slow(list).value, meanwhile=lambda wait: Slow(wait).value)
+
+    assert code == 0

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from forked import code_of_child
 from over import over
 
 import simdb
+from simdb import functions
 
 TEXT = "the quick brown fox jumps over the lazy dog"
 
@@ -139,3 +141,14 @@ def test_similarities_need_weights_and_as_many():
         simdb.similarities(made, simdb.Fingerprints(made.bits))
     with pytest.raises(simdb.InputError, match="Fingerprints"):
         simdb.similarities(made, simdb.signatures(["a", "b"]))
+
+
+def test_a_child_forked_while_a_thread_learns_stems_does_not_wait():
+    sketch = simdb.Simhash(stemming="english")
+    simdb.fingerprint(TEXT, sketch)
+
+    def learn(wait):
+        with functions._sketcher_of(sketch)._pipeline._vocabulary.lock:
+            wait()
+
+    assert code_of_child(lambda: simdb.fingerprint(TEXT, sketch), meanwhile=learn) == 0

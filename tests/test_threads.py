@@ -5,6 +5,7 @@ import time
 from itertools import count
 
 import pytest
+from forked import code_of_child
 from over import over
 
 from simdb.ground.errors import OptionError
@@ -266,3 +267,14 @@ def test_a_wrong_number_in_the_environment_is_refused(wrong, monkeypatch):
 
     with pytest.raises(OptionError, match="SIMDB_THREADS must be a whole number from 1 to 256"):
         thread_count()
+
+
+def test_a_child_forked_while_a_thread_notes_its_time_does_not_wait():
+    def note(wait):
+        with threads.SharedWork._lock:
+            wait()
+
+    def work():
+        assert list(mapped(slow_if_even, [3], 1)) == [9]
+
+    assert code_of_child(work, meanwhile=note) == 0

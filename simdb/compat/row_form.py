@@ -22,7 +22,7 @@ import ast
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ import numpy.typing as npt
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY, MIXING, mixed
 from simdb.ground.checks import whole
 from simdb.ground.choices import FamilyName
+from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import F64, U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.settings.options import (
@@ -79,18 +80,18 @@ class RowForm:
     rows: int
     length: int | None = None
 
-    @cached_property
+    @MadeOnce
     def options(self) -> Options:
         """The options of a database of this form; OptionError if no database can have it."""
         return new_options((self.bands, self.rows), self.scheme, self.seed)
 
-    @cached_property
+    @MadeOnce
     def sketch(self) -> Minhash:
         """The sketch of a database of this form."""
         assert isinstance(self.options.sketch, Minhash)
         return self.options.sketch
 
-    @cached_property
+    @MadeOnce
     def fits_database(self) -> bool:
         """Whether a database can have so many bands and minima."""
         try:
@@ -98,7 +99,7 @@ class RowForm:
         except OptionError:
             return False
 
-    @cached_property
+    @MadeOnce
     def _places(self) -> npt.NDArray[np.intp]:
         return places_of(self.options)
 

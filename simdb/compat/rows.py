@@ -36,6 +36,7 @@ READ_ROWS = 1 << 14  # at a time
 SETTLED = 1 << 13
 
 Rows = Mapping[Id, U32]
+_temporary: "weakref.WeakSet[TemporaryRows]" = weakref.WeakSet()
 
 
 class DatabaseRows:
@@ -141,6 +142,7 @@ class TemporaryRows:
         self._settled: set[Id] = set()
         self._is_closed = False
         self._lock = RLock()
+        _temporary.add(self)
 
     @property
     def database(self) -> Database:
@@ -360,3 +362,12 @@ def _remove(made: Database, directory: str, process: int) -> None:
             made.close()
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _renew_in_child() -> None:
+    """After a fork, free the locks: threads of the parent may have held them."""
+    for rows in _temporary:
+        rows._lock = RLock()
+
+
+os.register_at_fork(after_in_child=_renew_in_child)

@@ -11,12 +11,12 @@ into passages.  All pairs of a portion of documents are decided at once, in arra
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import F64, I64, U32, Bools
 from simdb.running import kernel
 from simdb.sketch.winnowing import WordOrder
@@ -115,7 +115,7 @@ class Items:
         """Count the different n-grams."""
         return len(self.bounds) - 1
 
-    @cached_property
+    @MadeOnce
     def frequencies(self) -> I64:
         """In how many sequences each n-gram is: int64[entries]."""
         numbers = np.repeat(np.arange(self.entries), np.diff(self.bounds))

@@ -30,13 +30,38 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+Value = TypeVar("Value")
 LOADING = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
     )
+
+
+class MadeOnce(Generic[Value]):
+    """A property that is computed when it is first used, and kept.
+
+    `functools.cached_property` of Python 3.11 and earlier has a lock for all objects of a class: a
+    child forked while a thread computes one of them would wait for it without end.
+    """
+
+    def __init__(self, make: Callable[[Any], Value]) -> None:
+        """`make` computes the value of an object."""
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Keep values under the name of the property."""
+        self._name = name
+
+    def __get__(self, holder: Any, owner: type | None = None) -> Value:
+        """Return the value; several threads may compute it at the same time."""
+        if holder is None:
+            return self  # type: ignore[return-value]
+        value: Value = vars(holder).setdefault(self._name, self._make(holder))
+        return value
 
 
 def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:

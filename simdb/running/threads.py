@@ -62,6 +62,12 @@ class SharedWork(local):
                 SharedWork.total_seconds += thread_time() - self._begun
 
 
+def _renew_in_child() -> None:
+    """After a fork, free the lock: a thread of the parent may have held it."""
+    SharedWork._lock = Lock()
+
+
+os.register_at_fork(after_in_child=_renew_in_child)
 WORK = SharedWork()
 # The number of threads of a verb, for whatever it calls.
 _BOUND: ContextVar[int | None] = ContextVar("threads", default=None)

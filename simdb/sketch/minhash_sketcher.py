@@ -9,7 +9,6 @@ signature, so that equal signatures have equal fingerprints.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import minimum_type, pack_minima
 from simdb.ground.bits import SECOND_WORD, fmix64
+from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import F32, I64, U8, U32, U64, Bools
 from simdb.ground.errors import InputError
 from simdb.running import kernel
@@ -158,7 +158,7 @@ class MinHashSketcher:
             return weighing.name_hashes(document)
         return self._pipeline.name(document, kind, errors=errors)
 
-    @cached_property
+    @MadeOnce
     def _one_text(self) -> kernel.TextSigner | None:
         """The kernel's object that signs one text at a time; None if it needs other steps."""
         options = self._options

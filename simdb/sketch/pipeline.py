@@ -9,7 +9,7 @@ without the package and can answer whatever needs no new text.
 
 import warnings
 from collections.abc import Collection, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from simdb import sketch as modules
 from simdb.ground.checks import is_one_of, shown
+from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import I64, U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
@@ -259,7 +260,7 @@ class Pipeline:
             )
         return options.idf.entries, options.idf.directory, options.idf.default
 
-    @cached_property
+    @MadeOnce
     def _steps(self) -> list[Step]:
         """The steps in Python that the options ask for, in order."""
         options = self._options
@@ -272,7 +273,7 @@ class Pipeline:
             steps.append(Tokeniser(options.tokeniser, self._allowed, lowercase=options.lowercase))
         return steps
 
-    @cached_property
+    @MadeOnce
     def _vocabulary(self) -> kernel.Vocabulary | None:
         """The stop words and stems for the kernel; None without them."""
         return make_vocabulary(self._options, self._resources)

@@ -6,7 +6,6 @@ each kind are sketched in one call, and the sketches are put in the order of the
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +16,7 @@ from simdb import sketch as modules
 from simdb.columns.arrow import TextColumn, text_column
 from simdb.columns.vector_form import projected, width
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.cold import MadeOnce
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
@@ -231,7 +231,7 @@ class Sketcher:
         ]
         return numbers_in(texts)
 
-    @cached_property
+    @MadeOnce
     def _one_text(self) -> kernel.TextFingerprinter | None:
         """The kernel's object that sketches one text at a time; None if a step is in Python."""
         return self._pipeline.fingerprinter(self._options.dimensions, self._width)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from forked import code_of_child
 from over import over
 
 import simdb
@@ -389,6 +390,18 @@ def test_every_scheme_is_kept_at_a_path(tmp_path, scheme) -> None:
             assert key not in again
             with pytest.raises(simdb.InputError, match=r"for example str\(key\)"):
                 again.insert(key, made[0])
+
+
+def test_a_child_forked_while_a_thread_inserts_does_not_wait():
+    (minhash,) = many(1)
+    index = MinHashLSH(params=(4, 3), num_perm=16)
+    index.insert("a", minhash)
+
+    def insert(wait):
+        with index._rows._lock:
+            wait()
+
+    assert code_of_child(lambda: index.query(minhash), meanwhile=insert) == 0
 
 
 def test_a_forked_child_queries_the_index_of_its_parent():

@@ -1,12 +1,14 @@
 """Forked processes: programs that run in processes of their own, which have simdb already."""
 
 import json
+import multiprocessing
 import os
 import signal
 import socket
 import subprocess
 import sys
 from functools import cache
+from threading import Event, Thread
 
 # Run by one process for all: its children run programs, as a new interpreter would, but have simdb
 # already.  Of each, a parent tells that it has begun and how it has ended.
@@ -93,6 +95,30 @@ def run_until_killed(code, *arguments):
     """Run a program, which must end by SIGKILL."""
     status, _, complained = run(code, *arguments)
     assert status == -signal.SIGKILL, complained
+
+
+def code_of_child(work, *, meanwhile):
+    """Fork a child that calls `work` and return its exit code, or that of SIGKILL if it waits.
+
+    `meanwhile` is called in another thread, with a function that returns when the child has ended.
+    """
+    is_busy, is_over = Event(), Event()
+
+    def wait():
+        is_busy.set()
+        is_over.wait()
+
+    other = Thread(target=meanwhile, args=(wait,))
+    other.start()
+    is_busy.wait()
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    child.join(20)
+    child.kill()
+    child.join()
+    is_over.set()
+    other.join()
+    return child.exitcode
 
 
 def _pipe():
