@@ -198,9 +198,7 @@ class TemporaryRows:
         with self._lock:
             self._check_open()
             newest = [self._newest.find(row) for row in rows]
-            if self._older is None:
-                return newest
-            older = self._older.find_many(rows)
+            older = [[]] * len(rows) if self._older is None else self._older.find_many(rows)
             return [left + right for left, right in zip(older, newest, strict=True)]
 
     def parts(self, ids: Iterable[Id] | None = None) -> Iterator[tuple[list[Id], U32]]:

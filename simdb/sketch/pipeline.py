@@ -10,7 +10,7 @@ without the package and can answer whatever needs no new text.
 import warnings
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,6 @@ from simdb.sketch.normalisation import (
 from simdb.sketch.packages import stemming_of, stop_words_of
 from simdb.sketch.weighing import Idf
 from simdb.values.documents import NamedFeatures
-
-if TYPE_CHECKING:
-    from simdb.sketch.weighing import Idf
 
 Projected = tuple[npt.NDArray[Any], I64]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
