@@ -7,24 +7,18 @@ import numpy as np
 
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.snapshot import Snapshot
-from simdb.engine.state.polytope_tables import gathered_whole, looked_up, with_sealed
+from simdb.engine.state.polytope_tables import with_sealed
 from simdb.engine.state.state import State
 from simdb.engine.state.view import Sealed
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
 from simdb.engine.write.undecided import Referee
-from simdb.plan import polytopes
-from simdb.plan.calibration import delays_of
-from simdb.plan.problem import Criterion, Problem
+from simdb.plan.problem import Criterion
 from simdb.results.matches import Matches
-from simdb.settings.options import POLYTOPE
 from simdb.values.arrays import IdT, Sketches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Texts
-
-# To gather tables costs as much for so many stored documents as it saves for one that is looked up.
-GATHERED_STORED = 32
 
 
 class Lookups(Generic[IdT]):
@@ -83,20 +77,11 @@ class Lookups(Generic[IdT]):
         state.threads = self._threads
         sealed = state.view.sealed
         if len(sketches) and self._of is not sealed:
-            self._of, self._gathered = sealed, None
-            is_worth = self._expected * GATHERED_STORED >= state.view.delta.start
-            if is_worth and state.plan(criterion).method == POLYTOPE:
-                self._gathered = self._gathered_of(state, criterion)
+            self._of = sealed
+            self._gathered = claim.gathered_of(state, criterion, self._expected)
         if self._gathered is not None:
             state = state.over(with_sealed(state.view, self._gathered))
         return claim.find_stored(state, sketches, criterion, referee)
-
-    def _gathered_of(self, state: State, criterion: Criterion) -> Sealed | None:
-        """Return the tables of all stored documents, as many as cost least."""
-        whole = looked_up(state.population(criterion), state.view, state.source, self._expected)
-        problem = Problem(criterion, whole, None, delays_of(state.view.calibration))
-        best = min(polytopes.plans(problem), key=lambda plan: plan.cost_seconds)
-        return gathered_whole(state.view, state.source, best.tables, state.threads)
 
 
 def insert_sketched(

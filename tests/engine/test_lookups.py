@@ -8,10 +8,10 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of
-from simdb.engine import stored
 from simdb.engine.search.question import Question
 from simdb.engine.state import polytope_tables
 from simdb.engine.stored import Lookups
+from simdb.engine.write import claim
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.plan.polytopes import plans
 from simdb.plan.problem import PolytopeRun, Problem
@@ -57,7 +57,7 @@ def found_by(lookups, sketches, size):
     return found
 
 
-@pytest.mark.parametrize("expected", [0, (COUNT + 20) / stored.GATHERED_STORED])
+@pytest.mark.parametrize("expected", [0, (COUNT + 20) / claim.GATHERED_STORED])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_copies_find_what_they_are_copies_of(database, weights, expected, threads):
     sketches = sketches_of(database, weights)
@@ -78,7 +78,7 @@ def test_more_tables_than_are_stored_find_the_same(database, weights, monkeypatc
         every = plans(problem)
         return [plan for plan in every if plan.tables == tables] or every
 
-    monkeypatch.setattr(stored.polytopes, "plans", of_tables)
+    monkeypatch.setattr(claim.polytopes, "plans", of_tables)
     sketches = sketches_of(database, weights)
     with database.read() as snapshot:
         lookups = Lookups(snapshot, ASKED, None, is_exact=False, expected=10**6, threads=2)
@@ -91,10 +91,35 @@ def test_more_tables_than_are_stored_find_the_same(database, weights, monkeypatc
     assert all(len(table.keys) == COUNT for table in gathered.tables)
 
 
+@pytest.mark.parametrize("gathered", [0, 10**6])
+def test_claims_decide_the_same_in_gathered_tables(database, weights, monkeypatch, gathered):
+    """Documents of the call are sealed into runs between its groups, and then found there."""
+    calls = []
+    whole = claim.gathered_whole
+    monkeypatch.setattr(claim, "GATHERED_STORED", gathered)
+    monkeypatch.setattr(claim, "GROUP_FIRST", 100)
+    monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 100)
+    monkeypatch.setattr(claim, "gathered_whole", lambda *given: calls.append(1) or whole(*given))
+    sketches = sketches_of(database, weights)
+    given = sketches.taken(np.r_[0 : COUNT + PART, COUNT : COUNT + PART])
+    with database.write() as transaction:
+        found = transaction.add_many_if_new(
+            [f"new {at}" for at in range(len(given))], given, similarity=0.8, search="polytope"
+        )
+        assert len(transaction) == 9 * COUNT // 10 + PART + COUNT // 10
+
+    assert len(calls) == (gathered > 0)
+    stored_before = [at if at % 10 or at >= COUNT else None for at in range(COUNT + 20)]
+    again = [*range(COUNT, COUNT + 20), *(f"new {at}" for at in range(COUNT + 20, COUNT + PART))]
+    rows = np.split(found.ids, found.offsets[1:-1])
+    best = [row[0] if len(row) else None for row in rows]
+    assert best == [*stored_before, *[None] * (PART - 20), *again]
+
+
 def test_tables_are_gathered_once_and_again_for_other_runs(database, weights, monkeypatch):
     calls = []
-    whole = stored.gathered_whole
-    monkeypatch.setattr(stored, "gathered_whole", lambda *given: calls.append(1) or whole(*given))
+    whole = claim.gathered_whole
+    monkeypatch.setattr(claim, "gathered_whole", lambda *given: calls.append(1) or whole(*given))
     sketches = sketches_of(database, weights)
     with database.write() as transaction:
         lookups = Lookups(transaction, ASKED, None, is_exact=False, expected=10**6, threads=2)

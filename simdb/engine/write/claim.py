@@ -18,8 +18,9 @@ from simdb.engine.search.method import SURE_SHARE
 from simdb.engine.search.rows import Rows, gathered, joined, merged
 from simdb.engine.state.documents import find_ids, stored_sketches
 from simdb.engine.state.incoming import EncodedIds, chosen_batch, make_batch
+from simdb.engine.state.polytope_tables import gathered_whole, looked_up, with_sealed
 from simdb.engine.state.state import State
-from simdb.engine.state.view import FINGERPRINTS
+from simdb.engine.state.view import FINGERPRINTS, Sealed
 from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.undecided import (
@@ -32,11 +33,15 @@ from simdb.engine.write.undecided import (
 from simdb.engine.write.write_state import WriteState
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.dtypes import I64, Bools
+from simdb.plan import polytopes
+from simdb.plan.calibration import delays_of
 from simdb.plan.chance import binomial_below
-from simdb.plan.problem import Criterion
+from simdb.plan.problem import Criterion, Problem
 from simdb.results.matches import Match, Matches
+from simdb.results.reports import Plan
 from simdb.running.progress import Progress, report_of
-from simdb.storage.records.delta import StoredBatch
+from simdb.settings.options import POLYTOPE
+from simdb.storage.records.delta import Delta, StoredBatch
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Sketches
 
@@ -46,6 +51,8 @@ GROUP_FIRST = 1024
 GROUP_DOCUMENTS = 8192
 # So many documents are looked up at a time, whose candidates may be many.
 LOOKED_UP = 1024
+# To gather tables costs as much for so many stored documents as it saves for one that is looked up.
+GATHERED_STORED = 32
 # So many candidates of a document are enough if some of them match: see `Method`.
 MATCHES_ENOUGH = 64
 # So many candidates of a document, the most similar ones, are judged by their texts at first.
@@ -71,7 +78,8 @@ def add_new(
     known = dict(conflicts.metadata)
     before = current()
     conflicts.begin(staging, before)
-    most = GROUP_FIRST
+    gathered_runs = gathered_of(before, criterion, len(batch))
+    runs_stop, most = before.delta.start, GROUP_FIRST
     if len(batch) > most and referee is None and _are_few_by_chance(before, criterion):
         most = GROUP_DOCUMENTS
     for start, stop in conflicts.groups(GROUP_FIRST, most):
@@ -83,11 +91,12 @@ def add_new(
         state = current()
         state.threads = staging.threads
         confirm = None if referee is None else partial(referee.confirmed, state, places)
-        rows = stored_matches(state, sketches, own, criterion, confirm)
+        among, plan = _parts_of(state, gathered_runs, runs_stop, criterion)
+        rows = stored_matches(among, sketches, own, criterion, confirm, plan)
         rows = matches_again(state, sketches, rows, refusals, criterion, confirm)
         undecided = np.flatnonzero(np.diff(rows.offsets) == 0)
-        among = matches_among(state, part, undecided, criterion, confirm)
-        new, matches = _decide(rows, among, staging.next_ordinal, criterion)
+        inside = matches_among(state, part, undecided, criterion, confirm)
+        new, matches = _decide(rows, inside, staging.next_ordinal, criterion)
         if len(new):
             chosen = part if len(new) == len(part) else chosen_batch(part, new)
             packed = [
@@ -120,7 +129,7 @@ def find_stored(
     for start in range(0, max(len(sketches), 1), GROUP_DOCUMENTS):
         places = np.arange(start, min(start + GROUP_DOCUMENTS, len(sketches)))
         confirm = None if referee is None else partial(referee.confirmed, state, places)
-        rows = stored_matches(state, sketches.taken(places), None, criterion, confirm)
+        rows = stored_matches([state], sketches.taken(places), None, criterion, confirm)
         found.append(rows.limited(1))
     counts = None if referee is None else referee.counts
     return lookup.as_matches(state, joined(found), verification=counts)
@@ -141,6 +150,37 @@ def add_one(
     else:
         staging.see(find_ids(state, [found.id]).astype(np.uint32))
     return found
+
+
+def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed | None:
+    """Return the tables of all documents in runs, gathered for about `expected` look-ups.
+
+    As many tables as cost least; None if the look-ups are not worth it.  See
+    `engine/state/polytope_tables.py`.
+    """
+    view, source = state.view, state.source
+    if expected * GATHERED_STORED < view.delta.start or state.plan(criterion).method != POLYTOPE:
+        return None
+    whole = looked_up(state.population(criterion), view, source, expected)
+    problem = Problem(criterion, whole, None, delays_of(view.calibration))
+    best = min(polytopes.plans(problem), key=lambda plan: plan.cost_seconds)
+    return gathered_whole(view, source, best.tables, state.threads)
+
+
+def _parts_of(
+    state: State, gathered_runs: Sealed | None, stop: int, criterion: Criterion
+) -> tuple[list[State], Plan | None]:
+    """Return states that have all documents together: those in gathered tables, and later ones.
+
+    And the plan to follow in each of them, if there are two.  `stop`: the ordinal after the last
+    document in gathered tables.
+    """
+    runs = [run for run in state.runs if run.info.stop <= stop]
+    if gathered_runs is None or runs[-1].info.stop != stop:
+        return [state], None
+    whole = state.only(runs, Delta(stop, state.width, state.keying).view())
+    later = state.only(state.runs[len(runs) :], state.delta)
+    return [whole.over(with_sealed(whole.view, gathered_runs)), later], state.plan(criterion)
 
 
 def _are_few_by_chance(state: State, criterion: Criterion) -> bool:
@@ -205,19 +245,21 @@ def _refuse_copies(is_refused: Bools, earlier: Rows) -> None:
 
 
 def stored_matches(
-    state: State,
+    among: Sequence[State],
     sketches: Sketches,
     own: StoredGroup | None,
     criterion: Criterion,
     confirm: Callable[..., Rows] | None,
+    plan: Plan | None = None,
 ) -> Rows:
     """Return the best match of each sketch, or some of the matches that texts confirm, best first.
 
-    `own`: the documents of the group that are stored.  `confirm`: returns the matches of a group
-    that texts confirm; None if the criterion alone decides.
+    `among`: states that have all stored documents together.  `own`: the documents of the group that
+    are stored.  `confirm`: returns the matches of a group that texts confirm; None if the criterion
+    alone decides.  `plan`: as for `lookup.search`.
     """
     count = len(sketches)
-    rows = _look_up(state, sketches, own, criterion, first=MATCHES_ENOUGH)
+    rows = _look_up(among, sketches, own, criterion, plan, first=MATCHES_ENOUGH)
     if confirm is None:
         return rows.limited(1)
     rows = rows.limited(JUDGED_FIRST)
@@ -228,7 +270,7 @@ def stored_matches(
     batches = Batches(unsure.astype(np.uint32), 1, first=1)
     for batch in batches:
         some = np.sort(batch.astype(np.int64))
-        every = _look_up(state, sketches.taken(some), own, criterion, first=0)
+        every = _look_up(among, sketches.taken(some), own, criterion, plan, first=0)
         batches.found(len(every.ordinals))
         parts += _judged(gathered(count, [(some, every)]), confirm)
     return gathered(count, parts)
@@ -281,19 +323,28 @@ def _judged(rows: Rows, confirm: Callable[..., Rows]) -> list[tuple[I64, Rows]]:
 
 
 def _look_up(
-    state: State, sketches: Sketches, own: StoredGroup | None, criterion: Criterion, *, first: int
+    among: Sequence[State],
+    sketches: Sketches,
+    own: StoredGroup | None,
+    criterion: Criterion,
+    plan: Plan | None,
+    *,
+    first: int,
 ) -> Rows:
     """Return the matches of sketches that are stored, best first; `first` as for `lookup.search`.
 
     Tables alone can miss a match of `own`, that was found by comparing when both were new.
     """
-    rows = lookup.search(state, sketches, criterion, first=first, most=LOOKED_UP)
-    if own is None:
-        return rows
-    found = matches_in(state, own.stored, sketches, criterion, first=first)
-    if not len(found.ordinals):
-        return rows
-    found.ordinals = own.rows.ordinals[found.ordinals]
     every = np.arange(len(sketches))
-    parts = [(every, rows), (every, found)]
+    parts = [
+        (every, lookup.search(state, sketches, criterion, first=first, plan=plan, most=LOOKED_UP))
+        for state in among
+    ]
+    if own is not None:
+        found = matches_in(among[0], own.stored, sketches, criterion, first=first)
+        found.ordinals = own.rows.ordinals[found.ordinals]
+        parts.append((every, found))
+    parts = [part for part in parts if len(part[1].ordinals)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0][1]
     return merged(len(sketches), parts, by_similarity=criterion.similarity is not None)
