@@ -140,7 +140,9 @@ def corrected(rounded: npt.NDArray[Any]) -> F32:
 
 def corrected_one(rounded: float) -> float:
     """Return the same for one cosine above 0, without arrays."""
-    if not 0.0 < rounded < 1.0:
+    if rounded >= 1.0:
+        return 1.0  # as the curve ends, so that a text that is stored itself costs no array
+    if not rounded > 0.0:
         return float(corrected(np.array([rounded]))[0])
     at = bisect_right(_ROUNDED_LIST, rounded) - 1
     (start, low), (stop, high) = CURVE[at], CURVE[at + 1]
