@@ -282,6 +282,7 @@ cdef extern from "polytopes.h" nogil:
         const float *thresholds
         float similarity
         unsigned distance
+        float flipped
         unsigned delta_distance
         uint8_t enough
 

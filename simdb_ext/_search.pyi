@@ -396,6 +396,7 @@ class Polytopes:
         first: int,
         after: U32 | None,
         forest: tuple[U32, U32] | None = None,
+        flipped: float = 1.0,
     ) -> tuple[I64, U32, U8, F32]:
         """Return the stored vectors at least `similarity` to each query that some table reaches.
 
@@ -410,7 +411,9 @@ class Polytopes:
         above 32767 are never reached.
 
         Entries with these headers are candidates if the 42 lowest bits of their keys differ from
-        the query's in at most `distance` bits.  Documents of the delta are candidates if their
+        the query's in at most `distance` bits, and if the weights of the query behind these bits
+        are, by their absolute values, at most the share `flipped` of those behind all 42, in whole
+        numbers rounded down.  Documents of the delta are candidates if their
         fingerprints differ in at most `delta_distance` bits of 64.
         `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
         Then near headers are looked up before the others.  `after`: for query i only ordinals
@@ -421,7 +424,7 @@ class Polytopes:
 
     def search_one(
         self, vector: U8 | bytes, thresholds: F32, similarity: float, distance: int,
-        delta_distance: int, first: int, room: int,
+        delta_distance: int, first: int, room: int, flipped: float = 1.0,
     ) -> list[tuple[int, int, float]] | None:  # fmt: skip
         """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
 

@@ -38,7 +38,7 @@ from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.polytopes import sign_limit, table_share, universal
+from simdb.plan.polytopes import flipped_limit, sign_limit, table_share, universal
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
@@ -387,7 +387,7 @@ def _looked_up(
         None,
         are_whole=True,
     )
-    limit = sign_limit(similarity, recall)
+    limit, flipped = sign_limit(similarity, recall), flipped_limit(similarity, recall)
     batches = Batches(np.arange(len(vectors), dtype=np.uint32), threads)
     for batch in batches:
 
@@ -396,6 +396,7 @@ def _looked_up(
             rows = Rows(*tables.search(
                 vectors[asking], thresholds=np.array([threshold], np.float32),
                 similarity=floor, distance=limit, delta_distance=0, first=False, after=None,
+                flipped=flipped,
             ))  # fmt: skip
             return couples_of(asking, rows)
 

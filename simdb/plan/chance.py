@@ -5,12 +5,20 @@ independent.  Each bit of unrelated documents differs with probability 1/2.
 """
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
+
+import numpy as np
 
 from simdb.ground import bits
+from simdb.ground.dtypes import F64
 
 # Inside a transaction every insertion leads to a new plan, mostly of the same probabilities.
 REMEMBERED = 4096
+# Integrals over the weights of a query, in standard deviations, and the search for a share.
+NODES, WEIGHT_MOST = 64, 6.0
+SHARE_STEPS, NEWTON_STEPS, NEARLY = 18, 60, 1e-7
+# Above this similarity few signs differ, and of small weights alone, which rounding changes most.
+ALIKE = 0.98
 
 
 @lru_cache(REMEMBERED)
@@ -40,6 +48,65 @@ def filter_distance(similarity: float, loss: float, sign_count: int = bits.FINGE
         if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
             return distance
     return sign_count
+
+
+@lru_cache(REMEMBERED)
+def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
+    """Return the share of a query's weights that at most the share `loss` of similar ones exceeds.
+
+    The weights whose signs differ in a similar document are added up by their absolute values, and
+    divided by the sum of all `sign_count` of them.  Weights a of the query are normal, and those
+    of the document, too, with correlation `similarity`; so the sign of a differs with probability
+    p(a), and seldom where a is large.  With d = 1 where it does, the share exceeds t if the sum of
+    a (d - t) is positive.  These are independent and alike, and the saddlepoint approximation says
+    how probable that is (Lugannani & Rice 1980, Adv. Appl. Probab. 12, section 3).
+    """
+    if similarity > ALIKE:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(SHARE_STEPS):
+        middle = (low + high) / 2
+        if _exceeding(middle, similarity, sign_count) > loss:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _exceeding(share: float, similarity: float, sign_count: int) -> float:
+    """Return the probability that the sum of a (d - share) over all signs is positive."""
+    weights, chances = _half_normal()
+    slope = similarity / math.sqrt(2.0 * (1.0 - similarity * similarity))
+    differs = np.array([math.erfc(slope * weight) / 2.0 for weight in weights.tolist()])
+    if (chances * weights * (differs - share)).sum() >= 0.0:
+        return 1.0  # more than the mean is no tail
+    # Newton's method for the saddlepoint: where the derivative of log E[exp(at (d - share))] is 0.
+    at, step = 1.0, 0.0
+    for _ in range(NEWTON_STEPS):
+        alike = chances * (1.0 - differs) * np.exp(-at * share * weights)
+        other = chances * differs * np.exp(at * (1.0 - share) * weights)
+        whole = (alike + other).sum()
+        first = ((1.0 - share) * other - share * alike) * weights
+        second = ((1.0 - share) ** 2 * other + share**2 * alike) * weights**2
+        slope_there = first.sum() / whole
+        bend = second.sum() / whole - slope_there**2
+        before, at = at, min(max(at - slope_there / bend, at / 2.0), 4.0 * at)
+        step = abs(at - before)
+        if step <= NEARLY * at:
+            break
+    depth = math.sqrt(-2.0 * sign_count * math.log(whole))
+    height = at * math.sqrt(sign_count * bend)
+    tail = math.exp(-depth * depth / 2.0) / math.sqrt(2.0 * math.pi)
+    return math.erfc(depth / math.sqrt(2.0)) / 2.0 + tail * (1.0 / height - 1.0 / depth)
+
+
+@cache
+def _half_normal() -> tuple[F64, F64]:
+    """Return absolute values of a normal variable, and their probabilities, for integrals."""
+    nodes, parts = np.polynomial.legendre.leggauss(NODES)
+    weights = (nodes + 1.0) * WEIGHT_MOST / 2.0
+    chances = parts * np.exp(-weights * weights / 2.0)
+    return weights, chances / chances.sum()
 
 
 @lru_cache(REMEMBERED)

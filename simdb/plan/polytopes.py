@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import binomial_below, filter_distance
+from simdb.plan.chance import binomial_below, filter_distance, flipped_share
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 from simdb.results.reports import Plan
@@ -33,6 +33,10 @@ KEY_SIGNS, ALL_SIGNS = 42, 64
 # may be lost.
 FILTER_LOSS = 0.002
 FILTER_PART = 0.2
+# The part of it that is lost because signs of large weights differ, not because many signs do; and
+# how many of the documents in which few signs differ are left.
+FLIPPED_PART = 0.75
+FLIPPED_REST = 0.15
 # A probe reads the directory and the first entries of a bucket, partly at the same time.
 PROBE_READS = 1.25
 PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for volatility
@@ -85,7 +89,13 @@ def table_share(recall: float) -> float:
 
 def sign_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> int:
     """Return the limit of the filter: in how many of so many sign bits candidates may differ."""
-    return filter_distance(min(similarity, 1.0), _filter_loss(recall), signs)
+    loss = (1.0 - FLIPPED_PART) * _filter_loss(recall)
+    return filter_distance(min(similarity, 1.0), loss, signs)
+
+
+def flipped_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> float:
+    """Return the other limit: the share of the query's weights that these bits may have."""
+    return flipped_share(similarity, FLIPPED_PART * _filter_loss(recall), signs)
 
 
 def _filter_loss(recall: float) -> float:
@@ -113,7 +123,8 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
         count * (1 + run.count / (1 << run.width)) for run, count in zip(runs, counts, strict=True)
     )
     signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
-    share = binomial_below(signs, 0.5, sign_limit(criterion.similarity, criterion.recall, signs))
+    limit = sign_limit(criterion.similarity, criterion.recall, signs)
+    share = FLIPPED_REST * binomial_below(signs, 0.5, limit)
     seconds = (
         population.asking_seconds
         + tables * PREPARE_TIMES * delays.prepare

@@ -4,14 +4,21 @@
 #include "polytope.h"
 #include "root.h"
 
+#include <stdlib.h>
+
 enum {
     GROUP = SEARCH_SIFTING,
     HELD = 512,       /* probes, and keys near enough, that are held back for their memory */
     WAITING = 96,     /* near keys that are held back where some matches are enough */
     CROWD = 64,       /* keys of the delta that are measured at a time */
     SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
-    AHEAD = 8         /* matches between the request for a vector and its use */
+    AHEAD = 8,        /* matches between the request for a vector and its use */
+    PART_BITS = 6,    /* signs that are looked up together, */
+    PARTS = (64 + PART_BITS - 1) / PART_BITS /* and how often */
 };
+
+/* No sum of weights is so large. */
+static const uint32_t FLIPS_UNKNOWN = UINT32_MAX;
 
 /* A header to look up. */
 struct probe {
@@ -28,6 +35,8 @@ struct group {
     uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
     uint8_t done[GROUP]; /* matches that were found, if they are counted */
+    uint32_t flipped[GROUP]; /* the sum of weights whose signs may differ; FLIPS_UNKNOWN */
+    uint16_t flips[GROUP][PARTS][1 << PART_BITS]; /* of each set of signs that differ */
     int8_t unpacked[GROUP][2 * POLYTOPE_WIDTH_MAX];
 };
 
@@ -82,6 +91,7 @@ static void begin_group(struct searching *searching, size_t first)
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
         group->deviations[i] = polytope_deviation(group->weights[i].norm, width);
         group->done[i] = 0;
+        group->flipped[i] = FLIPS_UNKNOWN;
         if (request->parents != NULL)
             group->roots[i] = find_root(request->parents, request->members[first + i]);
     }
@@ -142,6 +152,56 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
         search_add(searching->found, (uint32_t)(group->first + query),
                    search_far_of(similarity), scratch->ordinals[start + i]);
     }
+}
+
+/* Add up the weights of each set of signs of a query that a part has. */
+static void add_flips(struct searching *searching, unsigned query)
+{
+    const struct search_polytopes *tables = searching->tables;
+    struct group *group = &searching->scratch->group;
+    const struct search_weights *weights = &group->weights[query];
+    size_t width = tables->vectors.width, signs = 64 - tables->skipped;
+    uint16_t sizes[PARTS * PART_BITS] = {0};
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < signs; i++) {
+        sizes[i] = (uint16_t)abs(i < width ? weights->low[i] : weights->high[i - width]);
+        sum += sizes[i];
+    }
+    for (size_t part = 0; part < PARTS; part++) {
+        uint16_t *flips = group->flips[query][part];
+        flips[0] = 0;
+        for (unsigned set = 1; set < 1 << PART_BITS; set++)
+            flips[set] = (uint16_t)(flips[set & (set - 1)]
+                                    + sizes[part * PART_BITS + (size_t)__builtin_ctz(set)]);
+    }
+    group->flipped[query] = (uint32_t)((double)searching->request->flipped * sum);
+}
+
+/* Drop near keys whose signs differ where the weights of the query are large. */
+static void drop_flipped(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    struct scratch *scratch = searching->scratch;
+    struct group *group = &scratch->group;
+    size_t stored = tables->run_count * tables->table_count * GROUP, kept = 0;
+    uint64_t mask = UINT64_MAX >> tables->skipped;
+
+    for (size_t i = 0; i < searching->sifted_count; i++) {
+        struct search_sifted sifted = scratch->sifted[i];
+        unsigned query = sifted.place % GROUP;
+        uint32_t flipped = 0;
+        if (sifted.place < stored) {
+            if (group->flipped[query] == FLIPS_UNKNOWN)
+                add_flips(searching, query);
+            uint64_t differing = (*sifted.key ^ group->fingerprints[query]) & mask;
+            for (size_t part = 0; part < PARTS; part++, differing >>= PART_BITS)
+                flipped += group->flips[query][part][differing % (1 << PART_BITS)];
+        }
+        scratch->sifted[kept] = sifted;
+        kept += sifted.place >= stored || flipped <= group->flipped[query];
+    }
+    searching->sifted_count = kept;
 }
 
 /* Read the ordinals of near keys, and request the memory that says whether they count. */
@@ -205,6 +265,8 @@ static void weigh_sifted(struct searching *searching)
 {
     struct scratch *scratch = searching->scratch;
 
+    if (searching->request->flipped < 1)
+        drop_flipped(searching);
     read_ordinals(searching);
     size_t count = gather_candidates(searching);
     for (size_t start = 0, stop; start < count; start = stop) {

@@ -46,6 +46,8 @@ struct polytope_request {
     const float *thresholds; /* of each run */
     float similarity;
     unsigned distance;       /* of the bits of fingerprints that keys of runs have */
+    float flipped;           /* share of the weights of a query, by their size, whose signs may
+                                differ in these bits; 1: any */
     unsigned delta_distance; /* of all bits of fingerprints in the delta */
     uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
 };

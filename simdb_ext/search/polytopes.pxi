@@ -180,7 +180,7 @@ cdef class Polytopes:
 
     cdef int take_request(self, polytope_request *request, const float *thresholds,
                           size_t threshold_count, float similarity, object distance,
-                          object delta_distance, uint8_t first) except -1:
+                          object delta_distance, uint8_t first, float flipped) except -1:
         """Fill in what all queries of a search share."""
         cdef size_t i
         if threshold_count != self.tables.run_count:
@@ -192,13 +192,16 @@ cdef class Polytopes:
                 f"distance is {distance}, not from 0 to {64 - self.tables.skipped}, or"
                 f" delta_distance is {delta_distance}, not from 0 to 64"
             )
+        if not 0 <= flipped <= 1:
+            raise ValueError(f"flipped is {flipped}, not from 0 to 1")
         request.thresholds, request.similarity = thresholds, similarity
+        request.flipped = flipped
         request.distance, request.delta_distance = distance, delta_distance
         request.enough = first
         return 0
 
     def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
-               uint8_t first, after, forest=None):
+               uint8_t first, after, forest=None, float flipped=1):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
         cdef Views views = Views(6)
         cdef polytope_request request
@@ -212,7 +215,7 @@ cdef class Polytopes:
         cdef uint32_t missing
         cdef bint is_whole
         self.take_request(&request, <const float *> given.buf, given.shape[0], similarity,
-                          distance, delta_distance, first)
+                          distance, delta_distance, first, flipped)
         views.after(after, total, &all_after)
         members = take_forest(views, forest, total, &request)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
@@ -249,7 +252,7 @@ cdef class Polytopes:
         return result
 
     def search_one(self, vector, thresholds, float similarity, distance, delta_distance,
-                   uint8_t first, Py_ssize_t room):
+                   uint8_t first, Py_ssize_t room, float flipped=1):
         """Return (ordinal, distance, similarity) of each match of one query, or None."""
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
@@ -264,7 +267,7 @@ cdef class Polytopes:
         cdef size_t repeats = max(self.tables.table_count, <size_t> 1)
         cdef int64_t offsets[2]
         self.take_request(&request, given.start, given.count, similarity, distance,
-                          delta_distance, first)
+                          delta_distance, first, flipped)
         request.queries, request.count, request.after = query.start, 1, NULL
         request.parents = NULL
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.columns.vector_form import fingerprints_of
-from simdb.plan.polytopes import KEY_SIGNS, sign_limit, table_share, universal
+from simdb.columns.vector_form import fingerprints_of, unpack
+from simdb.plan.polytopes import KEY_SIGNS, flipped_limit, sign_limit, table_share, universal
 from simdb.running import kernel
 
 TABLES = 3
@@ -85,6 +85,9 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
         else:
             is_found = kernel.polytope_costs(*pair, 7, TABLES)[0] <= np.float32(threshold)
             is_found &= (differing & tag).bit_count() <= limit
+            sizes = np.abs(unpack(vectors[query])[:42].astype(int))
+            lost = sizes @ (differing >> np.arange(42, dtype=np.uint64).astype(object) & 1)
+            is_found &= lost <= int(flipped_limit(0.88, recall, KEY_SIGNS) * sizes.sum())
         if is_found:
             expected.add((int(query), int(stored)))
     assert found == expected

@@ -176,9 +176,20 @@ def fingerprints(vectors, ordinals, chosen):
     return np.array([own[number] for number in chosen.tolist()], np.uint64)
 
 
+def are_few(query, other, signs, distance, flipped):
+    """Return whether few of the lowest signs differ, and those of few weights of the query."""
+    sizes = [abs(weight) for weight in search_oracle.unpacked(query)[:signs]]
+    differing = (fingerprint(query) ^ fingerprint(other)) % 2**signs
+    lost = sum(size for at, size in enumerate(sizes) if differing >> at & 1)
+    return differing.bit_count() <= distance and lost <= int(
+        float(np.float32(flipped)) * sum(sizes)
+    )
+
+
 def matches(
-    query, runs, recent, tables, *, similarity, distance, delta_distance, signs=TAG_BITS, **excluded
-):
+    query, runs, recent, tables, *,
+    similarity, distance, delta_distance, signs=TAG_BITS, flipped=1.0, **excluded,
+):  # fmt: skip
     """Return (ordinal, distance, similarity) of each match of one query, the best first.
 
     Each of `runs` is vectors, ordinals, width and threshold; `recent` is vectors and ordinals.
@@ -193,8 +204,7 @@ def matches(
     ]
     for vector, ordinal, width, threshold in stored:
         other = vector.tobytes()
-        tag = (fingerprint(own) ^ fingerprint(other)) % 2**signs
-        is_near = bin(tag).count("1") <= distance
+        is_near = are_few(own, other, signs, distance, flipped)
         if is_near and reaches(own, other, threshold, width, tables) is not None:
             found[ordinal] = other
     for vector, ordinal in zip(*recent, strict=True):

@@ -77,6 +77,25 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
     assert oracle.rows(found) == expected
 
 
+@over(("vector_width", "flipped"), [(32, 0.2), (64, 0.0), (64, 0.15), (64, 0.3), (128, 0.2)])
+def test_signs_of_large_weights_may_not_differ(search, vector_width, flipped):
+    arguments, thresholds, queries, runs, recent = search_case((18, 7), vector_width)
+    given = {"similarity": 0.3, "distance": 30, "delta_distance": 24}
+    tables = search.Polytopes(*arguments, None)
+
+    found = tables.search(queries, thresholds=thresholds, **options(**given), flipped=flipped)
+
+    expected = [
+        oracle.matches(each, runs, recent, TABLES, **given, flipped=flipped) for each in queries
+    ]
+    all_of_them = [oracle.matches(each, runs, recent, TABLES, **given) for each in queries]
+    assert oracle.rows(found) == expected
+    assert sum(map(len, all_of_them)) > sum(map(len, expected)) > 0
+    for query, row in zip(queries, expected, strict=True):
+        one = tables.search_one(query, thresholds, 0.3, 30, 24, False, 99, flipped)
+        assert [match[:2] for match in one] == [match[:2] for match in row]
+
+
 def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(search):
     (*arguments, columns, delta), thresholds, queries, runs, recent = search_case((18, 7))
     whole = [
@@ -86,7 +105,7 @@ def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(sear
         ]
         for (vectors, ordinals, *_), tables in zip(runs, columns, strict=True)
     ]
-    given = {"similarity": 0.3, "distance": 22, "delta_distance": 24}
+    given = {"similarity": 0.3, "distance": 22, "delta_distance": 24, "flipped": 0.4}
 
     tables = search.Polytopes(*arguments, whole, delta, None, are_whole=True)
     found = tables.search(queries, thresholds=thresholds, **options(**given))
@@ -412,6 +431,9 @@ def test_wrong_arguments_are_refused(search):
         {"distance": 43},
         {"distance": -1},
         {"delta_distance": 65},
+        {"flipped": 1.1},
+        {"flipped": -0.1},
+        {"flipped": np.nan},
         {"after": np.zeros(3, np.uint32)},
     ):
         with pytest.raises((ValueError, TypeError)):

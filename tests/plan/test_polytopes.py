@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.plan.polytopes import probe_count, simulated, thresholds, universal
+from simdb.plan.chance import flipped_share
+from simdb.plan.polytopes import (
+    ALL_SIGNS,
+    KEY_SIGNS,
+    probe_count,
+    simulated,
+    thresholds,
+    universal,
+)
 from simdb.plan.problem import PolytopeRun
 
 WIDTHS = (7, 13, 18, 22)
@@ -86,3 +94,30 @@ def test_to_ask_for_more_never_looks_less_far(width, either):
 
     assert (np.diff(found, axis=0) <= 0).all()
     assert (np.diff(found, axis=1) >= 0).all()
+
+
+@over("similarity", [0.3, 0.6, 0.88, 0.97])
+@over("signs", [KEY_SIGNS, ALL_SIGNS])
+def test_as_many_similar_documents_as_planned_flip_larger_weights(similarity, signs):
+    generator = np.random.default_rng(5)
+    count = 100_000
+    weights = generator.standard_normal((count, signs), np.float32)
+    others = similarity * weights + math.sqrt(1 - similarity**2) * generator.standard_normal(
+        (count, signs), np.float32
+    )
+    sizes = np.abs(weights)
+    shares = (sizes * ((weights >= 0) != (others >= 0))).sum(axis=1) / sizes.sum(axis=1)
+
+    # Six deviations of a binomial variable, and what the approximation may be wrong by.
+    for loss in (0.002, 0.02):
+        exceeding = int((shares > flipped_share(similarity, loss, signs)).sum())
+        assert abs(exceeding - count * loss) < 6 * math.sqrt(count * loss) + 0.02 * count * loss
+
+
+def test_more_may_be_flipped_by_less_similar_documents_and_for_a_smaller_loss():
+    by_similarity = [flipped_share(each, 0.001, 42) for each in (0.3, 0.5, 0.8, 0.9, 0.98)]
+    by_loss = [flipped_share(0.88, each, 42) for each in (0.1, 0.01, 0.001, 0.0001)]
+
+    assert by_similarity == sorted(by_similarity, reverse=True)
+    assert by_loss == sorted(by_loss)
+    assert flipped_share(0.981, 0.001, 42) == flipped_share(1.0, 0.001, 42) == 1.0

@@ -34,7 +34,7 @@ from simdb.engine.state.polytope_tables import (
     thresholds_of,
 )
 from simdb.engine.state.state import State
-from simdb.plan.polytopes import ALL_SIGNS, KEY_SIGNS, sign_limit, table_share
+from simdb.plan.polytopes import ALL_SIGNS, KEY_SIGNS, flipped_limit, sign_limit, table_share
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.reports import Plan, Probe
@@ -88,6 +88,7 @@ def search_one(
         plan.distance,
         first if criterion.distance is None else 0,
         MANY,
+        flipped_limit(least, criterion.recall, KEY_SIGNS),
     )
     if found is None:
         return None
@@ -205,6 +206,7 @@ def _search(
         ),
         similarity=criterion.least,
         distance=sign_limit(criterion.least, criterion.recall, signs),
+        flipped=flipped_limit(criterion.least, criterion.recall, signs),
         delta_distance=plan.distance,
         first=first if criterion.distance is None else 0,
         after=after,
