@@ -14,9 +14,10 @@ from simdb.ground.dtypes import F64
 
 # Inside a transaction every insertion leads to a new plan, mostly of the same probabilities.
 REMEMBERED = 4096
-# Integrals over the weights of a query, in standard deviations, and the search for a share.
+# Integrals over the weights of a query, in standard deviations, and the search for a share; a tail
+# begins so many standard deviations from the mean.
 NODES, WEIGHT_MOST = 64, 6.0
-SHARE_STEPS, NEWTON_STEPS, NEARLY = 18, 60, 1e-7
+SHARE_STEPS, NEWTON_STEPS, NEARLY, TAIL_LEAST = 18, 60, 1e-7, 0.01
 # Above this similarity few signs differ, and of small weights alone, which rounding changes most.
 ALIKE = 0.98
 
@@ -74,14 +75,18 @@ def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
 
 
 def _exceeding(share: float, similarity: float, sign_count: int) -> float:
-    """Return the probability that the sum of a (d - share) over all signs is positive."""
+    """Return the probability that the sum of a (d - share) over all signs is positive.
+
+    1 where the sum is likely to be, and near its mean, where the approximation does not hold.
+    """
     weights, chances = _half_normal()
     slope = similarity / math.sqrt(2.0 * (1.0 - similarity * similarity))
     differs = np.array([math.erfc(slope * weight) / 2.0 for weight in weights.tolist()])
-    if (chances * weights * (differs - share)).sum() >= 0.0:
-        return 1.0  # more than the mean is no tail
+    mean = (chances * weights * (differs - share)).sum()
+    if mean * math.sqrt(sign_count) > -TAIL_LEAST * math.sqrt((chances * weights**2).sum()):
+        return 1.0
     # Newton's method for the saddlepoint: where the derivative of log E[exp(at (d - share))] is 0.
-    at, step = 1.0, 0.0
+    at = 1.0
     for _ in range(NEWTON_STEPS):
         alike = chances * (1.0 - differs) * np.exp(-at * share * weights)
         other = chances * differs * np.exp(at * (1.0 - share) * weights)
@@ -91,8 +96,7 @@ def _exceeding(share: float, similarity: float, sign_count: int) -> float:
         slope_there = first.sum() / whole
         bend = second.sum() / whole - slope_there**2
         before, at = at, min(max(at - slope_there / bend, at / 2.0), 4.0 * at)
-        step = abs(at - before)
-        if step <= NEARLY * at:
+        if abs(at - before) <= NEARLY * at:
             break
     depth = math.sqrt(-2.0 * sign_count * math.log(whole))
     height = at * math.sqrt(sign_count * bend)

@@ -121,3 +121,10 @@ def test_more_may_be_flipped_by_less_similar_documents_and_for_a_smaller_loss():
     assert by_similarity == sorted(by_similarity, reverse=True)
     assert by_loss == sorted(by_loss)
     assert flipped_share(0.981, 0.001, 42) == flipped_share(1.0, 0.001, 42) == 1.0
+
+
+@over("similarity", [1e-12, 4.0321583473510585e-09, 0.5, 0.98])
+def test_the_share_of_flipped_weights_is_known_for_every_similarity_and_loss(similarity):
+    shares = [flipped_share(similarity, loss, 64) for loss in (0.1, 1e-6, 5e-13)]
+
+    assert 0 < shares[0] < shares[1] < shares[2] <= 1
