@@ -27,6 +27,7 @@ from simdb.cli.output.render import (
     Exit,
     plain,
 )
+from simdb.ground.errors import full_disk
 from simdb.ground.foreign import COMMANDS as COMMAND_WORDS
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def _reported() -> Iterator[None]:
     except simdb.Error as error:
         raise Exit(_report(_message(error), DATABASE_ERROR)) from None
     except OSError as error:
-        raise Exit(_report(str(error), WRONG_USE)) from None
+        full = full_disk(error, "standard output")
+        raise Exit(_report(str(full or error), DATABASE_ERROR if full else WRONG_USE)) from None
 
 
 def _show_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
@@ -181,5 +183,4 @@ def _report(message: str, code: int) -> int:
 
 def _close_output() -> None:
     """Send what Python still flushes at exit to the null device: the reader has gone."""
-    null_device = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null_device, sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

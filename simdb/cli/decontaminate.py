@@ -132,13 +132,15 @@ def decontaminate(
         with Origins() as origins:
             reading = replace(job.reading, origins=origins)
             intake = Intake.of(sources, reading, progress, excluded=job.own_files)
-            found = _run(job, search, intake, origins)
+            found, notes = _run(job, search, intake, origins)
         progress.finish()
         if results.output != STANDARD_OUTPUT:
             listing.show((leak.row for leak in found.found), SHOWN_COLUMNS)
         listing.note_stages(progress)
         if not listing.quiet:
-            progress.note(intake.summary(_counts(found, intake), progress.elapsed_seconds))
+            notes.append(intake.summary(_counts(found, intake), progress.elapsed_seconds))
+        for note in filter(None, notes):
+            progress.note(note)
     listing.end(has_found=bool(found.found), has_skipped=intake.skipped > 0)
 
 
@@ -165,8 +167,8 @@ def _job(
 
 def _run(
     job: DecontaminateJob, search: ItemSearch, intake: Intake, origins: Origins
-) -> Decontaminated:
-    """Read the sources, and write what the options ask for."""
+) -> tuple[Decontaminated, list[str | None]]:
+    """Read the sources, and write what the options ask for; return what was found, and notes."""
     progress = intake.progress
     with (
         job.kept.opened(job.reading) as survivors,
@@ -184,6 +186,7 @@ def _run(
         else:
             progress.begin("writing what is clean")
             kept = run.kept(leaks, job.action, job.kept.sources, job.reading.text_field)
+            intake.spare(survivors)
             run.write(kept, survivors)
         found = result(None, kept, run.named(leaks), search)
         if leaks_target is not None:
@@ -191,7 +194,10 @@ def _run(
             leaks_target.finish()
     if job.results.report is not None:
         found.report(job.results.report)
-    return found
+    outputs = {"no item was found": leaks_target}
+    if survivors is not None:
+        outputs["no document is kept"] = survivors.target
+    return found, [each.note(reason) for reason, each in outputs.items() if each is not None]
 
 
 def _counts(found: Decontaminated, intake: Intake) -> list[str]:

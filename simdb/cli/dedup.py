@@ -141,6 +141,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
                 job, intake, taken, survivors, origins, held, beginnings, against.reference
             )
             outcome = _found(work, older)
+            intake.spare(survivors)
             shown = shown if outcome.rows is None else outcome.rows
             write_results(shown, row_file, _columns(job, is_flat=True))
             if results.report is not None:
@@ -158,9 +159,8 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
             notes.append(
                 intake.summary(_counts(outcome, intake, has_database=has_database), seconds)
             )
-        for note in notes:
-            if note is not None:
-                progress.note(note)
+        for note in filter(None, notes):
+            progress.note(note)
     return outcome, intake.skipped + against.skipped
 
 
@@ -215,10 +215,8 @@ def _kept_note(kept: SurvivorOutput | None, intake: Intake) -> str | None:
     """Return a line that says why there are no survivors; None if there are some."""
     if kept is None:
         return None
-    count = quantity(intake.documents, "document")
-    return kept.target.note(
-        f"none of {count} is new" if intake.documents else "no document was read"
-    )
+    none_new = f"none of {quantity(intake.documents, 'document')} is new"
+    return kept.target.note(none_new if intake.documents else "no document was read")
 
 
 def _counts(outcome: Outcome, intake: Intake, *, has_database: bool) -> list[str]:

@@ -175,7 +175,7 @@ def lookup(
             intake = Intake.of(sources, own, progress, excluded=[db, *outputs.own_files])
             count = _look_up(database, intake, wanted, rows, ShownTexts(show, earlier), documents)
             write_results(rows, target, _columns(show))
-            documents.write()
+            documents.write(intake)
         progress.finish()
         quiet = listing.quiet or not outputs.is_shown
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
@@ -212,17 +212,17 @@ class LookupSplit:
             self._lines.add(batch)
             self._found.append(is_found)
 
-    def write(self) -> None:
-        """Write all documents; InputError if a file was changed since it was read."""
+    def write(self, intake: Intake) -> None:
+        """Write all documents of an intake; InputError if a file was changed since it was read."""
         is_found = np.concatenate([np.empty(0, np.bool_), *self._found])
         for each in self._outputs:
+            intake.spare(each.survivors)
             self._lines.copy(is_found == each.is_found, each.survivors)
 
-    def notes(self) -> list[str]:
-        """Return a line for each output without documents."""
+    def notes(self) -> list[str | None]:
+        """Return a line for each output without documents, None for each other one."""
         reasons = {True: "nothing matches", False: "every document has a match"}
-        notes = [each.survivors.target.note(reasons[each.is_found]) for each in self._outputs]
-        return [note for note in notes if note is not None]
+        return [each.survivors.target.note(reasons[each.is_found]) for each in self._outputs]
 
 
 @dataclass(frozen=True, slots=True)

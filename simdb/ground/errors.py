@@ -4,6 +4,11 @@ All derive from `Error`, and each inherits the built-in exception that a reader 
 message names the thing that is wrong, the value found, and what to do.
 """
 
+import errno
+
+# What the system says of a disk that is full, or of a quota that is used up.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 class Error(Exception):
     """The base class of every error that simdb raises on purpose."""
@@ -67,3 +72,16 @@ class FormatError(Error):
 
 class CorruptError(Error):
     """Stored bytes differ from what was written."""
+
+
+def full_disk(error: OSError, place: str) -> FullError | None:
+    """Return what to raise for a write for the output `place`; None if no disk is full.
+
+    The system names no file in such an error, and temporary files are written meanwhile.
+    """
+    if error.errno not in DISK_FULL or error.filename is not None:
+        return None
+    return FullError(
+        f"no room on the disk of {place}, or on that of temporary files, whose folder TMPDIR names:"
+        f" {error.strerror}"
+    )

@@ -140,6 +140,11 @@ class SurvivorOutput:
         else:
             _write(target, pieces, partial(self._columns, self.sources), self._parquet())
 
+    def spare_source(self) -> None:
+        """Keep the source that the output replaces, if it does, under a name of its own."""
+        place = os.path.realpath(self.target.path)
+        self.target.is_sparing = place in map(os.path.realpath, self.sources)
+
     def finish(self) -> None:
         """Complete the target."""
         self.target.finish()

@@ -2,7 +2,8 @@
 
 Until then the name ends in `.partial`.  After an error what was there before remains.  If a new
 file has no rows, and the file that it replaces may have some, the old one is kept under a name that
-ends in `.before`, so that a run without results never destroys the results of another run.
+ends in `.before`, so that a run without results never destroys the results of another run.  So is
+an input of which some was skipped, because what was skipped is nowhere else.
 """
 
 import io
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 from filecmp import cmp
 from typing import IO, Any
 
-from simdb.ground.errors import OptionError
+from simdb.ground.errors import OptionError, full_disk
 from simdb.outputs.formats import (
     FOLDER,
     GZIP,
@@ -43,6 +44,8 @@ class Target:
         self.partial = partial
         self.rows = 0
         self.saved = ""
+        # Whether it replaces an input of which some was skipped.
+        self.is_sparing = False
         # Of several files in a folder, the names of those without rows.
         self.without_rows: set[str] = set()
         self._file = file
@@ -67,7 +70,12 @@ class Target:
             self._file.flush()
 
     def note(self, reason: str) -> str | None:
-        """Return a line that says that nothing was written, and the reason; None if it was."""
+        """Return a line that says what is kept, or why nothing was written; None for neither."""
+        if self.is_sparing and self.rows and self.saved:
+            return (
+                f"{self.path} was read, and some of it was skipped; what it held before is in"
+                f" {self.saved}"
+            )
         if self.rows and self.saved:
             count = len(self.without_rows)
             return (
@@ -88,7 +96,23 @@ def side_files(*paths: str | None) -> list[str]:
 
 @contextmanager
 def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
-    """Yield a target, which gets its name `path` at the end; None if `path` is None."""
+    """Yield a target, which gets its name `path` at the end; None if `path` is None.
+
+    Raises FullError if the disk of the output, or that of temporary files, is full.
+    """
+    try:
+        with _written(path, form) as target:
+            yield target
+    except OSError as error:
+        full = full_disk(error, path) if path not in (None, STANDARD_OUTPUT) else None
+        if full is None:
+            raise
+        raise full from error
+
+
+@contextmanager
+def _written(path: str | None, form: Format | None) -> Iterator[Target | None]:
+    """Yield the target of `written`, without words for a full disk."""
     if path is None or form is None:
         yield None
         return
@@ -172,7 +196,7 @@ def _written_file(path: str, form: Format) -> Iterator[Target]:
                 with suppress(OSError):
                     target.finish()
                 raise
-        if not target.rows and _has_other(place, partial):
+        if (target.is_sparing or not target.rows) and _has_other(place, partial):
             target.saved = path + BEFORE
             os.replace(place, place + BEFORE)
         os.replace(partial, place)

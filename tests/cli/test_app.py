@@ -212,3 +212,38 @@ def in_terminal(command, program=SHELL_PROGRAM):
     os.close(own)
     shell.wait(20)
     return shown.decode()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize("verb", [["dedup", "-o"], ["lookup", "d", "--new"], ["dedup", "--groups"]])
+def test_a_full_disk_is_named_with_what_may_lie_on_it(simdb_run, write_lines, tmp_path, verb):
+    write_lines("a.jsonl", *({"id": at, "text": FOX} for at in range(2)))
+    simdb.open("d").close()
+
+    ran = simdb_run(*verb[:-1], "a.jsonl", verb[-1], "/dev/full")
+
+    assert ran.code == 3
+    told = "simdb: no room on the disk of /dev/full, or on that of temporary files, whose folder"
+    assert f"{told} TMPDIR names: " in ran.notes
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+def test_a_full_disk_of_what_is_printed_is_told(write_lines):
+    write_lines("a.jsonl", *({"id": at, "text": FOX} for at in range(2)))
+
+    with (
+        open("/dev/full", "wb") as full,
+        start("dedup", "a.jsonl", stdout=full, stderr=-1) as process,
+    ):
+        _, notes = process.communicate()
+
+    assert process.returncode == 3
+    assert b"on the disk of standard output" in notes
+
+
+def test_an_output_in_python_names_the_full_disk(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("a device that is always full")
+
+    with pytest.raises(simdb.FullError, match="no room on the disk of /dev/full, or on that of"):
+        simdb.deduplicate([{"text": FOX}]).write("/dev/full")

@@ -188,3 +188,16 @@ def test_a_wrong_field_of_the_items_is_named_with_the_option_for_it(simdb_run, f
 )  # fmt: skip
 def test_words_after_a_greedy_option_are_its_values(words, expected):
     assert spread(words, {"--in"}) == expected
+
+
+def test_outputs_without_documents_or_leaks_are_reported(simdb_run, files, tmp_path):
+    (tmp_path / "clean.jsonl").write_text("of an earlier run\n")
+
+    full = simdb_run("decontaminate", "more.jsonl", "--against", "test2.jsonl", "-o", "clean.jsonl")
+    none = simdb_run(
+        "decontaminate", "more.jsonl", "--against", "test.jsonl", "--leaks", "l.jsonl", "--quiet"
+    )
+
+    told = "clean.jsonl is empty: no document is kept; what it held before is in clean.jsonl"
+    assert f"{told}.before" in full.notes
+    assert "l.jsonl is empty: no item was found" in none.notes

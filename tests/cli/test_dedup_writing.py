@@ -14,6 +14,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+import simdb
 from simdb.outputs import pieces, survivors, table_file
 from simdb.sources import read_again
 
@@ -210,3 +211,47 @@ def test_a_pipe_that_is_closed_early_ends_the_command(sources, tmp_path, unbuffe
     assert json.loads(head) == json.loads(lines[0])
     assert process.returncode == 141, notes
     assert "Error" not in notes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["dedup", "a.jsonl", "-o", "a.jsonl"], ["dedup", "a.jsonl", "-o", "link.jsonl"],
+        ["dedup", "a.jsonl", "--db", "d", "-o", "./a.jsonl"],
+        ["dedup", "a.jsonl", "--unit", "line", "-o", "a.jsonl"],
+        ["lookup", "stored", "a.jsonl", "--new", "a.jsonl"],
+        ["decontaminate", "a.jsonl", "--against", "test.jsonl", "-o", "a.jsonl"],
+    ],
+)  # fmt: skip
+def test_a_source_that_is_replaced_is_kept_if_some_of_it_was_skipped(
+    command, simdb_run, tmp_path, monkeypatch
+):
+    """A run that wrote over its own input lost the lines that it could not read."""
+    monkeypatch.chdir(tmp_path)
+    kept = json.dumps(record("a", 1, 1)) + "\n"
+    Path("a.jsonl").write_text(f"{kept}no JSON\n{kept.replace('a1', 'a2')}")
+    Path("test.jsonl").write_text(json.dumps(record("t", 9, 9)))
+    os.symlink("a.jsonl", "link.jsonl")
+    simdb.open("stored").close()
+    before = Path("a.jsonl").read_bytes()
+
+    ran = simdb_run(*command)
+
+    assert ran.code == 1
+    output = command[-1]
+    note = f"{output} was read, and some of it was skipped; what it held before is in {output}"
+    assert f"{note}.before" in ran.notes
+    assert Path("a.jsonl.before").read_bytes() == before
+    assert Path("a.jsonl").read_bytes().startswith(kept.encode())
+    assert b"no JSON" not in Path("a.jsonl").read_bytes()
+
+
+def test_a_source_that_is_replaced_is_gone_if_all_of_it_was_read(simdb_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("a.jsonl", [record("a", at, at % 3) for at in range(9)])
+
+    ran = simdb_run("dedup", "a.jsonl", "-o", "a.jsonl")
+
+    assert ran.code == 0
+    assert len(Path("a.jsonl").read_text().splitlines()) == 3
+    assert not Path("a.jsonl.before").exists()

@@ -146,6 +146,11 @@ class Intake:
             line += f"; {seconds:.2f} s, {speed:,.1f} MB/s"
         return line + self.skipped_note()
 
+    def spare(self, kept: SurvivorOutput | None) -> None:
+        """Let the output keep a source that it replaces, if something was skipped."""
+        if kept is not None and self.skipped:
+            kept.spare_source()
+
     def end(self) -> None:
         """End the command with an exit code of 1 if input was skipped."""
         if self.skipped:

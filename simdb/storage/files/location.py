@@ -18,6 +18,7 @@ from typing import BinaryIO, TypeVar
 
 from simdb.ground.checks import one_of
 from simdb.ground.errors import (
+    DISK_FULL,
     ExistsError,
     ForbiddenError,
     FormatError,
@@ -236,7 +237,7 @@ def _make(path: str) -> None:
     except ValueError as error:
         raise InputError(f"{path!r} is no path: {error}") from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in DISK_FULL:
             raise FullError(f"no room for {path}: {error}") from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise ReadOnlyError(f"{path} cannot be made: {error}") from error
