@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from itertools import count
 
 import pytest
@@ -10,7 +11,16 @@ from over import over
 
 from simdb.ground.errors import OptionError
 from simdb.running import threads
-from simdb.running.threads import in_rounds, mapped, parts_of, read_ahead, streamed, thread_count
+from simdb.running.threads import (
+    begun,
+    crew,
+    in_rounds,
+    mapped,
+    parts_of,
+    read_ahead,
+    streamed,
+    thread_count,
+)
 
 COUNTS = pytest.mark.parametrize("number", [1, 2, 5])
 
@@ -111,6 +121,76 @@ def test_no_call_runs_and_no_thread_is_left_after_the_end(is_closed):
     found.close() if is_closed else list(found)
 
     assert threading.active_count() == before
+
+
+def idents(size, number):
+    """Return the threads that make a batch in which all `number` threads take part."""
+    together = threading.Barrier(number, timeout=10)
+    return set(mapped(lambda _: (together.wait(), threading.get_ident())[1], range(size), number))
+
+
+def test_the_batches_of_a_verb_share_threads_and_none_is_left():
+    before = threading.active_count()
+
+    with crew(), crew():
+        first, second = idents(3, 3), idents(6, 3)
+        during = threading.active_count()
+
+    assert first == second
+    assert (during, threading.active_count()) == (before + 3, before)
+
+
+def test_a_smaller_batch_of_a_verb_has_threads_of_its_own():
+    with crew():
+        shared, own = idents(3, 3), idents(2, 2)
+
+    assert len(own) == 2
+    assert not shared & own
+
+
+def test_batches_inside_each_other_share_threads():
+    with crew():
+        found = [
+            (each, list(mapped(slow_if_even, range(each, each + 3), 2)))
+            for each in mapped(slow_if_even, range(9), 2)
+        ]
+
+    assert found == [(n * n, [each * each for each in range(n * n, n * n + 3)]) for n in range(9)]
+
+
+def test_a_batch_goes_on_after_its_crew_has_ended():
+    with crew():
+        found = mapped(slow_if_even, range(20), 2)
+        assert next(found) == 0
+
+    assert list(found) == [each * each for each in range(1, 20)]
+
+
+@COUNTS
+@pytest.mark.parametrize("size", [0, 1, 30])
+def test_a_batch_that_has_begun_gives_the_same(number, size):
+    assert list(begun(slow_if_even, range(size), number)) == [each * each for each in range(size)]
+
+
+def test_threads_begin_before_the_first_result_is_asked_for():
+    before, is_begun = threading.active_count(), threading.Event()
+
+    found = begun(lambda _: is_begun.set(), [0], 2)
+
+    assert is_begun.wait(10)
+    found.close()
+    assert threading.active_count() == before
+
+
+def test_a_result_is_not_kept_until_the_next_call():
+    class Large:
+        pass
+
+    with crew():
+        kept = [weakref.ref(each) for each in mapped(lambda _: Large(), range(12), 2)]
+        list(mapped(slow_if_even, range(4), 2))
+
+        assert [each() for each in kept] == [None] * 12
 
 
 @COUNTS

@@ -1,8 +1,9 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from simdb.ground.errors import NotFoundError, OptionError
 from simdb.results.matches import Match, Matches
 from simdb.running import kernel
 from simdb.running.progress import Progress
-from simdb.running.threads import thread_count
+from simdb.running.threads import crew, thread_count
 from simdb.settings.search import OF_BATCHES, Search
 from simdb.storage.environment.gate import Holder
 from simdb.storage.records.metadata import NO_METADATA, note_key, packed_note
@@ -77,7 +78,7 @@ class WriteTransaction(Reading[IdT]):
                 self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
                 return
             known = None if metadata is None else [metadata]
-            self._insert(self._arriving([id], known, rule, threads=1), [document], errors)
+            self._insert(_Storing([id], [document], known, rule, errors))
 
     def insert_many(
         self,
@@ -111,9 +112,9 @@ class WriteTransaction(Reading[IdT]):
         """
         rule = conflicts.rule_of(on_conflict)
         ids, documents = incoming.both_columns(ids, documents)
-        with self._writing.alone("the transaction must be idle to insert"):
-            given = self._arriving(ids, metadata, rule, thread_count(threads))
-            return self._insert(given, documents, errors, progress)
+        with crew(), self._writing.alone("the transaction must be idle to insert"):
+            count = thread_count(threads)
+            return self._insert(_Storing(ids, documents, metadata, rule, errors, count, progress))
 
     def add_if_new(
         self,
@@ -148,8 +149,7 @@ class WriteTransaction(Reading[IdT]):
             has_features = self._store.options.features
             if has_features or (not is_new and self._writing.current().find(*form)[0] >= 0):
                 known = None if metadata is None else [metadata]
-                given = self._arriving([id], known, rule, threads=1)
-                found = self._claim(given, [document], question, errors)
+                found = self._claim(_Storing([id], [document], known, rule, errors), question)
                 return found[0][0] if found[0] else None
             sketches = self._sketch_one(document, errors)
             criterion = criterion_of(self._store.options, sketches, question)
@@ -193,9 +193,10 @@ class WriteTransaction(Reading[IdT]):
         rule = conflicts.rule_of(on_conflict)
         question = Question(similarity, distance, recall, search, verify=verify)
         ids, documents = incoming.both_columns(ids, documents)
-        with self._writing.alone("the transaction must be idle to insert"):
-            given = self._arriving(ids, metadata, rule, thread_count(threads))
-            return self._claim(given, documents, question, errors, progress, texts)
+        with crew(), self._writing.alone("the transaction must be idle to insert"):
+            count = thread_count(threads)
+            call = _Storing(ids, documents, metadata, rule, errors, count, progress)
+            return self._claim(call, question, texts)
 
     def insert_batch(
         self,
@@ -229,7 +230,7 @@ class WriteTransaction(Reading[IdT]):
         question = Question(similarity, distance, recall, search, follows=OF_BATCHES)
         batch, count = many.QueryBatch.checked(question, match), thread_count(threads)
         ids, documents = incoming.both_columns(ids, documents)
-        with self._writing.alone("the transaction must be idle to insert"):
+        with crew(), self._writing.alone("the transaction must be idle to insert"):
             state, sketcher = self._writing.current(), self._store.sketcher
             encoded, packed, *_ = self._arriving(ids, metadata, conflicts.ERROR, count)
             state.threads = count
@@ -366,19 +367,21 @@ class WriteTransaction(Reading[IdT]):
         beside = self._store.beside
         return sketches if beside is None else beside.added(sketches, [document], errors=errors)
 
-    def _insert(
-        self,
-        given: conflicts.Arriving,
-        documents: Any,
-        errors: ErrorsName,
-        progress: Progress | None = None,
-    ) -> int:
-        staging = self._writing.staging
-        sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(given.ids), errors=errors,
-            threads=staging.threads, progress=progress, beside=self._store.beside,
-        )  # fmt: skip
-        state = self._writing.current()
+    def _sketched(
+        self, call: "_Storing", documents: Any, progress: Progress | None = None
+    ) -> tuple[conflicts.Arriving, Sketches]:
+        """Return what arrives with a call, and sketches; errors of the ids come first."""
+        store, ids = self._store, incoming.as_list(call.ids, "ids")
+        parts = incoming.sketching(
+            store.sketcher, documents, errors=call.errors, threads=call.threads, beside=store.beside
+        )
+        with closing(parts):
+            given = self._arriving(ids, call.metadata, call.rule, call.threads)
+            return given, incoming.collected(store.sketcher, parts, len(ids), progress)
+
+    def _insert(self, call: "_Storing") -> int:
+        given, sketches = self._sketched(call, call.documents, call.progress)
+        staging, state = self._writing.staging, self._writing.current()
         chosen, replaced = conflicts.to_insert(state, given, sketches)
         conflicts.delete_all(staging, state, replaced)
         batch, packed = incoming.make_batch(given.ids, sketches), given.metadata
@@ -389,27 +392,18 @@ class WriteTransaction(Reading[IdT]):
         return len(batch)
 
     def _claim(
-        self,
-        given: conflicts.Arriving,
-        documents: Any,
-        question: Question,
-        errors: ErrorsName,
-        progress: Progress | None = None,
-        texts: "Texts[IdT] | None" = None,
+        self, call: "_Storing", question: Question, texts: "Texts[IdT] | None" = None
     ) -> Matches[IdT]:
-        is_exact = self._is_exact(question.verify, texts)
+        documents, is_exact = call.documents, self._is_exact(question.verify, texts)
         if is_exact:
             check_many(documents, "documents")
             column = text_column(documents)
             documents = incoming.as_list(documents, "documents") if column is None else column
-        sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(given.ids), errors=errors,
-            threads=self._writing.staging.threads, progress=None, beside=self._store.beside,
-        )  # fmt: skip
+        given, sketches = self._sketched(call, documents)
         criterion, referee = self._refereed(sketches, documents, question, texts, is_exact=is_exact)
         batch = incoming.make_batch(given.ids, sketches)
         decided = conflicts.Conflicts(given)
-        return claim.add_new(self._writing, batch, criterion, decided, progress, referee)
+        return claim.add_new(self._writing, batch, criterion, decided, call.progress, referee)
 
     def _arriving(self, ids: Any, metadata: Any, rule: str, threads: int) -> conflicts.Arriving:
         """Return the documents of one call, which `threads` threads will sketch and store."""
@@ -448,3 +442,15 @@ class WriteTransaction(Reading[IdT]):
         ordinals = sorted_unique(found[found >= 0]).astype(np.uint32)
         conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
         return len(ordinals)
+
+
+class _Storing(NamedTuple):
+    """The arguments of a call that stores documents; `rule`: see `conflicts`."""
+
+    ids: Any
+    documents: Any
+    metadata: Any
+    rule: str
+    errors: ErrorsName
+    threads: int = 1
+    progress: Progress | None = None

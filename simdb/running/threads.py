@@ -11,7 +11,7 @@ imports or uses it can fail: it has locks that every fork takes.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice
@@ -116,98 +116,203 @@ def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 
 
+class Crew:
+    """Threads that stay between the batches of a verb, and end with it; see `crew`."""
+
+    def __init__(self) -> None:
+        """Begin without a thread."""
+        self._workers: list[Thread] = []
+        self._waiting: SimpleQueue[_Call[Any, Any] | None] = SimpleQueue()
+        self.has_ended = False
+
+    @property
+    def size(self) -> int:
+        """Number of threads."""
+        return sum(worker.ident is not None for worker in self._workers)
+
+    def give(self, calls: "Iterable[_Call[Any, Any]]", threads: int) -> None:
+        """Let up to `threads` threads make some calls; they are started if there are fewer."""
+        for call in calls:
+            self._waiting.put(call)
+        for _ in range(self.size, threads):
+            worker = Thread(target=self._work, name="simdb", daemon=True)
+            self._workers.append(worker)
+            worker.start()
+
+    def end(self) -> None:
+        """Wait until all calls are made; no thread is left then."""
+        self.has_ended = True
+        for _ in self._workers:
+            self._waiting.put(None)
+        for worker in self._workers:
+            if worker.ident is not None:  # it was started
+                worker.join()
+
+    def _work(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            call.make()
+            del call  # its result may be large
+
+
+# The threads that the batches of a verb share.
+_CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
+
+
+@contextmanager
+def crew() -> Iterator[None]:
+    """Let the batches of a `with` statement share threads, since starting threads takes a while.
+
+    That is of use where a verb has many small batches.  The threads end with the statement; inside
+    of another such statement, it does nothing.
+    """
+    if _CREW.get() is not None:
+        yield
+        return
+    own = Crew()
+    before = _CREW.set(own)
+    try:
+        yield
+    finally:
+        _CREW.reset(before)
+        own.end()
+
+
 def mapped(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Yield `function(item)` of all items in their order, computed by up to `threads` threads.
 
     Items are taken in the thread that reads the results, only a few before they are needed.  The
     first error, by the order of the items, is raised in its turn.  When the iterator ends, or is
     closed, no call is running any more.
     """
+    return _alone(function, items) if threads == 1 else _shared(function, items, threads)
+
+
+def begun(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Generator[Result]:
+    """Return what `mapped` returns; if there are several threads, they begin with items now.
+
+    The caller closes it.
+    """
     if threads == 1:
-        for item in items:
-            with WORK:
-                result = function(item)
-            yield result
-        return
-    waiting: SimpleQueue[_Call[Item, Result] | None] = SimpleQueue()
+        return _alone(function, items)
+    results = _shared(function, items, threads, begins=True)
+    next(results)
+    return results
+
+
+def _alone(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result]:
+    """Yield what `mapped` yields, computed by this thread."""
+    for item in items:
+        with WORK:
+            result = function(item)
+        yield result
+
+
+def _shared(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, begins: bool = False
+) -> Generator[Result]:
+    """Yield what `mapped` yields; if it `begins`, first anything when threads are at work."""
+    given = _CREW.get()
+    team = Crew() if given is None or given.has_ended or given.size > threads else given
     running: deque[_Call[Item, Result]] = deque()
-    is_over = Event()
-
-    def work() -> None:
-        while (call := waiting.get()) is not None:
-            if not is_over.is_set():
-                with WORK:
-                    call.make(function)
-
-    workers: list[Thread] = []
-    source, is_done = iter(items), False
+    source, is_done, is_given = iter(items), False, False
     try:
         while running or not is_done:
-            while not is_done and len(running) < AHEAD * threads:
-                try:
-                    running.append(_Call(next(source)))
-                    waiting.put(running[-1])
-                except StopIteration:
-                    is_done = True
-                except Exception as error:
-                    # What failed is the item; it waits for its turn like any result.
-                    running.append(_Call.failed(error))
-                    is_done = True
-            if not workers and len(running) > 1:
-                count = min(threads, len(running))  # there are more calls if `running` is not full
-                workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(count)]
-                for worker in workers:
-                    worker.start()
-            if running:
-                call = running.popleft()
-                if not workers:
-                    # A single item is not worth a thread.
-                    with WORK:
-                        call.make(function)
-                yield call.result()
+            if not is_done:
+                new, is_done = _taken(function, source, AHEAD * threads - len(running))
+                running.extend(new)
+                # A single item is not worth a thread, unless the caller does something meanwhile.
+                is_given = is_given or len(running) > 1 or begins
+                if is_given:
+                    team.give(new, min(threads, len(running)))
+                del new  # results are not kept
+            if begins:
+                begins = False
+                yield  # type: ignore[misc]
+            elif running:
+                if not is_given or team.has_ended:
+                    running[0].make()
+                running[0].wait()
+                yield running.popleft().result()
     finally:
-        is_over.set()
-        for _ in workers:
-            waiting.put(None)
-        for worker in workers:
-            if worker.ident is not None:  # it was started
-                worker.join()
+        for call in running:
+            call.give_up()
+        for call in running:
+            call.wait()
+        if team is not given:
+            team.end()
+
+
+def _taken(
+    function: Callable[[Item], Result], source: Iterator[Item], count: int
+) -> "tuple[list[_Call[Item, Result]], bool]":
+    """Return calls of the next `count` items, and whether there are no more."""
+    new: list[_Call[Item, Result]] = []
+    try:
+        for _ in range(count):
+            new.append(_Call(function, next(source)))
+    except StopIteration:
+        return new, True
+    except Exception as error:
+        # What failed is the item; it waits for its turn like any result.
+        return [*new, _Call.failed(error)], True
+    return new, False
+
+
+def _nothing(item: None) -> None:
+    """Return nothing."""
 
 
 class _Call(Generic[Item, Result]):
     """One call of a function by some thread; its result, once there is one."""
 
-    def __init__(self, item: Item) -> None:
+    __slots__ = ("_error", "_function", "_item", "_rests", "_result", "_runs")
+
+    def __init__(self, function: Callable[[Item], Result], item: Item) -> None:
         """Let the call wait until a thread makes it."""
-        self._item = item
-        self._is_made = Event()
+        self._function, self._item = function, item
+        # Whoever takes the one lock makes the call, and the other is free when it is made.  Locks
+        # take a tenth of the time of events.
+        self._rests, self._runs = Lock(), Lock()
+        self._runs.acquire()
         self._error: BaseException | None = None
         self._result: Result
 
     @classmethod
     def failed(cls, error: BaseException) -> "_Call[Any, Any]":
         """Return a call that has raised an error already."""
-        call = cls(None)  # type: ignore[arg-type]
+        call: _Call[Any, Any] = _Call(_nothing, None)
         call._error = error
-        call._is_made.set()
+        call.give_up()
         return call
 
-    def make(self, function: Callable[[Item], Result]) -> None:
-        """Make the call, unless its item failed."""
-        if self._is_made.is_set():
+    def make(self) -> None:
+        """Make the call, unless it was made, is being made or was given up."""
+        if not self._rests.acquire(blocking=False):
             return
         try:
-            self._result = function(self._item)
+            with WORK:
+                self._result = self._function(self._item)
         except BaseException as error:
             self._error = error
         finally:
-            self._is_made.set()
+            self._runs.release()
+
+    def give_up(self) -> None:
+        """Make no thread make the call, unless one has begun."""
+        if self._rests.acquire(blocking=False):
+            self._runs.release()
+
+    def wait(self) -> None:
+        """Wait until no thread is making the call and none will."""
+        with self._runs:
+            return
 
     def result(self) -> Result:
-        """Wait for the result and return it, or raise what the call has raised."""
-        self._is_made.wait()
+        """Return the result, or raise what the call has raised; it was made."""
         if self._error is not None:
             raise self._error
         return self._result

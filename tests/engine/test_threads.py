@@ -67,7 +67,11 @@ def rows_of(matches):
 @pytest.mark.few(1)
 @MANY
 @EVERY_KIND
-def test_what_is_stored_does_not_depend_on_threads(open_database, tmp_path, kind, number):
+def test_what_is_stored_does_not_depend_on_threads(
+    open_database, tmp_path, kind, number, monkeypatch
+):
+    monkeypatch.setattr("simdb.engine.state.incoming.SKETCHED_DOCUMENTS", 20)
+    monkeypatch.setattr("simdb.storage.runs.sorting.BINNED_ENTRIES", 20)
     one = filled(open_database, tmp_path, kind, 1)
     many = filled(open_database, tmp_path, kind, number)
 
@@ -76,6 +80,7 @@ def test_what_is_stored_does_not_depend_on_threads(open_database, tmp_path, kind
         many.get(id).fingerprint.bits for id in many
     ]
     assert len(one.stats().runs) == len(many.stats().runs)
+    assert values_in(one) == values_in(many)
 
 
 def values_in(database):

@@ -1,6 +1,8 @@
 """Incoming documents: checks and sketches them and lays them out in columns for staging."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from operator import length_hint
 from typing import Any
@@ -14,16 +16,19 @@ from simdb.ground.checks import shown
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
-from simdb.running.threads import mapped, parts_of, thread_count
+from simdb.running.threads import begun, mapped, parts_of, thread_count
 from simdb.settings.text_sketch import threads_for
 from simdb.sketch.document_kind import as_vectors
 from simdb.sketch.sketcher import AnySketcher
+from simdb.storage import codec
 from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.metadata import pack_every
 from simdb.values.arrays import (
     BARE,
     EMPTY,
     Fingerprints,
+    Grains,
+    PackedFeatures,
     Sketches,
     aligned,
     check_many,
@@ -124,6 +129,26 @@ class EncodedIds:
         return found
 
 
+def sketching(
+    sketcher: AnySketcher,
+    documents: Any,
+    *,
+    errors: str,
+    threads: int,
+    beside: Beside | None = None,
+) -> Generator[Sketches]:
+    """Yield the sketches of consecutive documents; an iterable is read in parts.
+
+    Several threads begin at once with a column or a list, so that the caller can do something else
+    first.  The caller closes it.  Documents can be `Sketches` that the same sketcher has made.
+    `beside`: see `Beside`.
+    """
+    if isinstance(documents, Sketches):
+        return (each for each in [documents])
+    begins = not isinstance(documents, Iterator)
+    return _sketched(sketcher, documents, None, errors, threads, beside, begins=begins)
+
+
 def sketch_all(
     sketcher: AnySketcher,
     documents: Any,
@@ -134,25 +159,49 @@ def sketch_all(
     progress: Progress | None,
     beside: Beside | None = None,
 ) -> Sketches:
-    """Return sketches of exactly `count` documents; an iterable is read in parts.
+    """Return sketches of exactly `count` documents; see `sketching` and `collected`."""
+    parts = sketching(sketcher, documents, errors=errors, threads=threads, beside=beside)
+    with closing(parts):
+        return collected(sketcher, parts, count, progress)
 
-    Documents can be `Sketches` that the same sketcher has made.  `beside`: see `Beside`.
+
+def collected(
+    sketcher: AnySketcher, parts: Iterable[Sketches], count: int, progress: Progress | None
+) -> Sketches:
+    """Return sketches of exactly `count` documents as one object, in arrays that can be stored.
+
+    The parts are copied while threads make the next ones.
     """
-    if isinstance(documents, Sketches):
-        _check_count(len(documents), count)
-        return documents
     report = report_of(progress)
-    parts: list[Sketches] = []
-    done = 0
-    for sketches in _sketched(sketcher, documents, None, errors, threads, beside):
-        parts.append(sketches)
-        done += len(sketches)
+    grains: list[Grains | None] = []
+    features: list[PackedFeatures | None] = []
+    whole, done = sketcher.sketch([]), 0
+    for part in parts:
+        start, done = done, done + len(part)
         if done > count:
             break
         if report is not None:
             report(done)
+        if len(part) == count and count < SKETCHED_DOCUMENTS:
+            return part
+        if not start:
+            whole = _with_room(count, part)
+        inside = slice(start, done)
+        whole.bits[inside], whole.states[inside] = part.bits, part.states
+        whole.vectors[inside] = part.vectors
+        grains.append(part.grains)
+        features.append(part.features)
     _check_count(done, count)
-    return joined(sketcher, parts)
+    return replace(whole, grains=joined_if_any(grains), features=joined_features(features))
+
+
+def _with_room(count: int, like: Sketches) -> Sketches:
+    """Return unfilled sketches of `count` documents, in arrays that runs store as they are."""
+    return Sketches(
+        codec.allocate(np.uint64, count),
+        codec.allocate(np.uint8, (count, like.vectors.shape[1])),
+        codec.allocate(np.uint8, count),
+    )
 
 
 def sketch_slices(
@@ -218,7 +267,7 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
 def make_batch(ids: EncodedIds, sketches: Sketches) -> StoredBatch:
     """Return the columns of these documents."""
     return StoredBatch(
-        sketches.bits.copy(),  # the bits can be the caller's own array
+        codec.allocated(sketches.bits),  # the bits can be the caller's own array
         sketches.states,
         sketches.vectors,
         ids.hashes,
@@ -302,8 +351,9 @@ def _sketched(
     beside: Beside | None = None,
     *,
     is_query: bool = False,
-) -> Iterator[Sketches]:
-    """Yield the sketches of consecutive documents, of at most `most` at a time."""
+    begins: bool = False,
+) -> Generator[Sketches]:
+    """Yield the sketches of consecutive documents, of at most `most` at a time; see `sketching`."""
 
     def sketch(numbered: tuple[int, Any]) -> Sketches:
         start, chunk = numbered
@@ -311,7 +361,8 @@ def _sketched(
         return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
     threads = threads_for(sketcher.options, threads)
-    return mapped(sketch, _numbered(_chunks(documents, most, threads)), threads)
+    make = begun if begins else mapped
+    return make(sketch, _numbered(_chunks(documents, most, threads)), threads)
 
 
 def _numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:

@@ -65,6 +65,7 @@ def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
                 source,
                 table_names=table_names(options),
                 dead=staging.dead,
+                threads=staging.threads,
             )
         )
     ahead.flush()
@@ -235,9 +236,10 @@ def _write_sealed(
         start = _merged_from(store, runs, len(staging.sealed), manifest)
         rows = [
             write_run(
-                runs[start:], number, writer.put, source, table_names=names, dead=staging.dead
+                runs[start:], number, writer.put, source,
+                table_names=names, dead=staging.dead, threads=staging.threads,
             )
-        ]
+        ]  # fmt: skip
         number += 1
     unchanged = [run.info for run in base.runs if run.info.start < rows[0].start]
     for run in base.runs[len(unchanged) :]:

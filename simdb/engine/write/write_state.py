@@ -23,6 +23,7 @@ from simdb.engine.write.staging import Saved, Staging
 from simdb.engine.write.writer import Ahead
 from simdb.ground.errors import ClosedError, Error, InputError
 from simdb.running import kernel
+from simdb.running.threads import crew
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import StoredBatch
@@ -124,8 +125,9 @@ class WriteState:
             try:
                 self._check_whole()
                 if self.staging.has_changes or self.staging.notes:
-                    self.membership()
-                    self._write()
+                    with crew():
+                        self.membership()
+                        self._write()
             finally:
                 self.end()
 

@@ -30,18 +30,19 @@ from simdb.storage.runs.merge import (
     stored_columns,
     taken,
 )
-from simdb.storage.runs.run import Run, Segment, as_segment, put_segment
+from simdb.storage.runs.run import Run, Segment, as_segment, encoded_column
 from simdb.storage.runs.sorting import sorted_table
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import REMEDY, check_merge, check_read, entries_in, written_entries
 from simdb.storage.runs.table import (
     Entries,
     Put,
+    Stored,
     Table,
     directory_bits,
+    encoded_table,
     entries_of,
     make_table,
-    put_table,
     run_info,
 )
 from simdb.values.arrays import EMPTY, WEIGHTED
@@ -186,27 +187,27 @@ def write_run(
         written = list(table_names)
     names = (*written, layout.IDS)
     at_a_time = threads if counts.live <= THREADED_MOST else 1
-    merge = _Tables(runs, source, table_names, left_out, piece, counts).merged
+    tables = _Tables(runs, source, table_names, left_out, piece, counts)
+
+    def make(name: bytes) -> tuple[Entries, list[Stored]]:
+        entries, table = tables.merged(name)
+        return entries, list(encoded_table(name, number, table))
+
     entries = {}
-    for name, merged in zip(names, in_rounds(merge, names, at_a_time, ahead=1), strict=True):
-        entries[name], table = merged
-        put_table(name, number, table, put)
+    for name, made in zip(names, in_rounds(make, names, at_a_time, ahead=1), strict=True):
+        entries[name], values = made
+        for stored in values:
+            put(*stored)
     if piece is not None:
         start, stop = piece.first, piece.first + len(piece)
         if left_out is not None:
             weighted_count = counts.weighted
     has_vectors = source.width > 0 and weighted_count > 0
-    columns = stored_columns(has_vectors)
-    segments = (
-        aligned_segments(runs, source, columns, threads)
-        if piece is None
-        else _kept_segments(runs, source, columns, piece, threads)
-    )
-    for at, segment in enumerate(segments):
-        put_segment(
-            number, at, segment, put,
-            has_vectors=has_vectors, may_be_even=source.keying.may_be_lean,
-        )  # fmt: skip
+    columns, may_be_even = stored_columns(has_vectors), source.keying.may_be_lean
+    for at, segment in enumerate(_segments(runs, source, columns, piece, threads)):
+        encode = partial(encoded_column, number, at, segment, may_be_even=may_be_even)
+        for stored in mapped(encode, segment.columns, threads):
+            put(*stored)
     return run_info(number, start, stop, entries, weighted_count)
 
 
@@ -228,7 +229,9 @@ def seal(
             yield from keyed_by_weights([keys], every if is_whole else every[weighted])
         yield lambda: (layout.IDS, codec.allocated(batch.hashes), every)
 
-    made = list(made_tables(makings(), header_offset, threads))
+    # Where there are more threads than tables, several sort each.
+    of_each = max(threads // (keying.polytopes.table_count + 1), 1)
+    made = list(made_tables(makings(), header_offset, threads, of_each=of_each))
     entries = {name: each for name, each, _ in made}
     info = run_info(number, delta.start, delta.stop, entries, len(weighted))
     return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
@@ -349,6 +352,18 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Run
             empty += int(np.count_nonzero(states == EMPTY))
             weighted += int(np.count_nonzero(states == WEIGHTED))
     return RunCounts(live, live - empty, weighted)
+
+
+def _segments(
+    runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece | None, threads: int
+) -> Iterator[Segment]:
+    """Return the documents of a piece, or of all runs, in segments."""
+    if piece is not None:
+        return _kept_segments(runs, source, columns, piece, threads)
+    if len(runs) > 1:
+        return aligned_segments(runs, source, columns, threads)
+    # What is in memory is not copied again.
+    return (runs[0].segment(at, source, columns) for at in range(runs[0].segment_count))
 
 
 def _kept_segments(

@@ -27,6 +27,7 @@ from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
     Put,
+    Stored,
     Table,
     directory_bits,
     empty_table,
@@ -343,14 +344,23 @@ def put_segment(
 ) -> None:
     """Write the columns of segment `at` of run `number`, vectors only if it `has_vectors`.
 
+    See `encoded_column`.
+    """
+    for column in segment.columns:
+        if has_vectors or column != layout.VECTOR:
+            put(*encoded_column(number, at, segment, column, may_be_even=may_be_even))
+
+
+def encoded_column(
+    number: int, at: int, segment: Segment, column: int, *, may_be_even: bool
+) -> Stored:
+    """Return one column of segment `at` of run `number` as it is stored.
+
     `may_be_even`: evenly spaced numbers may be stored as such; they may not where versions that do
     not know them read the database.
     """
-    for column, array in segment.columns.items():
-        if column == layout.VECTOR and not has_vectors:
-            continue
-        name = layout.column_name(column)
-        key = layout.segment_key(number, column, at)
-        may_be_short = may_be_even and column in layout.EVEN_COLUMNS
-        short = codec.encode_even(key, array) if may_be_short else None
-        put(name, key, short or codec.encode_array(layout.COLUMN_KINDS[column], key, array))
+    name, array = layout.column_name(column), segment.columns[column]
+    key = layout.segment_key(number, column, at)
+    may_be_short = may_be_even and column in layout.EVEN_COLUMNS
+    short = codec.encode_even(key, array) if may_be_short else None
+    return name, key, short or codec.encode_array(layout.COLUMN_KINDS[column], key, array)

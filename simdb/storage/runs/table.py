@@ -6,18 +6,19 @@ headers consist of whole vertices.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.ground.dtypes import U32, U64
 from simdb.running import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.manifest import SUM_BYTES, RunInfo
 
+# A sub-database, a key and the stored form of a value.
+Stored = tuple[bytes, bytes, Any]
 Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
 ENTRY_BYTES = 12  # a key and an ordinal
@@ -89,20 +90,23 @@ def table_with_room(count: int) -> Table:
 def put_table(
     name: bytes, number: int, table: Table, put: Put, chosen: Iterable[int] = layout.TABLE_KINDS
 ) -> None:
-    """Write the `chosen` columns of a table of run `number`.
+    """Write the `chosen` columns of a table of run `number`; see `encoded_table`."""
+    for stored in encoded_table(name, number, table, chosen):
+        put(*stored)
+
+
+def encoded_table(
+    name: bytes, number: int, table: Table, chosen: Iterable[int] = layout.TABLE_KINDS
+) -> Iterator[Stored]:
+    """Yield sub-database, key and stored form of the `chosen` columns of a table of run `number`.
 
     Nothing is written of a cross-polytope table without entries.
     """
     if layout.is_polytope_name(name) and not len(table.keys):
         return
-    columns: dict[int, npt.NDArray[Any]] = {
-        layout.KEYS: table.keys,
-        layout.ORDINALS: table.ordinals,
-        layout.DIRECTORY: table.directory,
-    }
     for column in chosen:
         key = layout.table_key(number, column)
-        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, columns[column]))
+        yield name, key, codec.encode_array(layout.TABLE_KINDS[column], key, table[column])
 
 
 def directory_bits(name: bytes, entry_count: int, header_offset: int) -> int:
