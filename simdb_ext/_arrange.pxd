@@ -30,6 +30,10 @@ cdef extern from "lines.h" nogil:
         ARRANGE_GAP
 
     int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes)
+    int64_t arrange_count_feeds(const uint8_t *content, int64_t size)
+    void arrange_first_bytes(
+        const uint64_t *addresses, const int64_t *lengths, int64_t count, uint8_t *firsts
+    )
     int64_t arrange_read_ranges(
         int descriptor, const int64_t *starts, const int64_t *stops, int64_t count, uint8_t *out,
         uint8_t *gap

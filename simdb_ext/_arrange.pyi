@@ -152,6 +152,12 @@ class Identifiers:
     def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
         """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
 
+def first_bytes(addresses: U64, lengths: I64) -> U8:
+    """Return the first byte of each text: uint8[n]; 0 of a length that is not positive.
+
+    The texts must be in memory at their addresses.  Raises ValueError for other lengths.
+    """
+
 def object_sizes(content: bytes) -> I64 | None:
     """Return the size of each line with its line feed: int64[lines].
 

@@ -243,15 +243,30 @@ cdef class Forest:
 def object_sizes(bytes content not None):
     """Return the size of each line with its line feed; None unless each line holds an object."""
     cdef const uint8_t[::1] given = content
-    cdef int64_t count = content.count(b"\n")
+    cdef int64_t count
     cdef int is_whole = 0
-    if not count or given[given.shape[0] - 1] != 10:
+    if not given.shape[0] or given[given.shape[0] - 1] != 10:
         return None
+    with nogil:
+        count = arrange_count_feeds(&given[0], given.shape[0])
     sizes = np.empty(count, np.int64)
     cdef int64_t[::1] out = sizes
     with nogil:
         is_whole = arrange_objects(&given[0], given.shape[0], count, &out[0])
     return sizes if is_whole else None
+
+
+def first_bytes(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):
+    """Return the first byte of each text uint8[n], 0 of an empty one; the caller owns the texts."""
+    cdef Py_ssize_t count = addresses.shape[0]
+    if lengths.shape[0] != count:
+        raise ValueError(f"there are {count} addresses but {lengths.shape[0]} lengths")
+    firsts = np.empty(count, np.uint8)
+    cdef uint8_t[::1] out = firsts
+    if count:
+        with nogil:
+            arrange_first_bytes(&addresses[0], &lengths[0], count, &out[0])
+    return firsts
 
 
 def read_ranges(

@@ -78,8 +78,8 @@ def count_texts(
         unit, shingle, lowercase, seed, replace, "", vocabulary, None, SKETCH_DIMENSIONS, compose,
         turkic
     )
-    cdef Collected collected = Collected()
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
+    cdef Collected collected = Collected(len(all_texts))
     weights, features = room_for(call, len(all_texts))
     project_all_texts(call, all_texts, start, weights, features, collected)
     return collected.arrays()
@@ -88,8 +88,8 @@ def count_texts(
 def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
     """Do the same for documents given as tokens."""
     cdef Working call = Working("words", shingle, False, seed, replace, "", vocabulary, None)
-    cdef Collected collected = Collected()
     cdef tuple lists = tuple(documents)
+    cdef Collected collected = Collected(len(lists))
     weights, features = room_for(call, len(lists))
     project_all_tokens(call, lists, start, weights, features, collected)
     return collected.arrays()
@@ -124,12 +124,19 @@ cdef int project_all_texts(
                 call.scratch.signatures = &signatures_out[first, 0]
             call.begin_chunk()
             if collected is not None:
-                for i in range(chunk.count):
-                    project_texts_chunk(
-                        call, chunk.texts + i, 1, NULL, &features_out[first + i], documents,
-                        start, first + i
+                i = 0
+                while i < chunk.count:
+                    i += collect_texts(
+                        call, chunk.texts + i, chunk.count - i, &features_out[first + i], collected
                     )
-                    collected.add(&call.scratch.bag)
+                    if i < chunk.count:
+                        project_texts_chunk(
+                            call, chunk.texts + i, 1, NULL, &features_out[first + i], documents,
+                            start, first + i
+                        )
+                        if collected.add(&call.scratch.bag) < 0:
+                            raise MemoryError()
+                        i += 1
             elif chunk.count > 0:
                 project_texts_chunk(
                     call, chunk.texts, chunk.count, &weights_out[first, 0],
@@ -141,6 +148,25 @@ cdef int project_all_texts(
     finally:
         call.leave()
     return 0
+
+
+cdef int64_t collect_texts(
+    Working call, sketch_text *texts, int64_t count, int64_t *features, Collected collected
+) noexcept:
+    """Collect the features of texts up to the first that needs more than that; return how many."""
+    cdef int64_t at = 0, done = 0
+    with nogil:
+        while (
+            at < count
+            and sketch_project_texts(
+                texts + at, 1, &call.settings, call.scratch, NULL, features + at, &done
+            ) == SKETCH_DONE
+            and not call.scratch.unknown.size
+            and collected.add(&call.scratch.bag) == 0
+        ):
+            at += 1
+            done = 0
+    return at
 
 
 cdef int project_texts_chunk(
@@ -195,7 +221,8 @@ cdef int project_all_tokens(
                         call, chunk.tokens, chunk.offsets + i, 1, NULL, &features_out[first + i],
                         start + first + i
                     )
-                    collected.add(&call.scratch.bag)
+                    if collected.add(&call.scratch.bag) < 0:
+                        raise MemoryError()
             else:
                 project_tokens_chunk(
                     call, chunk.tokens, chunk.offsets, chunk.count, &weights_out[first, 0],

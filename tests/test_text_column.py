@@ -9,6 +9,7 @@ from over import over
 
 import simdb
 from simdb.columns.arrow import TextColumn, joined, listed, text_column
+from simdb.running import kernel
 
 MEMORY = np.frombuffer("red\u660egreen\xff".encode(), np.uint8)
 START = MEMORY.ctypes.data
@@ -42,9 +43,15 @@ def test_slices_choices_and_joined_columns_share_the_memory():
 def test_the_first_byte_of_each_text_is_found():
     every = [each[:1] for each in COLUMN.contents()]
 
-    assert [bytes([each]) if each else b"" for each in COLUMN.first_bytes()] == every
-    assert list(COLUMN.chosen([2, 0, 2, 3]).first_bytes()) == [*b"grg", 0]
-    assert list(COLUMN[6:].first_bytes()) == []
+    assert [bytes([each]) if each else b"" for each in first_bytes(COLUMN)] == every
+    assert list(first_bytes(COLUMN.chosen([2, 0, 2, 3] * 9))) == [*b"grg", 0] * 9
+    assert list(first_bytes(COLUMN[6:])) == []
+    with pytest.raises(ValueError, match="there are 6 addresses but 5 lengths"):
+        kernel.first_bytes(COLUMN.addresses, COLUMN.lengths[1:])
+
+
+def first_bytes(column):
+    return kernel.first_bytes(column.addresses, column.lengths)
 
 
 def test_a_null_is_refused_with_its_position():

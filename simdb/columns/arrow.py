@@ -191,22 +191,9 @@ class TextColumn(Sequence[str | bytes | None]):
             yield ctypes.string_at(address, length) if length > 0 else b""
 
     def memory(self) -> Iterator[Any]:
-        """Yield the UTF-8 of all texts, one after the other, where it is: buffers to be read."""
-        for buffer, _, _ in self._buffers():
-            yield buffer
+        """Yield the UTF-8 of all texts, one after the other, where it is: buffers to be read.
 
-    def first_bytes(self) -> U8:
-        """Return the first byte of each text: uint8[n]; 0 of an empty text and of a null."""
-        found = np.zeros(len(self), np.uint8)
-        for buffer, start, positions in self._buffers():
-            places = (self.addresses[positions] - np.uint64(start)).astype(np.intp)
-            found[positions] = np.frombuffer(buffer, np.uint8)[places]
-        return found
-
-    def _buffers(self) -> Iterator[tuple[Any, int, I64]]:
-        """Yield the memory of texts that touch each other, where it starts, and their positions.
-
-        The texts of one Arrow array touch.  Empty texts and nulls are left out.
+        Texts that touch each other, as those of one Arrow array do, are in one buffer.
         """
         known = np.flatnonzero(self.lengths > 0)
         starts = self.addresses[known]
@@ -214,7 +201,7 @@ class TextColumn(Sequence[str | bytes | None]):
         firsts = np.flatnonzero(np.append(True, starts[1:] != stops[:-1])) if len(known) else known
         for first, last in pairwise([*firsts.tolist(), len(known)]):
             start, stop = int(starts[first]), int(stops[last - 1])
-            yield (ctypes.c_char * (stop - start)).from_address(start), start, known[first:last]
+            yield (ctypes.c_char * (stop - start)).from_address(start)
 
     def filled(self) -> "TextColumn":
         """Return the column with an empty text in place of each null."""

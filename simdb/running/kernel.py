@@ -35,6 +35,7 @@ decode_ids = _arrange.decode_ids
 directory = _arrange.directory
 encode_ids = _arrange.encode_ids
 entry_sum = _arrange.entry_sum
+first_bytes = _arrange.first_bytes
 first_descent = _arrange.first_descent
 hash_ids = _arrange.hash_ids
 keep = _arrange.keep

@@ -25,6 +25,7 @@ import numpy as np
 from simdb.columns.arrow import TextColumn
 from simdb.ground.errors import InputError, OptionError
 from simdb.outputs.formats import GZIP, ZSTD, ZstdReader, is_remote, open_remote
+from simdb.running import kernel
 from simdb.settings.text_sketch import TextSketch
 from simdb.sources.encoding_guess import (
     GUESS,
@@ -286,7 +287,8 @@ def page_position(texts: Sequence[str] | TextColumn) -> int | None:
     # Few texts pass the quick test of the first byte.
     likely: Iterable[int] = range(len(texts))
     if isinstance(texts, TextColumn):
-        likely = np.flatnonzero(MAY_BEGIN[texts.first_bytes()]).tolist()
+        firsts = kernel.first_bytes(texts.addresses, texts.lengths)
+        likely = np.flatnonzero(MAY_BEGIN[firsts]).tolist()
     return next((at for at in likely if _begins(texts[at])), None)
 
 

@@ -29,6 +29,7 @@ from simdb.values.arrays import offsets_of
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
 # Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
 LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
+EMPTY = np.empty(0, PLACE)
 IN_FILE, IN_SPOOL, AS_ROW, CHANGED = 1, 2, 3, 4
 # The places of so many documents are read at a time.
 READ_DOCUMENTS = 1 << 16
@@ -320,9 +321,16 @@ class _Places(Temporary):
         self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
         self._count = 0
         self._waiting = 0
+        self._mapped: Places | None = None
+
+    def __exit__(self, *error: object) -> None:
+        """Close and remove the file."""
+        self._mapped = None
+        super().__exit__(*error)
 
     def add(self, batch: Batch) -> list[int]:
         """Append the documents of a batch; return the positions in it of those that must wait."""
+        self._mapped = None
         places = np.empty(len(batch), PLACE)
         places["start"] = NOWHERE if batch.origins is None else batch.origins
         places["size"] = batch.sizes
@@ -336,5 +344,10 @@ class _Places(Temporary):
 
     def all(self) -> Places:
         """Return the places of all documents, mapped."""
-        self._file.flush()
-        return np.memmap(self._file, PLACE, "r") if self._count else np.empty(0, PLACE)
+        found = self._mapped
+        if found is None:
+            self._file.flush()
+            # A plain array is sliced faster than a memmap.
+            found = np.asarray(np.memmap(self._file, PLACE, "r") if self._count else EMPTY)
+            self._mapped = found
+        return found

@@ -5,7 +5,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PARTS = 1024 }; /* of one call: every system allows so many */
+enum {
+    PARTS = 1024, /* of one call: every system allows so many */
+    AHEAD = 16    /* texts whose first bytes are on their way from memory */
+};
 
 int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes)
 {
@@ -23,6 +26,28 @@ int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t
         content = feed + 1;
     }
     return is_whole;
+}
+
+int64_t arrange_count_feeds(const uint8_t *content, int64_t size)
+{
+    const uint8_t *end = content + size;
+    int64_t count = 0;
+
+    while ((content = memchr(content, '\n', (size_t)(end - content))) != NULL) {
+        content++;
+        count++;
+    }
+    return count;
+}
+
+void arrange_first_bytes(const uint64_t *addresses, const int64_t *lengths, int64_t count,
+                         uint8_t *firsts)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            __builtin_prefetch((const void *)(uintptr_t)addresses[i + AHEAD]);
+        firsts[i] = lengths[i] > 0 ? *(const uint8_t *)(uintptr_t)addresses[i] : 0;
+    }
 }
 
 /* Read one range; return how many bytes there are, or -1. */

@@ -1,4 +1,4 @@
-/* Lines of files: where they end, and ranges of them read again. */
+/* Lines of files: where they end, how they begin, and ranges of them read again. */
 
 #ifndef SIMDB_LINES_H
 #define SIMDB_LINES_H
@@ -10,6 +10,13 @@
    what begins and ends with braces; a carriage return may follow.  `content` ends with the last of
    exactly `count` line feeds. */
 int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes);
+
+/* Return how many line feeds there are. */
+int64_t arrange_count_feeds(const uint8_t *content, int64_t size);
+
+/* Write the first byte of each of `count` texts, 0 of one whose length is not positive. */
+void arrange_first_bytes(const uint64_t *addresses, const int64_t *lengths, int64_t count,
+                         uint8_t *firsts);
 
 /* Ranges that are no further apart are read by one call of the system, with what is between. */
 #define ARRANGE_GAP 32768

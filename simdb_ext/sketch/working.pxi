@@ -9,6 +9,10 @@ cdef dict COUNTINGS = {
 }
 
 
+cdef enum:
+    COLLECTED_FIRST = 1 << 12  # features that there is room for at first
+
+
 cdef class Working:
     """The settings and the working memory of one call, and the objects that own them."""
 
@@ -159,40 +163,61 @@ cdef class Working:
 cdef class Collected:
     """The features of documents, collected one document after the other."""
 
-    cdef object hashes
-    cdef object counts
-    cdef list offsets
+    cdef uint64_t *hashes
+    cdef uint32_t *counts
+    cdef int64_t *offsets  # one more than there are documents
+    cdef int64_t documents
+    cdef int64_t room
 
-    def __cinit__(self):
-        self.hashes = np.empty(1 << 12, np.uint64)
-        self.counts = np.empty(1 << 12, np.uint32)
-        self.offsets = [0]
+    def __cinit__(self, Py_ssize_t documents):
+        self.offsets = <int64_t *>calloc(documents + 1, sizeof(int64_t))
+        if self.offsets == NULL or self.widen(COLLECTED_FIRST) < 0:
+            raise MemoryError()
 
-    cdef int add(self, const sketch_bag *bag) except -1:
-        """Append the features in the bag as those of the next document."""
-        cdef int64_t start = self.offsets[len(self.offsets) - 1]
+    def __dealloc__(self):
+        free(self.hashes)
+        free(self.counts)
+        free(self.offsets)
+
+    cdef int add(self, const sketch_bag *bag) noexcept nogil:
+        """Append the features in the bag as those of the next document; -1 without memory."""
+        cdef int64_t start = self.offsets[self.documents]
         cdef int64_t stop = start + bag.count
-        if stop > len(self.hashes):
-            self.hashes = with_room(self.hashes, start, 2 * stop)
-            self.counts = with_room(self.counts, start, 2 * stop)
-        cdef uint64_t[::1] hashes = self.hashes
-        cdef uint32_t[::1] counts = self.counts
-        memcpy(&hashes[0] + start, bag.first, bag.count * sizeof(uint64_t))
-        memcpy(&counts[0] + start, bag.counts, bag.count * sizeof(uint32_t))
-        self.offsets.append(stop)
+        if stop > self.room and self.widen(2 * stop) < 0:
+            return -1
+        memcpy(self.hashes + start, bag.first, bag.count * sizeof(uint64_t))
+        memcpy(self.counts + start, bag.counts, bag.count * sizeof(uint32_t))
+        self.documents += 1
+        self.offsets[self.documents] = stop
+        return 0
+
+    cdef int widen(self, int64_t room) noexcept nogil:
+        """Make room for so many features; -1 without memory."""
+        cdef void *hashes = realloc(self.hashes, room * sizeof(uint64_t))
+        if hashes != NULL:
+            self.hashes = <uint64_t *>hashes
+        cdef void *counts = realloc(self.counts, room * sizeof(uint32_t))
+        if counts != NULL:
+            self.counts = <uint32_t *>counts
+        if hashes == NULL or counts == NULL:
+            return -1
+        self.room = room
         return 0
 
     cdef tuple arrays(self):
         """Return (offsets, hashes, counts)."""
-        stop = self.offsets[len(self.offsets) - 1]
-        return np.array(self.offsets, np.int64), self.hashes[:stop], self.counts[:stop]
-
-
-cdef object with_room(array, Py_ssize_t used, Py_ssize_t room):
-    """Return a longer array with the first `used` entries of an array."""
-    made = np.empty(room, array.dtype)
-    made[:used] = array[:used]
-    return made
+        cdef int64_t stop = self.offsets[self.documents]
+        offsets = np.empty(self.documents + 1, np.int64)
+        hashes, counts = np.empty(stop, np.uint64), np.empty(stop, np.uint32)
+        cdef int64_t[::1] offsets_out = offsets
+        cdef uint64_t[::1] hashes_out = hashes
+        cdef uint32_t[::1] counts_out = counts
+        with nogil:
+            memcpy(&offsets_out[0], self.offsets, (self.documents + 1) * sizeof(int64_t))
+            if stop:
+                memcpy(&hashes_out[0], self.hashes, stop * sizeof(uint64_t))
+                memcpy(&counts_out[0], self.counts, stop * sizeof(uint32_t))
+        return offsets, hashes, counts
 
 
 cdef void free_bag(sketch_bag *bag):
