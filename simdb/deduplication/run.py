@@ -47,16 +47,16 @@ class DedupRun:
         decide.  `output`: what documents will be written to, None if none will.  `reference`: what
         documents are compared with, too.
         """
-        self._again = SecondLook(rule, origins, output)
         self.reference = reference
-        self.names = self._again.names
         self.order: I64 | None = None
         with ExitStack() as held:
-            held.push(self._again)
             self._documents = within(options, question, reference)
-            self._has_texts = has_texts or self._documents.needs_texts
             held.push(self._documents)
+            has_texts = has_texts or self._documents.needs_texts
+            self._again = SecondLook(rule, origins, output, has_texts=has_texts)
+            held.push(self._again)
             self._held = held.pop_all()
+        self.names = self._again.names
 
     def __enter__(self) -> "DedupRun":
         """Return the object itself."""
@@ -110,7 +110,7 @@ class DedupRun:
     def _each(self, batches: Iterable[Batch]) -> Iterator[Any]:
         """Note what is needed later of each batch, and yield its texts."""
         for batch in batches:
-            self._again.add(batch, has_texts=self._has_texts)
+            self._again.add(batch)
             self._again.lines.add(batch)
             yield batch.texts
 
@@ -122,11 +122,19 @@ class SecondLook:
     """
 
     def __init__(
-        self, rule: keeping.KeepRule, origins: Origins, output: SurvivorOutput | None
+        self,
+        rule: keeping.KeepRule,
+        origins: Origins,
+        output: SurvivorOutput | None,
+        *,
+        has_texts: bool = True,
     ) -> None:
-        """Prefer by `rule`, which is no function; for `origins` and `output` see `DedupRun`."""
+        """Prefer by `rule`, which is no function; for `origins` and `output` see `DedupRun`.
+
+        `has_texts`: texts will be asked for.
+        """
         self.names, self.lines = Names(), LinesAgain(origins, output)
-        self._texts = TextsAgain(origins)
+        self._texts = TextsAgain(origins) if has_texts else None
         self._rule = rule
         self._sizes: list[I64] = []
         self._values: list[Any] = []
@@ -138,16 +146,14 @@ class SecondLook:
 
     def __exit__(self, *error: object) -> None:
         """Remove the files."""
-        for each in (self.names, self._texts, self.lines):
+        for each in filter(None, (self.names, self._texts, self.lines)):
             each.__exit__(None, None, None)
 
-    def add(
-        self, batch: Batch, own: Sequence[Any] | None = None, *, has_texts: bool = True
-    ) -> None:
+    def add(self, batch: Batch, own: Sequence[Any] | None = None) -> None:
         """Take documents, without their lines; `own`: see `Names.add`."""
         self.names.add(batch, own)
         self._count += len(batch)
-        if has_texts:
+        if self._texts is not None:
             self._texts.add(batch)
         if self._rule.kind in keeping.BY_SIZE:
             texts = batch.texts
@@ -159,6 +165,7 @@ class SecondLook:
 
     def texts(self, positions: I64) -> Any:
         """Return the texts at some positions; InputError if a file was changed since."""
+        assert self._texts is not None, "texts were announced"
         return self._texts.texts(positions.astype(np.uint32))
 
     def write(self, is_kept: Bools, survivors: SurvivorOutput) -> None:

@@ -142,10 +142,7 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
     """
 
     def write(at: int, block: LineBytes) -> None:
-        left = memoryview(_read(lines, block))
-        while left:
-            done = os.pwrite(descriptor, left, at)
-            left, at = left[done:], at + done
+        write_at(descriptor, at, _read(lines, block))
 
     parts = list(blocks(lines, COPIED_BYTES))
     if len(parts) == 1:  # one of very many short pieces, perhaps
@@ -155,6 +152,14 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
     for _ in mapped(lambda part: write(*part), zip(places.tolist(), parts, strict=False), threads):
         pass
     return int(places[-1])
+
+
+def write_at(descriptor: int, place: int, content: bytes) -> None:
+    """Write all of some bytes at a place of an open file; several threads may call this."""
+    left = memoryview(content)
+    while left:
+        done = os.pwrite(descriptor, left, place)
+        left, place = left[done:], place + done
 
 
 def content(lines: Lines) -> bytes:

@@ -69,11 +69,11 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
     encoding, origins = reading.encoding, reading.origins
     if is_wide(encoding):
         pieces = _Narrow(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
-        # What is parsed are not the bytes of the file, so its places are not places in the file.
-        encoding, origins = "utf-8", None
+        encoding = "utf-8"
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
     parser = ColumnParser(reading) if is_utf8 and not reading.has_fields else None
-    if parser is None or origins is None or not origins.begin(stream, parser.texts):
+    own = stream if pieces is stream else None
+    if parser is None or origins is None or not origins.begin(own, parser.texts):
         origins = None
     lines = _Lines(name, reading, encoding, origins)
     size, piece, threads = reading_sizes(stream, reading)
@@ -87,7 +87,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
         )
     else:
         read = blocks(pieces, size, piece)
-        every = mapped(lambda each: parsed(*each, parser=parser), read, threads)
+        every = mapped(lambda each: parsed(*each, parser=parser, origins=origins), read, threads)
     for block in every:
         yield from lines.found(block)
         if block.failure is not None:
@@ -267,13 +267,23 @@ def has_number(block: bytes, digits_max: int | None = None) -> bool:
 
 
 def parsed(
-    start: int, block: bytes, failure: OSError | None = None, *, parser: ColumnParser | None
+    start: int,
+    block: bytes,
+    failure: OSError | None = None,
+    *,
+    parser: ColumnParser | None,
+    origins: Origins | None = None,
 ) -> LineBlock:
-    """Return a block with its columns; without `parser`, the standard library parses all of it."""
+    """Return a block with its columns; without `parser`, the standard library parses all of it.
+
+    `origins`: where it waits if it cannot be read again.
+    """
     is_short = len(block) <= DOCUMENT_BYTES_MAX
     parts: list[tuple[bytes, LineColumns | None]] = [(block, None)]
     if parser is not None and is_short:
         parts = list(_parts(block, parser))
+    if origins is not None:
+        origins.keep(start, block)
     return LineBlock(start, len(block), checksum_of(block), parts, failure)
 
 

@@ -1,7 +1,8 @@
 """Origins: where lines of the input stand in their files, so that they can be read there again.
 
-What a run needs of its input a second time would otherwise wait in a temporary file as large as the
-input.  All files form one row of bytes, and the origin of a line is its start in that row.
+All sources form one row of bytes, and the origin of a line is its start in that row.  A plain file
+is read again where it is.  What comes from a pipe, from a compressed file or in another encoding
+than UTF-8 waits in a temporary file, at its place in the row, if it can be needed.
 
 A file that may have been changed in between is recognised by its size and times.  The time of its
 last change of any kind counts, too, which no program can put back.  Then each block of it that is
@@ -11,22 +12,31 @@ needed is compared with the checksum of what was read first.
 import io
 import os
 import stat
+import tempfile
 import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import numpy as np
 
 from simdb.columns.arrow import TextColumn, joined
 from simdb.ground.dtypes import I64
-from simdb.outputs.pieces import CsvHead, Lines, changed, content, merged, unreadable
+from simdb.outputs.pieces import (
+    CsvHead,
+    Lines,
+    changed,
+    content,
+    merged,
+    unreadable,
+    write_at,
+)
 from simdb.storage.codec import checksum_of
 
-# A line without an origin: its source is a pipe, is compressed, or has another encoding.
+# A line without an origin: it was parsed by itself, or nobody needs it again.
 NOWHERE = -1
 # So many files stay open; the others are opened again.
 OPEN_FILES = 64
@@ -41,26 +51,31 @@ Parse: TypeAlias = Callable[[bytes, int], TextColumn | None]
 
 @dataclass(slots=True)
 class _File:
-    """One file: its `start` in the row, its descriptor if it is open, and how to parse its lines.
+    """One source: its `start` in the row, and how to parse its lines.
 
-    `identity` is that when it was opened; `is_same`: whether it was the same when it was read
-    again, None before that, and False if equal times would not prove it.
+    `waits`: whether its lines wait in the temporary file.  Of others, `descriptor` is that of the
+    file if it is open, and `identity` what it was then; `is_same`: whether it was the same when it
+    was read again, None before that, and False if equal times would not prove it.
     """
 
     path: str
     start: int
-    identity: tuple[int, ...]
     parse: Parse
-    descriptor: int | None
-    is_same: bool | None
     table: CsvHead | None
+    waits: bool = False
+    identity: tuple[int, ...] = ()
+    descriptor: int | None = None
+    is_same: bool | None = None
 
 
 class Origins:
-    """The files of one run; `with` closes them."""
+    """The sources of one run; `with` closes them."""
 
     def __init__(self) -> None:
-        """Begin without files."""
+        """Begin without sources."""
+        self._is_needed = False
+        self._folder: str | None = None
+        self._waiting: IO[bytes] | None = None
         self._files: list[_File] = []
         self._starts: list[int] = []
         self._size = 0
@@ -79,30 +94,55 @@ class Origins:
             if file.descriptor is not None:
                 os.close(file.descriptor)
                 file.descriptor = None
+        if self._waiting is not None:
+            self._waiting.close()
 
-    def begin(self, stream: io.BufferedReader, parse: Parse, table: CsvHead | None = None) -> bool:
-        """Take a file that is read next; return False if it cannot be read again.
+    def need(self, folder: str | None = None) -> None:
+        """Let lines that cannot be read again wait; whoever needs them says so before they come.
 
-        `parse` makes what `texts` returns.  `table`: see `Lines`.
+        `folder`: where they wait if anybody names one, else in that for temporary files.
         """
-        raw = getattr(stream, "raw", None)
-        if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
+        self._is_needed = True
+        self._folder = self._folder or folder
+
+    def begin(
+        self, stream: io.BufferedReader | None, parse: Parse, table: CsvHead | None = None
+    ) -> bool:
+        """Take a source that is read next; return False if its lines get no origins.
+
+        `stream`: what it is read from, None if that has other bytes than the lines.  `parse` makes
+        what `texts` returns.  `table`: see `Lines`.
+        """
+        plain = _plain(stream)
+        if plain is not None:
+            own = os.dup(plain.fileno()) if len(self._files) < OPEN_FILES else None
+            identity = _identity(plain.fileno())
+            is_same = False if abs(time.time_ns() - identity[-1]) < TICKS_NS else None
+            file = _File(plain.name, self._size, parse, table, False, identity, own, is_same)
+        elif self._is_needed:
+            if self._waiting is None:
+                # It is used with `with`, so __exit__ closes the file.
+                self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
+            file = _File("the temporary file", self._size, parse, table, waits=True)
+        else:
             return False
-        descriptor = raw.fileno()
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return False
-        own = os.dup(descriptor) if len(self._files) < OPEN_FILES else None
-        identity = _identity(descriptor)
-        is_fresh = abs(time.time_ns() - identity[-1]) < TICKS_NS
-        file = _File(raw.name, self._size, identity, parse, own, False if is_fresh else None, table)
         self._files.append(file)
         self._starts.append(self._size)
         return True
 
-    def add(self, start: int, size: int, checksum: int) -> int:
-        """Take a block of whole lines of the latest file; return its start in the row.
+    def keep(self, start: int, block: bytes) -> None:
+        """Let a block of the latest source wait, if that cannot be read again; see `add`.
 
-        `start`: its start in the file.
+        Several threads may call this.
+        """
+        if self._files[-1].waits:
+            assert self._waiting is not None, "`begin` has made it"
+            write_at(self._waiting.fileno(), self._starts[-1] + start, block)
+
+    def add(self, start: int, size: int, checksum: int) -> int:
+        """Take a block of whole lines of the latest source; return its start in the row.
+
+        `start`: its start in the source.
         """
         place = self._starts[-1] + start
         starts, sizes, checksums = self._blocks
@@ -136,7 +176,7 @@ class Origins:
             file = self._files[number]
             with self._opened(file) as descriptor:
                 self._check(file, descriptor, starts[at:stop])
-                own = starts[at:stop] - file.start
+                own = starts[at:stop] - (0 if file.waits else file.start)
                 ranges = merged(own, own + sizes[at:stop])
                 yield Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
             at = stop
@@ -144,6 +184,10 @@ class Origins:
     @contextmanager
     def _opened(self, file: _File) -> Iterator[int]:
         """Yield the descriptor of a file, opened for a moment if it is not open."""
+        if file.waits:
+            assert self._waiting is not None, "`begin` has made it"
+            yield self._waiting.fileno()
+            return
         descriptor = file.descriptor
         is_own = descriptor is None
         try:
@@ -158,6 +202,8 @@ class Origins:
 
     def _check(self, file: _File, descriptor: int, starts: I64) -> None:
         """Raise InputError if the file has other bytes than it had around some lines of it."""
+        if file.waits:
+            return
         identity = _identity(descriptor)
         if file.is_same is not False:
             file.is_same = identity == file.identity
@@ -172,6 +218,14 @@ class Origins:
             if checksum_of(_ended(block, sizes[number])) != checksums[number]:
                 raise changed(file.path)
             self._checked.add((number, identity))
+
+
+def _plain(stream: io.BufferedReader | None) -> io.FileIO | None:
+    """Return the regular file that a stream reads; None if it reads something else."""
+    raw = getattr(stream, "raw", None)
+    if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
+        return None
+    return raw if stat.S_ISREG(os.fstat(raw.fileno()).st_mode) else None
 
 
 def _identity(descriptor: int) -> tuple[int, ...]:

@@ -55,6 +55,8 @@ class LinesAgain(Temporary):
         `output`: what some of them will be written to, None if none will.
         """
         folder = None if output is None else output.folder
+        if output is not None:
+            origins.need(folder)
         self._output = output
         # It is used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
@@ -165,6 +167,7 @@ class TextsAgain(Temporary):
 
     def __init__(self, origins: Origins) -> None:
         """Read texts in `origins` if they are there."""
+        origins.need()
         self._origins = origins
         self._places, self._spool = _Places(), TextSpool()
 

@@ -248,7 +248,13 @@ class _Table:
         start = len(stream.read(self._table.start))
         size, piece, threads = reading_sizes(stream, self._reading)
         every = TableBlocks(blocks(stream, size, piece, is_ended=False), self._table.delimiter)
-        for block in mapped(parser.parsed, every, threads):
+
+        def parsed(block: TableBlock) -> Parsed:
+            if self._origins is not None:
+                self._origins.keep(start + block.start, block.content)
+            return parser.parsed(block)
+
+        for block in mapped(parsed, every, threads):
             origin = NOWHERE
             if self._origins is not None:
                 origin = self._origins.add(start + block.start, block.size, block.checksum)

@@ -100,7 +100,41 @@ def test_lines_and_texts_are_read_again(tmp_path, small, monkeypatch, open_files
             assert lines_of(row, starts, sizes) == [line + b"\n" for line in lines]
 
 
-def test_what_is_no_plain_file_of_utf8_has_no_origin(tmp_path, monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_cannot_be_read_again_waits(tmp_path, small, threads):
+    content, wide = b"\n".join(LINES), b"\n".join(LINES[::-1]).decode().encode("utf-16-le")
+    (tmp_path / "a").write_bytes(content)
+    (tmp_path / "b.gz").write_bytes(gzip.compress(content + b"\nno JSON\n\n", mtime=0))
+    (tmp_path / "wide").write_bytes(wide)
+    (tmp_path / "waiting").mkdir()
+    found, expected = [], []
+    with Origins() as row:
+        row.need()
+        row.need(str(tmp_path / "waiting"))
+        for name, encoding in (("b.gz", "utf-8"), ("a", "utf-8"), ("wide", "utf-16-le"),
+                               ("a", "utf-8"), ("b.gz", "utf-8")):  # fmt: skip
+            reading = SourceOptions(
+                origins=row, has_fields=False, encoding=encoding, threads=threads
+            )
+            found += places(batches_of(tmp_path / name, reading))
+            expected += LINES[::-1] if name == "wide" else LINES
+        stream = io.BufferedReader(io.BytesIO(content))
+        reading = SourceOptions(origins=row, has_fields=False)
+        for batch in json_lines.read_lines(stream, "-", reading):
+            lines = [LINES[position - 1] for position in batch.positions.tolist()]
+            found += places([replace(batch, lines=lines)])
+        expected += LINES
+
+        assert NOWHERE not in [place[2] for place in found]
+        for step in (1, 7, 100):
+            texts, lines, starts, sizes = map(list, zip(*found[::step], strict=True))
+            assert lines == expected[::step]
+            assert texts_of(row, starts, sizes) == texts
+            assert lines_of(row, starts, sizes) == [line + b"\n" for line in lines]
+        assert os.listdir(tmp_path / "waiting") == []  # the file has no name
+
+
+def test_what_is_no_plain_file_has_no_origin_if_nobody_reads_it_again(tmp_path, monkeypatch):
     content = b"\n".join(LINES)
     (tmp_path / "a.gz").write_bytes(gzip.compress(content, mtime=0))
     (tmp_path / "a").write_bytes(content)
@@ -239,10 +273,13 @@ def test_a_file_that_was_replaced_or_removed_is_read_while_it_is_open(tmp_path, 
 
 def test_descriptors_are_closed(tmp_path):
     (tmp_path / "a").write_bytes(LINES[0])
+    (tmp_path / "b.gz").write_bytes(gzip.compress(LINES[0], mtime=0))
     before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
     for _ in range(3):
         with Origins() as row:
-            batches_of(tmp_path / "a", SourceOptions(origins=row, has_fields=False))
+            row.need()
+            for name in ("a", "b.gz"):
+                batches_of(tmp_path / name, SourceOptions(origins=row, has_fields=False))
     after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
 
     assert len(after) == len(before)

@@ -1,6 +1,7 @@
 """CSV and TSV: blocks parsed by pyarrow give what the standard library gives, row by row."""
 
 import csv
+import gzip
 import io
 from dataclasses import replace
 
@@ -145,9 +146,13 @@ def test_a_row_without_an_end_leaves_the_rest_to_the_standard_library(path, monk
     assert problem.reason == "the row is longer than 0 MiB; split it"
 
 
-def test_texts_of_a_table_are_read_again_where_they_are(path):
-    path.write_bytes(b'id,text\n1,a\n2,"b\n""c"""\n3,d\n4,"e"')
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_texts_of_a_table_are_read_again_where_they_are(path, is_packed):
+    content = b'id,text\n1,a\n2,"b\n""c"""\n3,d\n4,"e"'
+    path = path.with_name("a.csv.gz") if is_packed else path
+    path.write_bytes(gzip.compress(content, mtime=0) if is_packed else content)
     with Origins() as origins:
+        origins.need()
         reading = replace(SOME, has_lines=True, origins=origins)
         (batch,) = table_records.read_table(str(path), "a.csv", reading, delimiter=",")
 
