@@ -331,6 +331,10 @@ cdef extern from "project.h" nogil:
     )
 
 
+cdef extern from "weights/ready.h" nogil:
+    int64_t widen_row(const float *given, size_t count, int dimensions, float *wide)
+    bint pack_row(const float *weights, int dimensions, uint8_t *vector, int64_t *features)
+
 cdef extern from "level_scalar.h" nogil:
     void level_floats_scalar(
         const float *weights, size_t count, size_t dimensions, uint8_t *levels

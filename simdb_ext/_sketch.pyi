@@ -224,6 +224,16 @@ class TextFingerprinter:
     def weigh(self, text: str | bytes, replace: bool, start: int) -> tuple[int, F32]:
         """Return the bits and the weights float32[dimensions], of which the bits are made."""
 
+def quantise_one(
+    weights: F32, *, dimensions: int, width: int, is_rounded: bool, is_query: bool
+) -> tuple[U64, U8, U8 | None, int]:
+    """Return what `TextFingerprinter.sketch` does of given weights, float32[k].
+
+    Its number of features is that of weights that are not 0.  `dimensions` weights are used:
+    repeated from the first one on if there are fewer.  `is_rounded`: if they are the weights of a
+    vector, that vector is returned, and 0 features for a vector without any.  Fast to call.
+    """
+
 class TextSigner:
     """The same for signatures; the arguments are those of `sign_texts`.
 

@@ -88,6 +88,7 @@ project_features = _sketch.project_features
 project_texts = _sketch.project_texts
 project_tokens = _sketch.project_tokens
 quantise = _sketch.quantise
+quantise_one = _sketch.quantise_one
 sign_features = _sketch.sign_features
 sign_texts = _sketch.sign_texts
 sign_tokens = _sketch.sign_tokens

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from simdb.running import kernel
 from simdb.values.arrays import (
     BARE,
     EMPTY,
+    ONE_STATE,
     WEIGHTED,
     Fingerprint,
     Fingerprints,
@@ -114,12 +115,28 @@ class ReadySketcher:
             )
         return self.of_bits(bits, is_query)
 
+    def of_one(
+        self, bits: U64, vectors: U8, levels: U8 | None, features: int, is_query: bool
+    ) -> Sketches:
+        """Return the sketch of one document, of what the kernel makes of it."""
+        return Sketches(
+            bits, vectors, ONE_STATE[self.known(is_query) if features else EMPTY], levels
+        )
+
     def of_list(self, documents: Sequence[Fingerprint], is_query: bool, start: int) -> Sketches:
         """Make sketches of a list of fingerprints, of which each may have weights or none."""
+        only = documents[0]
+        if len(documents) == 1 and only.weights is not None:
+            own, vectors, levels, features = kernel.quantise_one(
+                only.weights, dimensions=self._dimensions, width=self._width,
+                is_rounded=only.is_rounded, is_query=is_query,
+            )  # fmt: skip
+            if own[0] != only.bits:
+                if features or only.bits:
+                    _refuse(start, only.bits, own[0])
+                own[0] = 0
+            return self.of_one(own, vectors, levels, 0 if only.is_empty else features, is_query)
         bits = np.array([document.bits for document in documents], np.uint64)
-        only = documents[0] if len(documents) == 1 else None
-        if only is not None and only.weights is not None and not only.is_empty:
-            return self._of_rows(bits, only.weights[None, :], is_query, [start], only.is_rounded)
         sketches = self.of_bits(bits, is_query)
         by_form: dict[tuple[int, bool], list[int]] = {}
         for at, each in enumerate(documents):
@@ -173,13 +190,18 @@ class ReadySketcher:
         differing = np.flatnonzero(is_other)
         if len(differing):
             at = int(differing[0])
-            raise InputError(
-                f"fingerprint {places[at]} has bits {int(bits[at]):016x}, but the signs of its"
-                f" weights make {int(found[at]):016x} (bit j is set where weight j >= 0)"
-            )
+            _refuse(places[at], bits[at], found[at])
         states = np.full(len(bits), self.known(is_query), np.uint8)
         states[empty] = EMPTY
         return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
+
+
+def _refuse(place: int, bits: Any, found: Any) -> NoReturn:
+    """Raise InputError: the fingerprint at this place does not fit to its weights."""
+    raise InputError(
+        f"fingerprint {place} has bits {bits:016x}, but the signs of its weights make"
+        f" {found:016x} (bit j is set where weight j >= 0)"
+    )
 
 
 def _are_halves(weights: F32) -> bool:

@@ -36,7 +36,6 @@ from simdb.sketch.pipeline import NO_RESOURCES, TEXTS, Counted, Pipeline, Projec
 from simdb.sketch.quantisation import ReadySketcher, columns_of
 from simdb.values.arrays import (
     EMPTY,
-    ONE_STATE,
     Fingerprint,
     Fingerprints,
     Sketches,
@@ -240,11 +239,12 @@ class Sketcher:
         self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
     ) -> Sketches:
         """Sketch documents that may be of several kinds, each kind in one call."""
-        if len(documents) == 1 and type(documents[0]) in TEXTS and self._one_text is not None:
-            found = self._one_text.sketch(documents[0], replace, start, is_query)
-            bits, vectors, levels, features = found
-            state = self._ready.known(is_query) if features else EMPTY
-            return Sketches(bits, vectors, ONE_STATE[state], levels)
+        only: Any = documents[0] if len(documents) == 1 else None
+        if type(only) in TEXTS and self._one_text is not None:
+            found = self._one_text.sketch(only, replace, start, is_query)
+            return self._ready.of_one(*found, is_query)
+        if type(only) is Fingerprint:
+            return self._ready.of_list(documents, is_query, start)
         if set(map(type, documents)) <= {str, bytes} and len(documents):
             return self._one_kind(documents, "text", replace, start, is_query)
         kinds = [kind_of(document, start + at) for at, document in enumerate(documents)]

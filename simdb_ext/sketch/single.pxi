@@ -88,28 +88,10 @@ cdef class TextFingerprinter(SingleText):
         """Return bits uint64[1], vectors uint8[1, width], levels or None, number of features."""
         cdef Working call = self.take(replace)
         cdef int32_t weights[SKETCH_DIMENSIONS_MAX]
-        cdef uint8_t vector[SKETCH_DIMENSIONS_MAX]
-        cdef uint8_t levels[64]
-        cdef uint64_t bits
         cdef int64_t features = self.project(call, text, start, weights)
         self.give_back(call)
-        if sketch_operations.quantise(
-            weights, self.is_float, 1, self.dimensions, &bits, vector
-        ) >= 0:
-            raise ValueError("the weights are not finite")
-        all_levels = None
-        if is_query:
-            if self.is_float:
-                level_floats_scalar(<const float *>weights, 1, self.dimensions, levels)
-            else:
-                level_wholes_scalar(weights, 1, self.dimensions, levels)
-            all_levels = array_of(LEVEL_SHAPE, UINT8_TYPE, levels, 64)
-        return (
-            array_of(1, UINT64_TYPE, &bits, sizeof(bits)),
-            array_of(self.vector_shape, UINT8_TYPE, vector, self.width),
-            all_levels,
-            features,
-        )
+        return sketch_of(weights, self.is_float, self.dimensions, NULL, self.vector_shape,
+                         is_query, features)
 
     def weigh(self, text, bint replace, start):
         """Return bits, an int, and weights float32[dimensions] of one text."""
@@ -190,6 +172,55 @@ def keys_of_one(packed, *, stored_bits, bands, rows):
     if not is_whole:
         raise ValueError(f"there are no {bands} bands of {rows} rows of {width} minima")
     return array_of(bands, UINT64_TYPE, keys, 8 * bands)
+
+
+def quantise_one(weights, *, dimensions, width, bint is_rounded, bint is_query):
+    """Return bits uint64[1], vectors uint8[1, width], levels or None, number of weights not 0."""
+    cdef Py_buffer view
+    cdef float wide[SKETCH_DIMENSIONS_MAX]
+    cdef uint8_t rounded[SKETCH_DIMENSIONS_MAX]
+    cdef int64_t features = -1
+    cdef int wanted = dimensions
+    if dimensions not in QUANTISED_DIMENSIONS or width not in (0, dimensions // 2):
+        raise ValueError(f"dimensions is {dimensions}, and width is {width}")
+    PyObject_GetBuffer(weights, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
+    if view.ndim == 1 and strcmp(view.format, b"f") == 0 and view.len > 0:
+        features = widen_row(<const float *> view.buf, view.shape[0], wanted, wide)
+        is_rounded = is_rounded and view.shape[0] == wanted
+    PyBuffer_Release(&view)
+    if features < 0:
+        raise ValueError("weights must be a vector of float32")
+    is_rounded = is_rounded and pack_row(wide, wanted, rounded, &features)
+    return sketch_of(wide, 1, wanted, rounded if is_rounded else NULL, (1, width), is_query,
+                     features)
+
+
+cdef tuple sketch_of(const void *weights, int is_float, int dimensions, const uint8_t *rounded,
+                     tuple shape, bint is_query, int64_t features):
+    """Return bits, vectors of a shape, levels or None, and `features`, as of one row of weights.
+
+    The vector is `rounded`, unless it is NULL.
+    """
+    cdef uint8_t vector[SKETCH_DIMENSIONS_MAX]
+    cdef uint8_t levels[64]
+    cdef uint64_t bits
+    if sketch_operations.quantise(weights, is_float, 1, dimensions, &bits, vector) >= 0:
+        raise ValueError("the weights are not finite")
+    if rounded != NULL:
+        memcpy(vector, rounded, dimensions // 2)
+    all_levels = None
+    if is_query:
+        if is_float:
+            level_floats_scalar(<const float *> weights, 1, dimensions, levels)
+        else:
+            level_wholes_scalar(<const int32_t *> weights, 1, dimensions, levels)
+        all_levels = array_of(LEVEL_SHAPE, UINT8_TYPE, levels, 64)
+    return (
+        array_of(1, UINT64_TYPE, &bits, sizeof(bits)),
+        array_of(shape, UINT8_TYPE, vector, shape[1]),
+        all_levels,
+        features,
+    )
 
 
 cdef object UINT8_TYPE = np.dtype(np.uint8)

@@ -191,3 +191,35 @@ def test_wrong_settings_are_refused_at_once(sketch, wrong):
 
     with pytest.raises(ValueError, match="is "):
         sketch.TextFingerprinter(**settings)
+
+
+@over("dimensions", [64, 128, 256])
+@over("length", [64, 100, 256])
+def test_given_weights_have_the_sketch_of_the_batch(sketch, length, dimensions):
+    weights = np.random.default_rng(length).normal(size=length).astype(np.float32)
+    wide = weights[np.arange(dimensions) % length]
+    bits, vectors = sketch.quantise(wide[None])
+    asked = {"dimensions": dimensions, "width": dimensions // 2, "is_rounded": False}
+
+    found = sketch.quantise_one(weights, is_query=True, **asked)
+
+    assert found[0].tolist() == bits.tolist()
+    assert found[1].tolist() == vectors.tolist()
+    assert found[2].tolist() == kernel.levels(wide[None]).tolist()
+    assert found[3] == length
+
+
+def test_given_weights_of_other_types_and_sizes_are_refused():
+    weights = np.ones(128, np.float32)
+    asked = {"dimensions": 128, "width": 64, "is_rounded": False, "is_query": False}
+
+    for wrong, settings in [
+        (weights.astype(np.float64), {}),
+        (weights[None], {}),
+        (weights[:0], {}),
+        (weights * np.float32(np.inf), {}),
+        (weights, {"dimensions": 100}),
+        (weights, {"width": 32}),
+    ]:
+        with pytest.raises(ValueError, match=r"weights|dimensions"):
+            kernel.quantise_one(wrong, **(asked | settings))

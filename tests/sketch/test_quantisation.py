@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import simdb
-from simdb.columns.vector_form import has_features, unpack
+from simdb.columns.vector_form import fingerprints_of, has_features, unpack
 from simdb.running import kernel
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import EMPTY, WEIGHTED
@@ -146,3 +148,39 @@ def test_wrong_vectors_are_refused(tmp_path):
         pytest.raises(simdb.InputError, match="dimensions=128"),
     ):
         database.insert_many(range(4), packed)
+
+
+@given(
+    kind=st.sampled_from(["drawn", "rounded", "zeros", "ones", "sparse"]),
+    length=st.sampled_from([64, 100, 128, 256]),
+    store=st.booleans(),
+    is_query=st.booleans(),
+    claims=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    seed=st.integers(0, 99),
+)
+def test_a_ready_fingerprint_made_alone_is_the_same(kind, length, store, is_query, claims, seed):
+    generator = np.random.default_rng(seed)
+    weights = {
+        "drawn": generator.normal(size=length) * 10.0 ** generator.integers(-20, 20),
+        "rounded": 2.0 * generator.integers(0, 16, length) - 15,
+        "zeros": np.zeros(length),
+        "ones": np.ones(length) if seed % 2 else np.full(length, -15.0),
+        "sparse": np.where(np.arange(length) < length - 1, 0, -1.0),
+    }[kind].astype(np.float32)
+    is_rounded, is_empty, is_other = claims
+    bits = int(fingerprints_of(weights[None])[0])
+    bits = seed % 2 if is_other else bits
+    document = simdb.Fingerprint(bits, weights, is_empty, is_rounded)
+    sketcher = Sketcher(simdb.Simhash(store_volatility=store))
+
+    assert made(sketcher, [document], is_query) == made(sketcher, [document] * 2, is_query)
+
+
+def made(sketcher, documents, is_query):
+    """Return the sketch of the first document, or the message of the error."""
+    try:
+        found = sketcher.sketch(documents, is_query=is_query)
+    except simdb.InputError as error:
+        return str(error)
+    levels = None if found.levels is None else found.levels[0].tolist()
+    return int(found.bits[0]), found.vectors[0].tolist(), int(found.states[0]), levels
