@@ -149,6 +149,8 @@ class Identifiers:
         """Return the ids of `ordinals` as Python objects."""
     def decode_one(self, ordinal: int) -> Any:
         """Return the id of one ordinal; faster than `decode`."""
+    def find_one(self, ordinal: int) -> Any:
+        """Return the same; None if no segment has the ordinal."""
     def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
         """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
 

@@ -115,6 +115,13 @@ cdef class Identifiers:
 
     def decode_one(self, ordinal):
         """Return the id of one ordinal; faster than `decode`."""
+        found = self.find_one(ordinal)
+        if found is None:
+            raise_lost(ARRANGE_MISSING, ordinal)
+        return found
+
+    def find_one(self, ordinal):
+        """Return the same; None if no segment has the ordinal."""
         cdef const uint8_t *form = NULL
         cdef int64_t length = 0
         cdef arrange_outcome outcome
@@ -122,8 +129,10 @@ cdef class Identifiers:
         cdef int overflow = 0
         cdef int64_t number = PyLong_AsLongLongAndOverflow(exact, &overflow)
         if overflow:
-            raise CorruptError(f"ordinal {ordinal} lies in no segment")
+            return None
         outcome = arrange_locate_one(self.segments, self.count, number, &form, &length)
+        if outcome == ARRANGE_MISSING:
+            return None
         if outcome != ARRANGE_FOUND:
             raise_lost(outcome, ordinal)
         return decode(form, length)

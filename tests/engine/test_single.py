@@ -9,6 +9,8 @@ import pytest
 import simdb
 from simdb.engine.search import lookup, method, one
 from simdb.engine.search.methods import bands, exhaustive, permuted, probing
+from simdb.engine.state.store import Store
+from simdb.storage import layout
 
 ASKED = (
     {"distance": 5, "recall": 0.9},
@@ -296,3 +298,21 @@ def test_a_state_makes_one_source_and_no_living_one_after_its_end(open_database)
     assert sources[0] is sources[1]
     assert used.source.transaction is None
     assert unused.source.transaction is None
+
+
+def test_a_query_fetches_nothing_that_an_earlier_one_has_fetched(tmp_path, monkeypatch):
+    weights = np.random.default_rng(4).normal(size=(60, 128)).astype(np.float32)
+    documents = fingerprints(weights)
+    made = []
+    monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 16)
+    with simdb.open(tmp_path / "x", options=simdb.Options(delta_documents=4)) as database:
+        database.insert_many(range(60), documents)
+        source_of = Store.source_of
+        monkeypatch.setattr(Store, "source_of", lambda *given: made.append(0) or source_of(*given))
+
+        found = []
+        for at in (3, 4, 3, 50, 51, 4):
+            (match,) = database.query(documents[at], search="polytope")
+            found.append((match.id, len(made)))
+
+    assert found == [(3, 1), (4, 1), (3, 1), (50, 2), (51, 2), (4, 2)]

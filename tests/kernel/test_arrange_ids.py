@@ -156,6 +156,7 @@ def test_ids_are_found_by_ordinal_over_all_segments(arrange, counts):
     assert [offsets.dtype, content.dtype] == [np.int64, np.uint8]
     assert identifiers.decode(odd(asked, np.uint32)) == wanted
     assert [identifiers.decode_one(ordinal) for ordinal in asked] == wanted
+    assert [identifiers.find_one(ordinal) for ordinal in asked] == wanted
     assert identifiers.decode_one(np.uint32(asked[0])) == wanted[0]
 
 
@@ -189,12 +190,14 @@ def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
             ask(np.array([1, ordinal], np.uint32))
     with pytest.raises(CorruptError, match=f"ordinal {ordinal} lies in no segment"):
         identifiers.decode_one(ordinal)
+    assert identifiers.find_one(ordinal) is None
 
 
 @over("ordinal", [-1, 2**32, 2**70, -(2**70)])
 def test_numbers_that_are_no_ordinals_are_refused(arrange, ordinal):
     with pytest.raises(CorruptError, match="lies in no segment"):
         arrange.Identifiers([segment(0, ["a"])]).decode_one(ordinal)
+    assert arrange.Identifiers([segment(0, ["a"])]).find_one(ordinal) is None
 
 
 @over("ordinal", [1.0, "0", None])

@@ -12,14 +12,21 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from simdb.engine.state.view import GatheredTables, KeptParts, Sealed, View
 from simdb.ground.dtypes import F32, I64, U32, U64, Bools
-from simdb.plan.polytopes import thresholds
-from simdb.plan.problem import PolytopeRun
+from simdb.plan.polytopes import (
+    ALL_SIGNS,
+    KEY_SIGNS,
+    flipped_limit,
+    sign_limit,
+    table_share,
+    thresholds,
+)
+from simdb.plan.problem import Criterion, PolytopeRun
 from simdb.running import kernel
 from simdb.running.threads import mapped
 from simdb.storage import layout
@@ -41,10 +48,34 @@ REPLACED_KEYS = 1 << 18
 Item = TypeVar("Item")
 
 
-def polytopes_of(view: View, source: Source) -> Any:
+class PolytopeLimits(NamedTuple):
+    """How far a search goes: the threshold of each run, and the least similarity of a match.
+
+    `signs`: in how many sign bits a candidate may differ; `flipped`: the share of the query's
+    weights that these bits may have.
+    """
+
+    thresholds: F32
+    least: float
+    signs: int
+    flipped: float
+
+
+class SourcedView(Protocol):
+    """A view under a transaction, as a state gives it: its source is made when it is needed."""
+
+    view: View
+
+    @property
+    def source(self) -> Source:
+        """The read transaction, from which stored values are fetched."""
+
+
+def polytopes_of(state: SourcedView) -> Any:
     """Return the cross-polytope tables of a view, ready for look-up."""
+    view = state.view
     if view.polytopes is None:
-        view.polytopes = _made(view, source)
+        view.polytopes = _made(view, state.source)
     return view.polytopes
 
 
@@ -58,17 +89,13 @@ def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
     return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
 
-def thresholds_of(
-    view: View, source: Source, similarity: float, share: float, *, either: bool
-) -> F32:
-    """Return the threshold of each run that finds a share of the matches; see `thresholds`."""
-    known = view.sealed.thresholds
-    key = (similarity, share, either)
+def limits_of(state: SourcedView, criterion: Criterion, *, either: bool) -> PolytopeLimits:
+    """Return how far a search by similarity must go; `either`: see `thresholds`."""
+    known = state.view.sealed.limits
+    key = (criterion.similarity, criterion.floor, criterion.recall, either)
     found = known.get(key)
     if found is None:
-        runs = polytope_runs(view, source)
-        each = thresholds(runs, similarity, share, tables=table_count(view), either=either)
-        found = known[key] = np.array(each, np.float32)
+        found = known[key] = _limits(state.view, state.source, criterion, either)
     return found
 
 
@@ -219,7 +246,7 @@ def _with_tables(view: View, tables: list[Table], first: int, total: int) -> Sea
     """Return the runs of a view with some of `total` tables in memory, those from `first` on."""
     sealed = copy(view.sealed)
     sealed.gathered = GatheredTables(tables, first, total)
-    sealed.polytopes, sealed.polytope_runs, sealed.thresholds = None, None, {}
+    sealed.polytopes, sealed.polytope_runs, sealed.limits = None, None, {}
     return sealed
 
 
@@ -238,6 +265,23 @@ def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
         source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first,
         are_whole=is_gathered(view),
     )  # fmt: skip
+
+
+def _limits(view: View, source: Source, criterion: Criterion, either: bool) -> PolytopeLimits:
+    similarity, least, recall = criterion.similarity, criterion.least, criterion.recall
+    assert similarity is not None
+    assert least is not None
+    each = thresholds(
+        polytope_runs(view, source), similarity, table_share(recall), tables=table_count(view),
+        either=either,
+    )  # fmt: skip
+    signs = ALL_SIGNS if is_gathered(view) else KEY_SIGNS
+    return PolytopeLimits(
+        np.array(each, np.float32),
+        least,
+        sign_limit(least, recall, signs),
+        flipped_limit(least, recall, signs),
+    )
 
 
 def _held_tables(view: View, tables: tuple[int, ...]) -> tuple[int, ...]:

@@ -314,10 +314,12 @@ class State:
     def id_of(self, ordinal: int) -> Any:
         """Return the id of one document."""
         identifiers = self.view.identifiers
-        known = identifiers.whole
-        if known is None:
-            known = identifiers.over(self.source, np.array([ordinal], np.uint32))
-        return known.decode_one(ordinal)
+        held = identifiers.held
+        found = None if held is None else held.find_one(ordinal)
+        if found is None:
+            needed = identifiers.over(self.source, np.array([ordinal], np.uint32))
+            found = needed.decode_one(ordinal)
+        return found
 
     def find(self, offsets: I64, content: U8, hashes: U64) -> I64:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""

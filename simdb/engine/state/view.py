@@ -144,10 +144,10 @@ class Sealed:
         self.id_tables: Any = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
-        # The cross-polytope tables, what is known of those of each run, and their thresholds.
+        # The cross-polytope tables, what is known of those of each run, and how far searches go.
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None
-        self.thresholds: dict[tuple[float, float, bool], F32] = {}
+        self.limits: dict[tuple[float | None, float | None, float, bool], Any] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
 

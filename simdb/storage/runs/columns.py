@@ -182,6 +182,7 @@ class FollowedKernel:
         self._delta = delta
         self._follow = follow
         self._held: tuple[Any, Any] = (None, None)
+        self.held: Any = None  # the object over the segments that were needed so far and the delta
         self.whole: Any = None  # the object once it is over all segments and the delta
 
     def over(self, source: Source, ordinals: U32 | None) -> Any:
@@ -195,6 +196,7 @@ class FollowedKernel:
             if len(self._delta.batch):
                 followed = self._follow(before, self._delta)
             self._held = (before, followed)
+            self.held = followed
         if before is self._sealed.whole:
             self.whole = followed
         return followed

@@ -25,16 +25,14 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.polytope_tables import (
     gathered,
-    is_gathered,
+    limits_of,
     polytope_runs,
     polytopes_of,
     polytopes_without,
     run_of,
     searched_tables,
-    thresholds_of,
 )
 from simdb.engine.state.state import State
-from simdb.plan.polytopes import ALL_SIGNS, KEY_SIGNS, flipped_limit, sign_limit, table_share
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.reports import Plan, Probe
@@ -75,20 +73,10 @@ def search_one(
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
-    similarity, least = criterion.similarity, criterion.least
-    assert similarity is not None
-    assert least is not None
-    share = table_share(criterion.recall)
-    view, source = state.view, state.source
-    found = polytopes_of(view, source).search_one(
-        sketches.vectors[0],
-        thresholds_of(view, source, similarity, share, either=False),
-        least,
-        sign_limit(least, criterion.recall, KEY_SIGNS),
-        plan.distance,
-        first if criterion.distance is None else 0,
-        MANY,
-        flipped_limit(least, criterion.recall, KEY_SIGNS),
+    thresholds, least, signs, flipped = limits_of(state, criterion, either=False)
+    enough = first if criterion.distance is None else 0
+    found = polytopes_of(state).search_one(
+        sketches.vectors, thresholds, least, signs, plan.distance, enough, MANY, flipped
     )
     if found is None:
         return None
@@ -164,9 +152,7 @@ def find_probe(
     number = bisect_right([run.info.start for run in state.runs], stored.ordinal or 0) - 1
     if query.vector is None or stored.vector is None or compares(state, plan, stored.ordinal or 0):
         return None
-    assert criterion.similarity is not None
-    share = table_share(criterion.recall)
-    limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=False)
+    limits = limits_of(state, criterion, either=False).thresholds
     width = polytope_runs(state.view, state.source)[number].width
     found = kernel.polytope_probe(
         query.vector, stored.vector, width, plan.tables, float(limits[number])
@@ -192,21 +178,13 @@ def _search(
     state: State, vectors: U8, criterion: Criterion, plan: Plan, *, either: bool,
     first: int = 0, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
 ) -> Rows:  # fmt: skip
-    assert criterion.similarity is not None
-    assert criterion.least is not None
-    signs = ALL_SIGNS if is_gathered(state.view) else KEY_SIGNS
-    found = polytopes_of(state.view, state.source).search(
+    limits = limits_of(state, criterion, either=either)
+    found = polytopes_of(state).search(
         vectors,
-        thresholds=thresholds_of(
-            state.view,
-            state.source,
-            criterion.similarity,
-            table_share(criterion.recall),
-            either=either,
-        ),
-        similarity=criterion.least,
-        distance=sign_limit(criterion.least, criterion.recall, signs),
-        flipped=flipped_limit(criterion.least, criterion.recall, signs),
+        thresholds=limits.thresholds,
+        similarity=limits.least,
+        distance=limits.signs,
+        flipped=limits.flipped,
         delta_distance=plan.distance,
         first=first if criterion.distance is None else 0,
         after=after,
@@ -290,9 +268,7 @@ def _first_found(state: State, criterion: Criterion, found: Couples, *, either: 
     `found`: queries with their matches.  `either`: both documents of a pair are looked up, and not
     only the queries.
     """
-    assert criterion.similarity is not None
-    share = table_share(criterion.recall)
-    limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=either)
+    limits = limits_of(state, criterion, either=either).thresholds
     widths = np.array([run.width for run in polytope_runs(state.view, state.source)], np.uint8)
     earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
     is_new = np.ones(len(found), np.bool_)
