@@ -48,7 +48,7 @@ def queries_of(state):
 def test_only_documents_that_are_left_out_of_the_runs_are_missing(state, share):
     is_left_out = np.random.default_rng(2).random(COUNT) < share
     is_left_out[270:] = False
-    whole = rows(polytopes_of(state.view, state.source).search(queries_of(state), **ASKED))
+    whole = rows(polytopes_of(state).search(queries_of(state), **ASKED))
 
     rest = polytopes_without(state.view, state.source, is_left_out)
 
@@ -65,7 +65,7 @@ def test_damaged_tables_give_documents_that_match_or_none(state, monkeypatch):
     beyond = ordinals.copy()
     beyond[beyond > 250] += np.uint32(2**31)
     is_left_out = np.arange(251) % 2 == 0
-    whole = polytopes_of(state.view, state.source)
+    whole = polytopes_of(state)
     one = [[(keys, ordinals, damaged)] * 3]
     monkeypatch.setattr(polytope_tables, "_all_parts", lambda *given: one)
     rest = polytopes_without(state.view, state.source, is_left_out)
