@@ -25,6 +25,7 @@ import numpy as np
 
 from simdb.columns.arrow import TextColumn, joined
 from simdb.ground.dtypes import I64
+from simdb.ground.errors import FullError
 from simdb.outputs.pieces import (
     CsvHead,
     Lines,
@@ -133,11 +134,19 @@ class Origins:
     def keep(self, start: int, block: bytes) -> None:
         """Let a block of the latest source wait, if that cannot be read again; see `add`.
 
-        Several threads may call this.
+        Several threads may call this.  Raises FullError if there is no room: an OSError would be
+        one of the source.
         """
         if self._files[-1].waits:
             assert self._waiting is not None, "`begin` has made it"
-            write_at(self._waiting.fileno(), self._starts[-1] + start, block)
+            try:
+                write_at(self._waiting.fileno(), self._starts[-1] + start, block)
+            except OSError as error:
+                folder = self._folder or tempfile.gettempdir()
+                raise FullError(
+                    f"lines of pipes and compressed files wait in {folder}, which has no room"
+                    f" ({error.strerror}); free some, or decompress the files first"
+                ) from error
 
     def add(self, start: int, size: int, checksum: int) -> int:
         """Take a block of whole lines of the latest source; return its start in the row.

@@ -1,12 +1,14 @@
 """-o: what is kept of sources of all kinds together, and what an end in the middle leaves."""
 
 import csv
+import errno
 import gzip
 import io
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from itertools import count
 from pathlib import Path
 
@@ -255,3 +257,24 @@ def test_a_source_that_is_replaced_is_gone_if_all_of_it_was_read(simdb_run, tmp_
     assert ran.code == 0
     assert len(Path("a.jsonl").read_text().splitlines()) == 3
     assert not Path("a.jsonl.before").exists()
+
+
+@pytest.mark.parametrize("target", ["kept/b.jsonl", None])
+def test_no_room_for_compressed_lines_is_no_fault_of_the_source(
+    target, simdb_run, tmp_path, monkeypatch
+):
+    def written(descriptor, place, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("simdb.sources.origins.write_at", written)
+    lines = [json.dumps(record("a", at, at % 3)) for at in range(9)]
+    Path("a.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+    Path("kept").mkdir()
+
+    ran = simdb_run("dedup", "a.jsonl.gz", *([] if target is None else ["-o", target]))
+
+    assert ran.code == 3
+    folder = os.path.abspath("kept") if target else tempfile.gettempdir()
+    assert f"wait in {folder}, which has no room (No space left on device); free some" in ran.notes
+    assert os.listdir("kept") == []
