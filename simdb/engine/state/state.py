@@ -1,9 +1,8 @@
 """State: everything that a verb reads, as of one commit or inside one transaction.
 
 A state is a view under a transaction.  The view (`view.py`) is shared by all readers of one commit
-and holds the kernel's objects.  The transaction protects the pages that these objects point into,
-and `source` fetches more through it.  A verb uses one state in a `with` block; after the block no
-part of it may be used.
+and holds the kernel's objects.  The transaction protects the pages that they point into, and
+`source` fetches more through it.  A verb uses a state in a `with` block, and nothing of it after.
 
 A query of one fingerprint takes a microsecond or two, so a state makes its source when something
 is first fetched: most queries find all that they need in the view.
