@@ -113,8 +113,8 @@ class WriteTransaction(Reading[IdT]):
         rule = conflicts.rule_of(on_conflict)
         ids, documents = incoming.both_columns(ids, documents)
         with crew(), self._writing.alone("the transaction must be idle to insert"):
-            count = thread_count(threads)
-            return self._insert(_Storing(ids, documents, metadata, rule, errors, count, progress))
+            call = _Storing(ids, documents, metadata, rule, errors, thread_count(threads), progress)
+            return self._insert(call)
 
     def add_if_new(
         self,
@@ -194,8 +194,7 @@ class WriteTransaction(Reading[IdT]):
         question = Question(similarity, distance, recall, search, verify=verify)
         ids, documents = incoming.both_columns(ids, documents)
         with crew(), self._writing.alone("the transaction must be idle to insert"):
-            count = thread_count(threads)
-            call = _Storing(ids, documents, metadata, rule, errors, count, progress)
+            call = _Storing(ids, documents, metadata, rule, errors, thread_count(threads), progress)
             return self._claim(call, question, texts)
 
     def insert_batch(
@@ -373,7 +372,7 @@ class WriteTransaction(Reading[IdT]):
         """Return what arrives with a call, and sketches; errors of the ids come first."""
         store, ids = self._store, incoming.as_list(call.ids, "ids")
         parts = incoming.sketching(
-            store.sketcher, documents, errors=call.errors, threads=call.threads, beside=store.beside
+            store.sketcher, documents, call.errors, call.threads, store.beside
         )
         with closing(parts):
             given = self._arriving(ids, call.metadata, call.rule, call.threads)

@@ -56,19 +56,21 @@ def search(
     after: U32 | None = None,
     plan: Plan | None = None,
     most: int = PART_QUERIES,
+    least: int | None = None,
 ) -> Rows:
     """Return the matches of every sketch, best first; documents without features match nothing.
 
     `first`: so many matches of each query are enough, any of them; 0 for all.  `after`: only
     ordinals greater than after[i] for query i.  `plan`: the plan to follow, None to let the planner
-    choose.  `most`: so many queries are searched at a time by one thread.
+    choose.  `most`: so many queries are searched at a time by one thread.  `least`: so few are not
+    worth a thread; None for the usual number.
     """
     plan = plan or state.plan(criterion)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
     # The kernel stops at the first candidate only if candidates are not measured.
     limited = limit if first != 1 else 1 if is_measured else None
-    parts = parts_of(len(sketches), state.threads, most=min(size, most))
+    parts = parts_of(len(sketches), state.threads, most=min(size, most), least=least)
 
     find = method_of(state, plan).search
     assert find is not None, f"{plan.method} finds all pairs only"

@@ -130,12 +130,7 @@ class EncodedIds:
 
 
 def sketching(
-    sketcher: AnySketcher,
-    documents: Any,
-    *,
-    errors: str,
-    threads: int,
-    beside: Beside | None = None,
+    sketcher: AnySketcher, documents: Any, errors: str, threads: int, beside: Beside | None = None
 ) -> Generator[Sketches]:
     """Yield the sketches of consecutive documents; an iterable is read in parts.
 
@@ -157,11 +152,9 @@ def sketch_all(
     errors: str,
     threads: int,
     progress: Progress | None,
-    beside: Beside | None = None,
 ) -> Sketches:
     """Return sketches of exactly `count` documents; see `sketching` and `collected`."""
-    parts = sketching(sketcher, documents, errors=errors, threads=threads, beside=beside)
-    with closing(parts):
+    with closing(sketching(sketcher, documents, errors, threads)) as parts:
         return collected(sketcher, parts, count, progress)
 
 
@@ -182,10 +175,13 @@ def collected(
             break
         if report is not None:
             report(done)
-        if len(part) == count and count < SKETCHED_DOCUMENTS:
+        if len(part) == count:
             return part
         if not start:
-            whole = _with_room(count, part)
+            make, width = codec.allocate, part.vectors.shape[1]
+            whole = Sketches(
+                make(np.uint64, count), make(np.uint8, (count, width)), make(np.uint8, count)
+            )
         inside = slice(start, done)
         whole.bits[inside], whole.states[inside] = part.bits, part.states
         whole.vectors[inside] = part.vectors
@@ -193,15 +189,6 @@ def collected(
         features.append(part.features)
     _check_count(done, count)
     return replace(whole, grains=joined_if_any(grains), features=joined_features(features))
-
-
-def _with_room(count: int, like: Sketches) -> Sketches:
-    """Return unfilled sketches of `count` documents, in arrays that runs store as they are."""
-    return Sketches(
-        codec.allocate(np.uint64, count),
-        codec.allocate(np.uint8, (count, like.vectors.shape[1])),
-        codec.allocate(np.uint8, count),
-    )
 
 
 def sketch_slices(

@@ -51,8 +51,12 @@ GROUP_FIRST = 1024
 GROUP_DOCUMENTS = 8192
 # So many documents are looked up at a time, whose candidates may be many.
 LOOKED_UP = 1024
+# Fewer of them are not worth a thread.
+LOOKED_UP_LEAST = 512
 # To gather tables costs as much for so many stored documents as it saves for one that is looked up.
 GATHERED_STORED = 32
+# The plan of a call is made again when there are so many times the documents.
+PLANNED_GROWTH = 2
 # So many candidates of a document are enough if some of them match: see `Method`.
 MATCHES_ENOUGH = 64
 # So many candidates of a document, the most similar ones, are judged by their texts at first.
@@ -76,10 +80,11 @@ def add_new(
     found: list[Rows] = []
     refusals = Refusals()
     known = dict(conflicts.metadata)
-    before = current()
+    before, most = current(staging.threads), GROUP_FIRST
     conflicts.begin(staging, before)
-    gathered_runs = gathered_of(before, criterion, len(batch))
-    runs_stop, most = before.delta.start, GROUP_FIRST
+    earlier = _Earlier(before, criterion, len(batch))
+    if referee is None:
+        earlier.look_up(current(staging.threads), batch, conflicts.unstored)
     if len(batch) > most and referee is None and _are_few_by_chance(before, criterion):
         most = GROUP_DOCUMENTS
     for start, stop in conflicts.groups(GROUP_FIRST, most):
@@ -88,11 +93,9 @@ def add_new(
         part = whole if own is None else chosen_batch(whole, fresh)
         places = start + fresh
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
-        state = current()
-        state.threads = staging.threads
+        state = current(staging.threads)
         confirm = None if referee is None else partial(referee.confirmed, state, places)
-        among, plan = _parts_of(state, gathered_runs, runs_stop, criterion)
-        rows = stored_matches(among, sketches, own, criterion, confirm, plan)
+        rows = earlier.and_later(state, places, sketches, own, confirm)
         rows = matches_again(state, sketches, rows, refusals, criterion, confirm)
         undecided = np.flatnonzero(np.diff(rows.offsets) == 0)
         inside = matches_among(state, part, undecided, criterion, confirm)
@@ -167,20 +170,65 @@ def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed |
     return gathered_whole(view, source, best.tables, state.threads)
 
 
-def _parts_of(
-    state: State, gathered_runs: Sealed | None, stop: int, criterion: Criterion
-) -> tuple[list[State], Plan | None]:
-    """Return states that have all documents together: those in gathered tables, and later ones.
+class _Earlier:
+    """The documents in runs before a call, in gathered tables where these are worth it."""
 
-    And the plan to follow in each of them, if there are two.  `stop`: the ordinal after the last
-    document in gathered tables.
-    """
-    runs = [run for run in state.runs if run.info.stop <= stop]
-    if gathered_runs is None or runs[-1].info.stop != stop:
-        return [state], None
-    whole = state.only(runs, Delta(stop, state.width, state.keying).view())
-    later = state.only(state.runs[len(runs) :], state.delta)
-    return [whole.over(with_sealed(whole.view, gathered_runs)), later], state.plan(criterion)
+    def __init__(self, state: State, criterion: Criterion, expected: int) -> None:
+        """Gather the tables of `state`, if that is worth it for `expected` look-ups."""
+        self._sealed = gathered_of(state, criterion, expected)
+        self._stop, self._criterion = state.delta.start, criterion
+        self._plan: Plan | None = None
+        self._planned = 0  # documents that the plan is for
+        # The best match of each document of the call, once they are looked up.
+        self._matches: Rows | None = None
+
+    def and_later(
+        self,
+        state: State,
+        places: I64,
+        sketches: Sketches,
+        own: StoredGroup | None,
+        confirm: Callable[..., Rows] | None,
+    ) -> Rows:
+        """Return the matches of a group in all of `state`, as `stored_matches` does.
+
+        `places`: the positions in the call of the documents of the group.
+        """
+        among, plan = self._parts(state)
+        if self._matches is None:
+            return stored_matches(among, sketches, own, self._criterion, confirm, plan)
+        later = stored_matches(among[1:], sketches, own, self._criterion, confirm, plan)
+        return _better(self._matches.of(places), later, self._criterion)
+
+    def look_up(self, state: State, batch: StoredBatch, chosen: I64) -> None:
+        """Look up the `chosen` documents of a call in the gathered tables, if there are some.
+
+        All at once: a group has too few for many threads.
+        """
+        (whole, *later), plan = self._parts(state)
+        if not later:
+            return
+        asking = Sketches(batch.fingerprints, batch.vectors, batch.states)
+        if len(chosen) < len(batch):
+            asking = asking.taken(chosen)
+        search = partial(lookup.search, limit=1, first=MATCHES_ENOUGH, plan=plan, most=LOOKED_UP)
+        rows = search(whole, asking, self._criterion)
+        self._matches = gathered(len(batch), [(chosen, rows)])
+
+    def _parts(self, state: State) -> tuple[list[State], Plan | None]:
+        """Return states that have all documents together: those in gathered tables, and later ones.
+
+        And the plan to follow in each of them, if there are two.
+        """
+        runs = [run for run in state.runs if run.info.stop <= self._stop]
+        if self._sealed is None or runs[-1].info.stop != self._stop:
+            return [state], None
+        whole = state.only(runs, Delta(self._stop, state.width, state.keying).view())
+        later = state.only(state.runs[len(runs) :], state.delta)
+        if self._plan is None or state.delta.stop > PLANNED_GROWTH * self._planned:
+            # To plan for each group would take a tenth of what one thread must do.
+            self._plan, self._planned = state.plan(self._criterion), state.delta.stop
+        return [whole.over(with_sealed(whole.view, self._sealed)), later], self._plan
 
 
 def _are_few_by_chance(state: State, criterion: Criterion) -> bool:
@@ -336,10 +384,8 @@ def _look_up(
     Tables alone can miss a match of `own`, that was found by comparing when both were new.
     """
     every = np.arange(len(sketches))
-    parts = [
-        (every, lookup.search(state, sketches, criterion, first=first, plan=plan, most=LOOKED_UP))
-        for state in among
-    ]
+    search = partial(lookup.search, first=first, plan=plan, most=LOOKED_UP, least=LOOKED_UP_LEAST)
+    parts = [(every, search(state, sketches, criterion)) for state in among]
     if own is not None:
         found = matches_in(among[0], own.stored, sketches, criterion, first=first)
         found.ordinals = own.rows.ordinals[found.ordinals]

@@ -122,6 +122,11 @@ class Conflicts:
         self._rule = given.rule
         self._again = list(given.ids.previous)
 
+    @property
+    def unstored(self) -> I64:
+        """The positions in the call of documents whose ids are not stored, or no longer."""
+        return np.flatnonzero(self._existing < 0)
+
     def begin(self, staging: Staging, state: State) -> None:
         """Delete the stored documents that are replaced."""
         if self._rule == REPLACE:

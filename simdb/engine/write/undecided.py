@@ -11,6 +11,7 @@ is compared with the match that was found before.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,14 +69,17 @@ def matches_among(
     def found_in(chosen: I64, asking: I64, first: int = 0) -> Rows:
         among = group if len(chosen) == len(group) else chosen_batch(group, chosen)
         view = delta_view(0, among, state.keying)
+        compared = by_comparing(criterion)
+        plan = _over(state, view, 1).plan(compared)
+        find = partial(lookup.search, criterion=compared, first=first, plan=plan)
 
         def compare(part: slice) -> Rows:
             some = asking[part]
             is_all = len(parts) == 1
             before = view if is_all else view.until(int(np.searchsorted(chosen, some[-1])))
-            return _search(state, before, sketches.taken(some), criterion, first, 1)
+            return find(_over(state, before, 1), sketches.taken(some))
 
-        parts = parts_of(len(asking), state.threads, most=COMPARED_MOST)
+        parts = parts_of(len(asking), state.threads, most=COMPARED_MOST, least=COMPARED_MOST)
         rows = joined(list(mapped(compare, parts, state.threads)))
         rows.ordinals = chosen[rows.ordinals].astype(np.uint32)
         return gathered(len(group), [(asking, rows)])
@@ -119,7 +123,8 @@ def matches_in(
     `first`: so many matches of each query are enough, as for `lookup.search`.
     """
     view = delta_view(0, stored, state.keying)
-    return _search(state, view, queries, criterion, first, state.threads)
+    among = _over(state, view, state.threads)
+    return lookup.search(among, queries, by_comparing(criterion), first=first)
 
 
 class Referee:
@@ -221,18 +226,11 @@ class Refusals:
         return sorted_unique(np.concatenate(queries)), sorted_unique(np.concatenate(ordinals))
 
 
-def _search(
-    state: State,
-    delta: DeltaView,
-    queries: Sketches,
-    criterion: Criterion,
-    first: int,
-    threads: int,
-) -> Rows:
-    """Compare each query with each document of `delta`."""
+def _over(state: State, delta: DeltaView, threads: int) -> State:
+    """Return a state of the documents of `delta` alone."""
     among = state.over(View([], delta, None, state.kind, None))
     among.threads = threads
-    return lookup.search(among, queries, by_comparing(criterion), first=first)
+    return among
 
 
 def _note_staying(stays: Bools, some: I64, matches: Sequence[Rows]) -> None:

@@ -81,9 +81,11 @@ class WriteState:
         """Return the committed state that the transaction began from, for the length of a verb."""
         return self._entered(lambda: self._base_view)
 
-    def current(self) -> State:
+    def current(self, threads: int = 1) -> State:
         """Return the state with all staged changes, for a verb that has entered already."""
-        return State(self._store, self._view(), self.source, self.staging, staged=self)
+        state = State(self._store, self._view(), self.source, self.staging, staged=self)
+        state.threads = threads
+        return state
 
     def metadata(self) -> StagedMetadata:
         """Return the staged changes of metadata."""

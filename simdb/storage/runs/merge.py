@@ -35,8 +35,8 @@ from simdb.values.arrays import offsets_of
 
 # Merging fewer documents would not be worth several threads.
 THREADED_DOCUMENTS = 1 << 14
-# A thread copies so many rows of a column at a time.
-COPIED_ROWS = 1 << 17
+# A thread copies so many bytes of a column at a time; fewer are not worth one.
+COPIED_BYTES = 1 << 21
 # A range of so many entries is merged at a time: it stays in the cache from pair to pair.
 RANGE_ENTRIES = 1 << 16
 
@@ -127,7 +127,7 @@ def merge_in_memory(
     )
     columns = stored_columns(info.weighted_count > 0)
     tables = {name: table for name, (_, table) in made.items()}
-    return Run(info, tables, list(aligned_segments(runs, source, columns)))
+    return Run(info, tables, list(aligned_segments(runs, source, columns, threads)))
 
 
 def stored_columns(has_vectors: bool) -> list[int]:
@@ -187,8 +187,9 @@ def joined(parts: list[Segment], start: int, threads: int = 1) -> Segment:
         columns[column] = codec.allocate(arrays[0].dtype, (count, *arrays[0].shape[1:]))
         free = columns[column]
         for array in arrays:
-            rows = parts_of(len(array), threads, most=COPIED_ROWS, least=COPIED_ROWS)
-            copies += [(free[: len(array)][some], array[some]) for some in rows]
+            rows = max(COPIED_BYTES * len(array) // max(array.nbytes, 1), 1)
+            parts_of_column = parts_of(len(array), threads, most=rows, least=rows)
+            copies += [(free[: len(array)][some], array[some]) for some in parts_of_column]
             free = free[len(array) :]
     for _ in mapped(lambda pair: np.copyto(*pair), copies, threads):
         pass

@@ -17,7 +17,7 @@ import numpy as np
 
 from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import CorruptError
-from simdb.running.threads import in_rounds, mapped, parts_of
+from simdb.running.threads import crew, in_rounds, mapped, parts_of
 from simdb.storage import codec, layout
 from simdb.storage.records.delta import DeltaView, Keying, StoredBatch
 from simdb.storage.records.manifest import RunInfo
@@ -53,6 +53,8 @@ WINDOW_ENTRIES = 1 << 18
 THREADED_MOST = 1 << 22
 # Documents whose keys in the cross-polytope tables are made at a time.
 KEYED_DOCUMENTS = 1 << 16
+# The keys of fewer documents are not worth a thread.
+KEYED_LEAST = 1 << 12
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 # For each byte and each bit of it, how many of its lower bits are set.
 _BELOW = (np.cumsum(_BITS, axis=1) - _BITS).astype(np.uint8)
@@ -250,7 +252,8 @@ def made_tables(
     def make(columns: Making) -> Made:
         name, keys, ordinals = columns()
         entries, bits = entries_of(keys, ordinals), directory_bits(name, len(keys), header_offset)
-        table = sorted_table(keys, ordinals, of_each)
+        with crew():
+            table = sorted_table(keys, ordinals, of_each)
         return name, entries, make_table(table.keys, table.ordinals, bits, is_sorted=True)
 
     return mapped(make, makings, threads)
@@ -274,7 +277,8 @@ def keys_by_weights(vectors: U8, keying: Keying, threads: int) -> U64:
     def fill(part: slice) -> None:
         every[:, part] = keying.polytopes.keys(vectors[part])
 
-    for _ in mapped(fill, parts_of(len(vectors), threads, most=KEYED_DOCUMENTS), threads):
+    parts = parts_of(len(vectors), threads, most=KEYED_DOCUMENTS, least=KEYED_LEAST)
+    for _ in mapped(fill, parts, threads):
         pass
     return every
 
