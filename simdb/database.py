@@ -29,7 +29,7 @@ from simdb.ground.errors import BusyError, ClosedError, Error, ReadOnlyError
 from simdb.ground.foreign import answering
 from simdb.plan.calibration import Calibration
 from simdb.results.matches import Match, Matches
-from simdb.running.threads import thread_count
+from simdb.running.threads import crew, thread_count
 from simdb.settings.options import Options
 from simdb.settings.search import Search
 from simdb.sketch.sketcher import AnySketcher
@@ -141,7 +141,7 @@ class Database(Reading[IdT]):
         `ids` and `documents`: as many of both, or a mapping from ids to documents alone.  The other
         arguments are described at `WriteTransaction.insert_many`.
         """
-        with self.write() as transaction:
+        with crew(), self.write() as transaction:
             return transaction.insert_many(
                 ids, documents, metadata, on_conflict=on_conflict, errors=errors,
                 progress=progress, threads=threads,
@@ -192,7 +192,7 @@ class Database(Reading[IdT]):
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
-        with self.write() as transaction:
+        with crew(), self.write() as transaction:
             return transaction.add_many_if_new(
                 ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
                 search=search, on_conflict=on_conflict, errors=errors, verify=verify, texts=texts,
@@ -215,7 +215,7 @@ class Database(Reading[IdT]):
         threads: int | None = None,
     ) -> Matches[IdT]:
         """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
-        with self.write() as transaction:
+        with crew(), self.write() as transaction:
             return transaction.insert_batch(
                 ids, documents, metadata, match=match, similarity=similarity, distance=distance,
                 recall=recall, search=search, errors=errors,
