@@ -29,6 +29,7 @@ from simdb.outputs.target import written
 from simdb.results.clusters import Clusters
 from simdb.results.matches import Verification
 from simdb.running.threads import bounded
+from simdb.settings.keeping import is_missing
 from simdb.values.arrays import Id, object_array
 
 if TYPE_CHECKING:
@@ -124,11 +125,18 @@ class InMemory:
             target.finish()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
+        # Pandas has no other word for a missing number than NaN.
+        has_nan = not type(self.data).__module__.startswith("pandas")
+
+        def plain(value: Any) -> Any:
+            is_kept = has_nan and isinstance(value, float)
+            return None if is_missing(value) and not is_kept else value
+
         for each in self.records():
             if isinstance(each, Mapping):
-                yield dict(each)
+                yield {name: plain(value) for name, value in each.items()}
             else:
-                yield {self.text: each.tolist() if isinstance(each, np.ndarray) else each}
+                yield {self.text: each.tolist() if isinstance(each, np.ndarray) else plain(each)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +203,8 @@ class Deduplicated(OfData[Given_co]):
 
         All but the last can end in .gz or .zst, too.  Texts without fields get the field "text".
         Those of files of records can go into a folder, in a file for each source.  Lines are copied
-        as they are.  The file gets its name when it is complete.
+        as they are.  Dates are written as text, missing values as null, except to Parquet, which
+        has both.  The file gets its name when it is complete.
 
         Raises OptionError for another ending or a place where nothing can be written, InputError if
         a file has changed since it was read.

@@ -7,8 +7,16 @@ Row = dict[str, Any]
 
 
 def encoded(value: Any) -> Any:
-    """Return a JSON form for a value that has none: `{"bytes": hexadecimal}`, or text."""
-    return {"bytes": value.hex()} if isinstance(value, bytes) else str(value)
+    """Return a JSON form for a value that has none.
+
+    `{"bytes": hexadecimal}`; numbers and lists for those of numpy; text for dates and all others.
+    """
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if not kind or not hasattr(value, "tolist"):
+        return str(value)
+    return (value.astype(str) if kind in "mM" else value).tolist()
 
 
 def as_line(value: Any) -> bytes:
@@ -20,11 +28,11 @@ def as_line(value: Any) -> bytes:
         return json.dumps(value, default=_text_of).encode()
 
 
-def _text_of(value: Any) -> str:
-    """Return the text of a value for which JSON has no form."""
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            pass
-    return str(value)
+def _text_of(value: Any) -> Any:
+    """Return the form of a value for which JSON has none, of bytes the text that they are."""
+    if not isinstance(value, bytes):
+        return encoded(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return str(value)

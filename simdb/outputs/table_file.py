@@ -23,12 +23,15 @@ from simdb.ground.dtypes import Bools
 from simdb.ground.errors import InputError
 from simdb.outputs.formats import DELIMITERS, JSON_LINES, PARQUET, is_remote, open_remote
 from simdb.outputs.pieces import CsvHead, Lines, Piece, RowRange, changed, contents, split_lines
-from simdb.outputs.rows import Row, encoded
+from simdb.outputs.rows import Row, as_line, encoded
 from simdb.outputs.target import Target, Unclosed
 from simdb.running.threads import read_ahead, streamed, thread_count
 
 # What each duplicate of a group has of it.
 GROUP_FIELDS = ("representative", "reference", "size")
+
+# Values for which JSON has a form.
+OF_JSON = (str, bool, int, float, list, tuple, dict)
 
 RowSource = Callable[[], Iterator[Row]]
 PORTION_ROWS = 1024
@@ -65,7 +68,7 @@ def write_rows(rows: RowSource, target: Target, columns: Sequence[str]) -> None:
     if kind == JSON_LINES:
         for row in rows():
             target.rows += 1
-            target.stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            target.stream.write(as_line(row) + b"\n")
     elif kind == PARQUET:
         target.rows += write_parquet(rows, target.stream, names=columns)
     else:
@@ -77,7 +80,7 @@ def write_separated(
 ) -> int:
     """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
 
-    A value that is no text is written as JSON, and a missing one or null as an empty cell.
+    A value that is no text or date is written as JSON, a missing one or null as an empty cell.
     Without rows, the header names the `columns` that are given.
     """
     found: dict[str, None] = {}
@@ -169,7 +172,9 @@ def flat(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a value as text: text as it is, null as None, everything else as JSON."""
+    """Return a value as text: text and dates as they are, null as None, others as JSON."""
+    if value is not None and not isinstance(value, OF_JSON):
+        value = encoded(value)
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=encoded)

@@ -1,11 +1,15 @@
 """Files and folders give what a list of their records gives, and what stays can be written."""
 
+import datetime
+import decimal
 import gzip
 import json
+import math
 import random
 from pathlib import Path
 from threading import Thread
 
+import numpy as np
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
@@ -209,3 +213,58 @@ def test_what_stays_is_written_by_as_many_threads_as_asked_for(tmp_path, begun, 
     names = [each.name for each in begun]
     assert names.count("simdb") in (0, 3)
     assert names or end == "csv"
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "dicts", "file"])
+def test_dates_and_missing_values_of_every_kind_of_data_are_written_alike(tmp_path, kind):
+    """Dates in a frame ended in a TypeError; in CSV they had quotes, and pandas' NaT was text."""
+    if kind in ("pandas", "polars"):
+        pytest.importorskip(kind)
+    table = pyarrow.table({
+        "text": ["one two three", None, "four five six"],
+        "day": [datetime.date(2026, 11, 27), None, datetime.date(2026, 1, 2)],
+        "time": pyarrow.array([1, None, 3], pyarrow.timestamp("us")),
+        "price": [decimal.Decimal("1.10"), None, decimal.Decimal("2.00")],
+        "days": [[datetime.date(2026, 1, 2)], None, []],
+    })  # fmt: skip
+    pyarrow.parquet.write_table(table, tmp_path / "data.parquet")
+    data = {
+        "pandas": lambda: table.to_pandas(),
+        "polars": lambda: pytest.importorskip("polars").from_arrow(table),
+        "arrow": lambda: table, "dicts": table.to_pylist,
+        "file": lambda: tmp_path / "data.parquet",
+    }[kind]()  # fmt: skip
+    result = simdb.deduplicate(data)
+
+    for end in ("jsonl", "csv", "parquet"):
+        result.write(tmp_path / f"kept.{end}")
+
+    first, null, _ = map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())
+    assert first == {
+        "text": "one two three", "day": "2026-11-27", "time": "1970-01-01 00:00:00.000001",
+        "price": "1.10", "days": ["2026-01-02"],
+    }  # fmt: skip
+    assert set(null.values()) == {None}
+    lines = (tmp_path / "kept.csv").read_text().splitlines()
+    assert lines[1].startswith("one two three,2026-11-27,1970-01-01 00:00:00.000001,1.10,")
+    assert lines[2] == ",,,,"
+    kept = pyarrow.parquet.read_table(tmp_path / "kept.parquet")
+    assert kept.column("day").to_pylist() == table.column("day").to_pylist()
+    assert kept.column("time").null_count == 1
+
+
+def test_numbers_of_numpy_and_halves_of_characters_are_written(tmp_path):
+    row = {
+        "text": "a\ud800", "n": np.int64(3), "v": np.array([1, 2]),
+        "nested": {"f": np.float32(0.5)},
+        "when": np.datetime64("2026-11-27T01", "ns"), "nan": float("nan"),
+    }  # fmt: skip
+
+    simdb.deduplicate([row], errors="replace").write(tmp_path / "k.jsonl")
+    simdb.deduplicate([row], errors="replace").write(tmp_path / "k.csv")
+
+    found = json.loads((tmp_path / "k.jsonl").read_text())
+    assert (found["n"], found["v"], found["nested"]) == (3, [1, 2], {"f": 0.5})
+    assert found["when"].startswith("2026-11-27T01")
+    assert math.isnan(found["nan"])
+    assert '3,"[1, 2]","{""f"": 0.5}",2026-11-27T01' in (tmp_path / "k.csv").read_text()
