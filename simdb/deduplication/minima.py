@@ -38,7 +38,7 @@ from simdb.settings.text_sketch import threads_for
 from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
 from simdb.sketch.pipeline import NO_RESOURCES
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import Sketches, is_first, places_in
+from simdb.values.arrays import Sketches, is_first, offsets_of, places_in
 from simdb.values.documents import Signatures
 
 # No number of bands makes all pairs candidates.
@@ -52,6 +52,8 @@ UNRELATED_BELOW = 0.5
 # Candidates are compared by so many minima of 8 bits, before their texts are.
 COMPARED_MINIMA = 64
 KEY_BITS = 32
+# So many keys of a band, or half as many, are sorted at a time.
+SORTED_KEYS = 1 << 24
 
 Texts = Sequence[Any] | TextColumn
 
@@ -214,8 +216,11 @@ class Minima:
             is_chosen[order] = True
             takes_part &= is_chosen
 
+        chosen = slice(None) if takes_part.all() else takes_part
+        own = places[chosen]
+
         def shared(band: int) -> tuple[I64, U32]:
-            return shared_keys(self._keys.row(band)[takes_part], places[takes_part])
+            return shared_keys(self._keys.row(band)[chosen], own)
 
         return joined(list(mapped(shared, range(self.banding.bands), threads)))
 
@@ -229,7 +234,23 @@ def joined(found: Sequence[tuple[I64, U32]]) -> BandBuckets:
 
 
 def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
-    """Return the offsets and the members of the buckets of one band, by the key of each place."""
+    """Return the offsets and the members of the buckets of one band, by the key of each place.
+
+    Of very many keys some are sorted at a time, by their first bits, which bounds the memory.
+    """
+    bits = (len(keys) // SORTED_KEYS).bit_length()
+    if not bits:
+        return _shared_keys(keys, places)
+    first_bits = (keys >> np.uint32(KEY_BITS - bits)).astype(np.uint16)
+    parts = []
+    for part in range(1 << bits):
+        chosen = np.flatnonzero(first_bits == part)
+        parts.append(_shared_keys(keys[chosen], places[chosen]))
+    sizes = np.concatenate([np.diff(offsets) for offsets, _ in parts])
+    return offsets_of(sizes), np.concatenate([members for _, members in parts])
+
+
+def _shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
     whole = keys.astype(np.uint64) << np.uint64(32) | places
     whole.sort()
     sorted_keys = (whole >> np.uint64(32)).astype(np.uint32)

@@ -218,10 +218,10 @@ class Names(Temporary):
         """Begin without documents."""
         # __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
-        self._sizes: list[I64] = []  # of stored ids, in bytes
+        self._sizes: list[npt.NDArray[np.uint16]] = []  # of stored ids, in bytes
         self._starts: I64 | None = None  # in the file
         self._hashes: list[U64] = []
-        self._positions: list[I64] = []  # within their sources
+        self._positions: list[I64 | range] = []  # within their sources
         self._sources: list[list[str] | str] = []
         self._firsts: list[int] = []
         self._count = 0
@@ -240,18 +240,24 @@ class Names(Temporary):
                     self._renamed[at] = id
         read = batch.ids if own is None else list(own)
         offsets, content, hashes = kernel.encode_ids(read)
-        self._sizes.append(np.diff(offsets))
+        self._sizes.append(np.diff(offsets).astype(np.uint16))
         self._hashes.append(hashes)
         self._file.write(content.data)
-        self._positions.append(batch.positions)
+        first, stop = int(batch.positions[0]), int(batch.positions[0]) + len(batch)
+        is_range = (batch.positions == np.arange(first, stop)).all()
+        self._positions.append(range(first, stop) if is_range else batch.positions)
         is_one = batch.sources.count(batch.sources[0]) == len(batch)
         self._sources.append(batch.sources[0] if is_one else batch.sources)
         self._firsts.append(self._count)
         self._count += len(batch)
 
     def settle(self, note: Callable[[str], None]) -> None:
-        """Give each document an id of its own; `note` takes a line about each of the first."""
+        """Give each document an id of its own; `note` takes a line about each of the first.
+
+        After it no document may be added.
+        """
         hashes = np.concatenate([np.empty(0, np.uint64), *self._hashes])
+        self._hashes = []
         ascending = np.sort(hashes)
         if not (ascending[1:] == ascending[:-1]).any():
             return  # the usual case, and to sort numbers alone takes a tenth of the time

@@ -414,7 +414,10 @@ def sorted_unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Compute where consecutive pieces of these lengths start, and the last ends: int64[n + 1]."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    each = np.asarray(lengths)
+    offsets = np.zeros(len(each) + 1, np.int64)
+    np.cumsum(each, out=offsets[1:])
+    return offsets
 
 
 def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -4,6 +4,7 @@ A set of keys in sorted arrays answers as a set does.
 """
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from simdb.deduplication.minima import (
     SortedKeys,
     background_in,
     banding_for,
+    shared_keys,
     signer_of,
 )
 from simdb.index.bands import Banding, candidate_probability
@@ -145,3 +147,21 @@ def test_keys_are_held_once_they_were_appended(seed):
         asked = [generator.randrange(3000) for _ in range(50)]
 
         assert every.holds(np.array(asked, np.uint64)).tolist() == [at in known for at in asked]
+
+
+@over("most", [1, 2, 7, 100, 1000])
+def test_keys_that_are_sorted_in_parts_share_the_same_buckets(monkeypatch, most):
+    monkeypatch.setattr(minima, "SORTED_KEYS", most)
+    chance = np.random.default_rng(most)
+    for count in (0, 1, 2, 99, 300):
+        keys = chance.integers(0, 1 << 32, max(count // 2, 1), np.uint32)
+        keys = keys[chance.integers(0, len(keys), count)]
+        places = chance.permutation(1000)[:count].astype(np.uint32)
+        expected = {}
+        for key, place in sorted(zip(keys.tolist(), places.tolist(), strict=True)):
+            expected.setdefault(key, []).append(place)
+
+        offsets, members = shared_keys(keys, places)
+
+        found = [members[a:b].tolist() for a, b in pairwise(offsets.tolist())]
+        assert found == [bucket for _, bucket in sorted(expected.items()) if len(bucket) > 1]
