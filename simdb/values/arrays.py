@@ -252,9 +252,9 @@ class PackedFeatures:
 NO_FEATURES = PackedFeatures(np.zeros(1, np.int64), np.empty(0, np.uint8))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # to make a frozen one takes three times as long
 class Sketches:
-    """Documents ready to be stored or searched.
+    """Documents ready to be stored or searched; its fields are not set again.
 
     `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
     without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for

@@ -326,10 +326,12 @@ class State:
 
     def check_known(self, ordinals: U32) -> None:
         """Raise CorruptError if an ordinal from a stored table belongs to no document."""
-        view = self.view
-        if len(ordinals) and ordinals.max() >= view.next_ordinal:
+        if not len(ordinals):
+            return
+        largest = ordinals[0] if len(ordinals) == 1 else ordinals.max()
+        if largest >= self.view.next_ordinal:
             raise CorruptError(
-                f"a table has the ordinal {ordinals.max()}, but only {view.next_ordinal} ordinals"
+                f"a table has the ordinal {largest}, but only {self.view.next_ordinal} ordinals"
                 " are in use"
             )
 
@@ -338,9 +340,10 @@ class State:
         view = self.view
         self.check_known(ordinals)
         if len(ordinals) == 1:
-            only = view.pieces[view.pieces.which_one(int(ordinals[0]))]
-            places = ordinals - np.uint32(only.start)
-            found: npt.NDArray[Any] = only.column(column, self.source)[places]
+            ordinal = int(ordinals[0])
+            only = view.pieces[view.pieces.which_one(ordinal)]
+            at = ordinal - only.start
+            found: npt.NDArray[Any] = only.column(column, self.source)[at : at + 1].copy()
             return found
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = view.pieces.which(ordinals)
@@ -453,7 +456,7 @@ def find_ordinals(view: View, source: Source, offsets: I64, content: U8, hashes:
     """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
     tables = _id_tables(view, source)
     if len(hashes) == 1:
-        return _find_one(view, source, tables, content, hashes)
+        return _find_one(view, source, tables, offsets, content, hashes)
     starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
     found = np.full(len(hashes), -1, np.int64)
     if len(ordinals):
@@ -477,12 +480,13 @@ def _id_tables(view: View, source: Source) -> Any:
     return view.id_tables
 
 
-def _find_one(view: View, source: Source, tables: Any, content: U8, hashes: U64) -> I64:
+def _find_one(
+    view: View, source: Source, tables: Any, offsets: I64, content: U8, hashes: U64
+) -> I64:
     """Return what `find_ordinals` returns for a single id."""
     found = -1
     for ordinal, _ in tables.lookup_one(int(hashes[0]), 0, 0, False):
         ordinals = np.array([ordinal], np.uint32)
-        offsets = np.array([0, len(content)], np.int64)
         if view.identifiers.over(source, ordinals).equal(ordinals, offsets, content)[0]:
             found = ordinal
     return np.array([found], np.int64)
