@@ -326,10 +326,8 @@ class State:
 
     def check_known(self, ordinals: U32) -> None:
         """Raise CorruptError if an ordinal from a stored table belongs to no document."""
-        if not len(ordinals):
-            return
-        largest = ordinals[0] if len(ordinals) == 1 else ordinals.max()
-        if largest >= self.view.next_ordinal:
+        largest = ordinals[0] if len(ordinals) == 1 else ordinals.max(initial=0)
+        if len(ordinals) and largest >= self.view.next_ordinal:
             raise CorruptError(
                 f"a table has the ordinal {largest}, but only {self.view.next_ordinal} ordinals"
                 " are in use"
@@ -340,9 +338,8 @@ class State:
         view = self.view
         self.check_known(ordinals)
         if len(ordinals) == 1:
-            ordinal = int(ordinals[0])
-            only = view.pieces[view.pieces.which_one(ordinal)]
-            at = ordinal - only.start
+            only = view.pieces[view.pieces.which_one(int(ordinals[0]))]
+            at = int(ordinals[0]) - only.start
             found: npt.NDArray[Any] = only.column(column, self.source)[at : at + 1].copy()
             return found
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
@@ -454,9 +451,9 @@ class State:
 
 def find_ordinals(view: View, source: Source, offsets: I64, content: U8, hashes: U64) -> I64:
     """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
-    tables = _id_tables(view, source)
     if len(hashes) == 1:
-        return _find_one(view, source, tables, offsets, content, hashes)
+        return _find_one(view, source, offsets, content, hashes)
+    tables = _id_tables(view, source)
     starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
     found = np.full(len(hashes), -1, np.int64)
     if len(ordinals):
@@ -480,12 +477,10 @@ def _id_tables(view: View, source: Source) -> Any:
     return view.id_tables
 
 
-def _find_one(
-    view: View, source: Source, tables: Any, offsets: I64, content: U8, hashes: U64
-) -> I64:
+def _find_one(view: View, source: Source, offsets: I64, content: U8, hashes: U64) -> I64:
     """Return what `find_ordinals` returns for a single id."""
     found = -1
-    for ordinal, _ in tables.lookup_one(int(hashes[0]), 0, 0, False):
+    for ordinal, _ in _id_tables(view, source).lookup_one(int(hashes[0]), 0, 0, False):
         ordinals = np.array([ordinal], np.uint32)
         if view.identifiers.over(source, ordinals).equal(ordinals, offsets, content)[0]:
             found = ordinal
