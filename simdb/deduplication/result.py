@@ -129,8 +129,7 @@ class InMemory:
         has_nan = not type(self.data).__module__.startswith("pandas")
 
         def plain(value: Any) -> Any:
-            is_kept = has_nan and isinstance(value, float)
-            return None if is_missing(value) and not is_kept else value
+            return None if is_missing(value) and not (has_nan and type(value) is float) else value
 
         for each in self.records():
             if isinstance(each, Mapping):

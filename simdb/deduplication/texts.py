@@ -53,9 +53,10 @@ class RowTexts:
             if is_missing(value):
                 self.is_null[row] = True
             elif not isinstance(value, str | bytes):
+                remedy = f"; {WANTED}" if isinstance(value, list | np.ndarray) else ""
                 raise InputError(
                     f"row {row} has {shown(value)} ({type(value).__name__}) where a text should"
-                    " be; text= names the field with the texts"
+                    f" be; text= names the field with the texts{remedy}"
                 )
 
     def __len__(self) -> int:

@@ -66,6 +66,8 @@ def contents_of(tokens: Sequence[str | bytes], errors: str) -> list[bytes]:
                 raise InputError(message) from error
         else:
             what = f"a {type(token).__name__} as token {number}, not str or bytes"
+            if isinstance(token, int | float):
+                what += "; numbers are a vector in a numpy array only"
             raise InputError(f"document 0 has {what}")
     return contents
 

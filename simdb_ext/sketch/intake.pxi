@@ -239,6 +239,8 @@ cdef class Tokens:
             self.owners.append(token)
         if not isinstance(token, bytes):
             what = f"a {type(token).__name__} as token {number}, not str or bytes"
+            if isinstance(token, (int, float)):
+                what += "; numbers are a vector in a numpy array only"
             raise InputError(f"document {self.start + position} has {what}")
         taken.content = <const uint8_t *>PyBytes_AS_STRING(token)
         taken.length = PyBytes_GET_SIZE(token)

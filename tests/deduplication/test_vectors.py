@@ -271,3 +271,16 @@ def test_vectors_have_no_parts_and_no_page(tmp_path):
         simdb.decontaminate(ROWS, against=["one two three four five six"])
     with pytest.raises(simdb.OptionError, match=r"shows texts, and these rows are vectors"):
         simdb.deduplicate(np.concatenate([ROWS, ROWS])).report(tmp_path / "page.html")
+
+
+def test_vectors_in_a_column_of_lists_are_refused_with_the_remedy(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    column = arrow.array([[0.5, 1.0], [1.0, 0.5]])
+
+    with pytest.raises(simdb.InputError, match=r"the texts; vectors are an array float\[n, d\]"):
+        simdb.deduplicate(column)
+    with (
+        simdb.open(tmp_path / "db") as database,
+        pytest.raises(simdb.InputError, match="token 0, not str or bytes; numbers are a vec"),
+    ):
+        database.insert_many([1, 2], column)
