@@ -3,6 +3,7 @@
 import threading
 import time
 import weakref
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -180,6 +181,22 @@ def test_threads_begin_before_the_first_result_is_asked_for():
     assert is_begun.wait(10)
     found.close()
     assert threading.active_count() == before
+
+
+def test_threads_end_even_if_their_crew_is_kept_from_ending(monkeypatch):
+    """An interrupt in the middle of `end` left all but one thread waiting for ever."""
+
+    def interrupted(crew):
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    monkeypatch.setattr(threads.Crew, "end", interrupted)
+
+    with suppress(KeyboardInterrupt), crew():
+        idents(3, 3)
+
+    waited = (time.sleep(0.001) for _ in range(5000))
+    assert any(threading.active_count() == before for _ in waited)
 
 
 def test_a_result_is_not_kept_until_the_next_call():

@@ -19,6 +19,7 @@ from queue import Empty, Queue, SimpleQueue
 from threading import Event, Lock, Thread, local
 from time import thread_time
 from typing import Any, Generic, TypeVar
+from weakref import ref
 
 from simdb.ground.checks import shown
 from simdb.ground.errors import OptionError
@@ -121,8 +122,8 @@ class Crew:
 
     def __init__(self) -> None:
         """Begin without a thread."""
-        self._workers: list[Thread] = []
         self._waiting: SimpleQueue[_Call[Any, Any] | None] = SimpleQueue()
+        self._workers: list[Thread] = []
         self.has_ended = False
 
     @property
@@ -135,27 +136,33 @@ class Crew:
         for call in calls:
             self._waiting.put(call)
         for _ in range(self.size, threads):
-            worker = Thread(target=self._work, name="simdb", daemon=True)
+            worker = Thread(target=_work, args=(self._waiting,), name="simdb", daemon=True)
             self._workers.append(worker)
             worker.start()
 
     def end(self) -> None:
         """Wait until all calls are made; no thread is left then."""
         self.has_ended = True
-        for _ in self._workers:
-            self._waiting.put(None)
+        self._waiting.put(None)
         for worker in self._workers:
             if worker.ident is not None:  # it was started
                 worker.join()
 
-    def _work(self) -> None:
-        while (call := self._waiting.get()) is not None:
-            call.make()
-            del call  # its result may be large
+    def __del__(self) -> None:
+        """End the threads even if an exception has interrupted `end`, at any instruction."""
+        self._waiting.put(None)
 
 
-# The threads that the batches of a verb share.
-_CREW: ContextVar[Crew | None] = ContextVar("crew", default=None)
+def _work(waiting: "SimpleQueue[_Call[Any, Any] | None]") -> None:
+    """Make calls until there is None, and leave that to the next thread."""
+    while (call := waiting.get()) is not None:
+        call.make()
+        del call  # its result may be large
+    waiting.put(None)
+
+
+# The threads that the batches of a verb share; only the verb itself keeps them.
+_CREW: ContextVar[Callable[[], Crew | None]] = ContextVar("crew", default=lambda: None)
 
 
 @contextmanager
@@ -165,16 +172,16 @@ def crew() -> Iterator[None]:
     That is of use where a verb has many small batches.  The threads end with the statement; inside
     of another such statement, it does nothing.
     """
-    if _CREW.get() is not None:
+    if _CREW.get()() is not None:
         yield
         return
     own = Crew()
-    before = _CREW.set(own)
+    before = _CREW.set(ref(own))
     try:
         yield
     finally:
-        _CREW.reset(before)
         own.end()
+        _CREW.reset(before)
 
 
 def mapped(
@@ -215,7 +222,7 @@ def _shared(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, begins: bool = False
 ) -> Generator[Result]:
     """Yield what `mapped` yields; if it `begins`, first anything when threads are at work."""
-    given = _CREW.get()
+    given = _CREW.get()()
     team = Crew() if given is None or given.has_ended or given.size > threads else given
     running: deque[_Call[Item, Result]] = deque()
     source, is_done, is_given = iter(items), False, False
