@@ -38,7 +38,7 @@ from simdb.settings.text_sketch import threads_for
 from simdb.sketch.minhash_sketcher import MinHashSketcher, narrowed, permutations_of
 from simdb.sketch.pipeline import NO_RESOURCES
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import Sketches, is_first, offsets_of, places_in
+from simdb.values.arrays import Sketches, is_first, places_in
 from simdb.values.documents import Signatures
 
 # No number of bands makes all pairs candidates.
@@ -242,12 +242,9 @@ def shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
     if not bits:
         return _shared_keys(keys, places)
     first_bits = (keys >> np.uint32(KEY_BITS - bits)).astype(np.uint16)
-    parts = []
-    for part in range(1 << bits):
-        chosen = np.flatnonzero(first_bits == part)
-        parts.append(_shared_keys(keys[chosen], places[chosen]))
-    sizes = np.concatenate([np.diff(offsets) for offsets, _ in parts])
-    return offsets_of(sizes), np.concatenate([members for _, members in parts])
+    parts = (np.flatnonzero(first_bits == part) for part in range(1 << bits))
+    found = joined([_shared_keys(keys[chosen], places[chosen]) for chosen in parts])
+    return found.offsets, found.members
 
 
 def _shared_keys(keys: U32, places: U32) -> tuple[I64, U32]:
@@ -306,14 +303,16 @@ class Blocks:
         if self._size > self._held_bytes:
             self._spill()
 
-    def row(self, number: int) -> npt.NDArray[Any]:
-        """Return one row of each array, one after the other; several threads may call this."""
-        parts = [np.empty(0, np.uint32)]
-        for place, (_, count) in self._waiting:
-            size = count * self._dtype.itemsize
-            content = os.pread(self._file.fileno(), size, place + number * size)
-            parts.append(np.frombuffer(content, self._dtype))
-        return np.concatenate([*parts, *(block[number] for block in self._held)])
+    def row(self, number: int) -> U32:
+        """Return one row of each array, of keys, one after the other; threads may call this."""
+        held, waiting = [block[number] for block in self._held], self._waiting
+        ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
+        found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
+        for (start, stop), (place, _) in zip(pairwise(ends), waiting, strict=True):
+            part = found[start:stop]
+            os.preadv(self._file.fileno(), [part.data], place + number * part.nbytes)
+        np.concatenate([found[:0], *held], out=found[ends[-1] :])
+        return found
 
     def whole(self) -> npt.NDArray[Any]:
         """Return the arrays, of rows of one width, as one."""
