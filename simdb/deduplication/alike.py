@@ -7,6 +7,7 @@ they are.  A database finds what minima do not: the cosine of weights, or distan
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -151,14 +152,12 @@ class Alike:
         if minima is None:
             nothing = np.empty(0, np.int64)
             return Decided(nothing, nothing, np.empty(0, np.float32), None, measure.counts)
-        buckets = minima.buckets(order, self._threads)
         measure.begin(len(minima), texts, self._threads)
         compare = Comparing(measure, minima.rows(), order, self._threads)
         count = len(minima) if order is None else len(order)
-        if self._question.is_star:
-            stars = find_stars(buckets, count, measure.least, compare, leading=leading)
-        else:
-            stars = find_connected(buckets, count, measure.least, compare)
+        decide = partial(find_stars, leading=leading) if self._question.is_star else find_connected
+        # Nobody else holds the buckets, so they are freed when they are no longer needed.
+        stars = decide(minima.buckets(order, self._threads), count, measure.least, compare)
         removed, leaders = stars.removed.astype(np.int64), stars.leaders.astype(np.int64)
         similarities = stars.similarities
         if order is not None:

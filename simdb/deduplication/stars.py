@@ -63,6 +63,7 @@ def find_stars(
     of these.
     """
     rounds = _Rounds(buckets, count, least, compare)
+    del buckets  # the rounds need less of them
     if leading:
         rounds.decide_led(leading)
     before = len(rounds.members)
@@ -116,10 +117,11 @@ class _Rounds:
         self.members = buckets.members
         self.owners = np.arange(count, dtype=np.uint32)
         self.similarities = np.zeros(count, np.float32)
-        self._sizes = np.diff(buckets.offsets)
+        self._sizes = np.diff(buckets.offsets).astype(np.uint32)
         self._number()
         # The band of each bucket.
-        self._bands = np.repeat(np.arange(len(buckets.bands) - 1), np.diff(buckets.bands))
+        bands = np.arange(len(buckets.bands) - 1, dtype=np.uint16)
+        self._bands = np.repeat(bands, np.diff(buckets.bands))
         self._is_decided = np.zeros(count, np.bool_)
         self._least = np.float32(least)
         self._compare = compare
@@ -186,13 +188,13 @@ class _Rounds:
 
     def _firsts(self) -> I64:
         """Return where each bucket begins."""
-        return np.cumsum(self._sizes) - self._sizes
+        return np.cumsum(self._sizes, dtype=np.int64) - self._sizes
 
     def _counts(self, is_counted: Bools) -> I64:
         """Return how many of some members are in each bucket."""
         return np.bincount(self._buckets[is_counted], minlength=len(self._sizes))
 
-    def _is_new(self, leaders: U32, others: U32, bands: I64) -> Bools:
+    def _is_new(self, leaders: U32, others: U32, bands: npt.NDArray[np.uint16]) -> Bools:
         """Tell which pairs differ from those in the bands before: most are the same in all bands.
 
         A document is in one bucket of a band.
@@ -229,7 +231,7 @@ class _Rounds:
         """Leave decided documents out of the buckets, and then buckets of one document."""
         is_in = ~self._is_decided[self.members]
         firsts = self._firsts()
-        sizes = np.add.reduceat(is_in, firsts, dtype=np.int64) if len(firsts) else self._sizes
+        sizes = np.add.reduceat(is_in, firsts, dtype=np.uint32) if len(firsts) else self._sizes
         is_in &= (sizes > 1)[self._buckets]
         self.members, self._bands = self.members[is_in], self._bands[sizes > 1]
         self._sizes = sizes[sizes > 1]
