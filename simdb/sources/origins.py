@@ -52,11 +52,12 @@ Parse: TypeAlias = Callable[[bytes, int], TextColumn | None]
 
 @dataclass(slots=True)
 class _File:
-    """One source: its `start` in the row, and how to parse its lines.
+    """The file in which the lines of a source lie, its `start` in the row, and how to parse them.
 
-    `waits`: whether its lines wait in the temporary file.  Of others, `descriptor` is that of the
-    file if it is open, and `identity` what it was then; `is_same`: whether it was the same when it
-    was read again, None before that, and False if equal times would not prove it.
+    `waits`: whether that is the temporary file, which starts where the row does.  `descriptor` is
+    that of the file if it is open.  `identity` is what another file was then; `is_same`: whether it
+    was the same when it was read again, None before that, and False if equal times would not prove
+    it.
     """
 
     path: str
@@ -92,9 +93,9 @@ class Origins:
     def __exit__(self, *error: object) -> None:
         """Close the files."""
         for file in self._files:
-            if file.descriptor is not None:
+            if file.descriptor is not None and not file.waits:
                 os.close(file.descriptor)
-                file.descriptor = None
+            file.descriptor = None
         if self._waiting is not None:
             self._waiting.close()
 
@@ -124,7 +125,8 @@ class Origins:
             if self._waiting is None:
                 # It is used with `with`, so __exit__ closes the file.
                 self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
-            file = _File("the temporary file", self._size, parse, table, waits=True)
+            descriptor = self._waiting.fileno()
+            file = _File("the temporary file", 0, parse, table, True, descriptor=descriptor)
         else:
             return False
         self._files.append(file)
@@ -137,10 +139,11 @@ class Origins:
         Several threads may call this.  Raises FullError if there is no room: an OSError would be
         one of the source.
         """
-        if self._files[-1].waits:
-            assert self._waiting is not None, "`begin` has made it"
+        file = self._files[-1]
+        if file.waits:
+            assert file.descriptor is not None, "it is open"
             try:
-                write_at(self._waiting.fileno(), self._starts[-1] + start, block)
+                write_at(file.descriptor, self._starts[-1] + start, block)
             except OSError as error:
                 folder = self._folder or tempfile.gettempdir()
                 raise FullError(
@@ -185,7 +188,7 @@ class Origins:
             file = self._files[number]
             with self._opened(file) as descriptor:
                 self._check(file, descriptor, starts[at:stop])
-                own = starts[at:stop] - (0 if file.waits else file.start)
+                own = starts[at:stop] - file.start
                 ranges = merged(own, own + sizes[at:stop])
                 yield Lines(file.path, descriptor, *ranges, stop - at, number, file.table)
             at = stop
@@ -193,10 +196,6 @@ class Origins:
     @contextmanager
     def _opened(self, file: _File) -> Iterator[int]:
         """Yield the descriptor of a file, opened for a moment if it is not open."""
-        if file.waits:
-            assert self._waiting is not None, "`begin` has made it"
-            yield self._waiting.fileno()
-            return
         descriptor = file.descriptor
         is_own = descriptor is None
         try:
