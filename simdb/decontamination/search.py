@@ -103,7 +103,7 @@ class ItemSearch:
         ]
 
 
-class DecontaminationRun:
+class DecontaminationRun(ExitStack):
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(self, search: ItemSearch, origins: Origins, output: SurvivorOutput | None) -> None:
@@ -112,20 +112,11 @@ class DecontaminationRun:
         `origins`: where lines can be read again.  `output`: what documents will be written to, None
         if none will.
         """
+        super().__init__()
         self._search, self._output = search, output
-        self._held = ExitStack()
-        self.names = Names()
-        self._texts, self._lines = TextsAgain(origins), LinesAgain(origins, output)
-        for each in (self.names, self._texts, self._lines):
-            self._held.push(each)
-
-    def __enter__(self) -> "DecontaminationRun":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        self._held.close()
+        self.names = self.enter_context(Names())
+        self._texts = self.enter_context(TextsAgain(origins))
+        self._lines = self.enter_context(LinesAgain(origins, output))
 
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
         """Take all batches; yield the number of documents so far."""

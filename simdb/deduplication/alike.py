@@ -55,11 +55,14 @@ STORED_DOCUMENTS = 1 << 17
 COMPARED_DOCUMENTS = 1 << 14
 
 
-class Alike:
+class Alike(ExitStack):
     """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    needs_texts = True  # `decide` asks for the texts of candidates
 
     def __init__(self, options: Options, question: DedupQuestion) -> None:
         """Take features as `options` says, and decide by `question`."""
+        super().__init__()
         self._options, self._question, self._threads = options, question, question.threads
         self._resources = take_resources(options.sketch)
         self._allowed = tuple(filter(None, [options.sketch.tokeniser]))
@@ -70,15 +73,6 @@ class Alike:
         self._measure = self._measure_of(question)
         self._minima: Minima | None = None
 
-    def __enter__(self) -> "Alike":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        if self._minima is not None:
-            self._minima.__exit__(*error)
-
     @property
     def sketcher(self) -> AnySketcher:
         """What makes sketches of the same features."""
@@ -88,11 +82,6 @@ class Alike:
     def is_possible(self) -> bool:
         """Whether minima find the candidates: if the similarity is Jaccard's, and not low."""
         return self._exact.measure != COSINE and self._banding(1.0) is not None
-
-    @property
-    def needs_texts(self) -> bool:
-        """True: `decide` asks for the texts of candidates."""
-        return True
 
     @property
     def way(self) -> str:
@@ -181,10 +170,10 @@ class Alike:
     def _prepared(self, first: Any, count: float) -> Minima:
         """Return the minima; their bands are chosen by the first part, of about `count` in all."""
         if self._minima is None:
-            self._minima = Minima(
+            self._minima = self.enter_context(Minima(
                 self._options.sketch, self._chosen(first, count), self._resources,
                 self._allowed, self._question.memory,
-            )  # fmt: skip
+            ))  # fmt: skip
         return self._minima
 
     def _added(self, signed: Signed) -> int:
@@ -252,38 +241,29 @@ class Comparing:
         return places if self._order is None else self._order[places]
 
 
-class ByDatabase:
+class ByDatabase(ExitStack):
     """The documents of one run, in the order in which they are added; `with` frees them."""
+
+    way = "a temporary database"  # how candidates are found, in words
 
     def __init__(self, options: Options, question: DedupQuestion) -> None:
         """Begin without documents; OptionError for a question that the database cannot answer."""
+        super().__init__()
         self._question = question
         fitting = settled(options, similarity=question.similarity, recall=question.recall)
         with ExitStack() as held:
-            self._database: database.Database[int] = held.enter_context(
+            # The positions of documents are ids in it.
+            self.held: database.Database[int] = held.enter_context(
                 database.open(None, options=fitting)
             )
             # Of nothing, so that what cannot be asked is refused before anything is read.
             self._find("first", TextsByOrdinal(lambda places: []))
-            held.pop_all()
-
-    def __enter__(self) -> "ByDatabase":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Remove the database."""
-        self._database.close()
+            self.push(held.pop_all())
 
     @property
     def sketcher(self) -> AnySketcher:
         """What makes the sketches."""
-        return self._database.sketcher
-
-    @property
-    def held(self) -> database.Database[int]:
-        """The database, in which the positions of documents are ids."""
-        return self._database
+        return self.held.sketcher
 
     @property
     def needs_texts(self) -> bool:
@@ -291,14 +271,9 @@ class ByDatabase:
         return self._question.is_exact
 
     @property
-    def way(self) -> str:
-        """How candidates are found, in words."""
-        return "a temporary database"
-
-    @property
     def empty_count(self) -> int:
         """How many documents have no features, and are like nothing."""
-        return self._database.stats().empty_count
+        return self.held.stats().empty_count
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
@@ -307,7 +282,7 @@ class ByDatabase:
         source, done, is_more = iter(parts), 0, True
         while is_more:
             is_more, first = False, done
-            with self._database.write() as transaction:
+            with self.held.write() as transaction:
                 for texts in source:
                     transaction.insert_many(
                         range(done, done + len(texts)), texts, errors=errors,
@@ -346,7 +321,7 @@ class ByDatabase:
 
     def _find(self, keep: Any, documents: TextsByOrdinal | None) -> Clusters[int]:
         question = self._question
-        return self._database.find_clusters(
+        return self.held.find_clusters(
             similarity=question.similarity, distance=question.distance, recall=question.recall,
             search=question.search, policy=question.policy, verify=question.verify, keep=keep,
             texts=documents if question.is_exact else None, threads=question.threads,
@@ -357,7 +332,7 @@ class ByDatabase:
     ) -> tuple[F32, I64]:
         """Return how similar each document is to the one that stays for it, and how far away."""
         similarities, distances = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
-        with self._database.read() as snapshot:
+        with self.held.read() as snapshot:
             for start in range(0, len(others), COMPARED_DOCUMENTS):
                 some = slice(start, start + COMPARED_DOCUMENTS)
                 compared = snapshot.compare(

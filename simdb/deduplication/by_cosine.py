@@ -5,6 +5,7 @@ similarity, all are compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from math import ceil, log1p, pi
 from typing import Any, NamedTuple
 
@@ -47,22 +48,15 @@ COMPARED_PAIRS = 1 << 13
 Floats = npt.NDArray[np.floating]
 
 
-class ByCosine:
+class ByCosine(ExitStack):
     """The vectors of one run, in the order in which they are added; `with` frees them."""
 
     def __init__(self, question: DedupQuestion) -> None:
         """Begin without vectors; the question has a similarity."""
+        super().__init__()
         assert question.similarity is not None
         self._question, self._least = question, question.similarity
         self._units: list[F32] = []
-
-    def __enter__(self) -> "ByCosine":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the vectors."""
-        self._units = []
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName

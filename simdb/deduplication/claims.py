@@ -272,7 +272,7 @@ class Refused:
     verification: Verification | None
 
 
-class Arrivals:
+class Arrivals(ExitStack):
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
     def __init__(
@@ -288,29 +288,20 @@ class Arrivals:
         it is None if no text is known.
         Raises OptionError for a question that the database cannot answer.
         """
+        super().__init__()
         self._question, self._transaction, self._known = question, transaction, known
         self._sketcher = held.sketcher
         self._sketcher.prepare()
         self._has_stored = len(transaction) > 0
         memory = question.memory
-        self._bits, self._vectors, self._states = Blocks(memory), Blocks(memory), Blocks(memory)
-        self._held = ExitStack()
-        for column in (self._bits, self._vectors, self._states):
-            self._held.callback(column.close)
+        columns = [self.enter_context(Blocks(memory)) for _ in range(3)]
+        self._bits, self._vectors, self._states = columns
         self._lookups(0).find([], self._sketcher.sketch([]))  # raises what the question raises
         # How a database is searched says nothing of documents that are in none.
         self._within = alone(held.options, replace(question, search=None))
-        self._held.push(self._within)
+        self.push(self._within)
         self._sifted = Sifted(self._within, question.threads)
         self._stays = self._sifted.fresh
-
-    def __enter__(self) -> "Arrivals":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        self._held.close()
 
     @property
     def way(self) -> str:

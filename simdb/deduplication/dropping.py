@@ -27,7 +27,7 @@ from simdb.sources.reading import check_sources, expanded
 from simdb.values.arrays import object_array
 
 
-class PartsRun:
+class PartsRun(ExitStack):
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(self, sieve: Sieve, origins: Origins, output: SurvivorOutput | None) -> None:
@@ -36,17 +36,9 @@ class PartsRun:
         `origins`: where lines can be read again.  `output`: what documents will be written to, None
         if none will.
         """
+        super().__init__()
         self._sieve = sieve
-        # It is used with `with`, so __exit__ removes its files.
-        self._lines = LinesAgain(origins, output)
-
-    def __enter__(self) -> "PartsRun":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        self._lines.__exit__(*error)
+        self._lines = self.enter_context(LinesAgain(origins, output))
 
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
         """Take all batches; yield the number of documents so far."""

@@ -9,6 +9,7 @@ each, and each table of them is sorted once.
 import os
 import tempfile
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -117,7 +118,7 @@ class Signed:
         )
 
 
-class Minima:
+class Minima(ExitStack):
     """The documents of one run, in the order in which they are added.
 
     Each is kept by the keys of its bands and by its first minima, cut to 8 bits, which tell most
@@ -133,20 +134,13 @@ class Minima:
         memory: int | None = None,
     ) -> None:
         """Take features as `sketch` does; for the others see `Sketcher`, `simdb.running.memory`."""
+        super().__init__()
         self.banding = banding
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
-        self._keys, self._minima = Blocks(memory), Blocks(memory)
+        self._keys = self.enter_context(Blocks(memory))
+        self._minima = self.enter_context(Blocks(memory))
         self._empty: list[Bools] = []
         self._count = 0
-
-    def __enter__(self) -> "Minima":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Remove the temporary files."""
-        self._keys.close()
-        self._minima.close()
 
     def sign(self, texts: Texts, *, errors: str = "strict", threads: int = 1) -> Signed:
         """Return some texts as they are kept; InputError for one that is not valid Unicode.
@@ -285,11 +279,15 @@ def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> Backgr
     return background_of(unrelated) if len(unrelated) else None
 
 
-class Blocks:
-    """Arrays, one after the other, in memory or, if they are large, in a temporary file."""
+class Blocks(ExitStack):
+    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
+
+    `with` removes the file.
+    """
 
     def __init__(self, memory: int | None) -> None:
         """Begin without arrays; `memory`: that of the run, see `simdb.running.memory`."""
+        super().__init__()
         self._held_bytes = column_bytes(memory)
         self._held: list[npt.NDArray[Any]] = []
         self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
@@ -332,16 +330,10 @@ class Blocks:
             self._held = [whole]
         return self._held[0]
 
-    def close(self) -> None:
-        """Remove the file."""
-        if self._file is not None:
-            self._file.close()
-
     def _spill(self) -> None:
         """Move what is in memory into the file."""
         if self._file is None:
-            # `close` closes it.
-            self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+            self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
         for block in self._held:
             self._dtype = block.dtype
             self._waiting.append((self._file.tell(), block.shape))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb import database, engine
+from simdb import engine
 from simdb.columns.arrow import TextColumn
 from simdb.deduplication.alike import Alike, ByDatabase
 from simdb.deduplication.minima import Signed
@@ -30,18 +30,17 @@ from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import Sketches
 
 
-class Gathered:
-    """A temporary database with the texts of a reference, where their positions are ids."""
+class Gathered(ExitStack):
+    """A temporary database with the texts of a reference, where their positions are ids.
+
+    `with` removes it.
+    """
 
     def __init__(self, reference: Reference, options: Options, question: DedupQuestion) -> None:
         """Begin without documents; OptionError for a question that cannot be answered."""
-        self._own, self._reference = ByDatabase(options, question), reference
-        self.texts = reference.texts
-
-    @property
-    def held(self) -> database.Database[int]:
-        """The database."""
-        return self._own.held
+        super().__init__()
+        self._own, self._reference = self.enter_context(ByDatabase(options, question)), reference
+        self.held, self.texts = self._own.held, reference.texts
 
     def numbers(self, ids: Sequence[Any]) -> I64:
         """Return the ids, which are the positions in the reference."""
@@ -57,10 +56,6 @@ class Gathered:
                 pass
         except InputError as error:
             raise InputError(f"against: {error}") from error
-
-    def close(self) -> None:
-        """Remove the database."""
-        self._own.__exit__()
 
 
 def lookups_of(
@@ -80,7 +75,7 @@ def lookups_of(
     )  # fmt: skip
 
 
-class Newcomers:
+class Newcomers(ExitStack):
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
     def __init__(
@@ -93,30 +88,18 @@ class Newcomers:
 
         Raises OptionError for a question that the database cannot answer.
         """
+        super().__init__()
         self._documents, self._question, self._holding = documents, question, holding
         self._sifted = Sifted(documents, question.threads)
         with ExitStack() as held:
             held.push(documents)
             if isinstance(holding, Gathered):
-                held.callback(holding.close)
-            self._sketcher = holding.held.sketcher
-            self._sketcher.prepare()
+                held.push(holding)
+            self.sketcher = holding.held.sketcher
+            self.sketcher.prepare()
             with holding.held.read() as snapshot:
-                self._lookups(snapshot, 0).find([], self._sketcher.sketch([]))
-            self._held = held.pop_all()
-
-    def __enter__(self) -> "Newcomers":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        self._held.close()
-
-    @property
-    def sketcher(self) -> AnySketcher:
-        """What makes the sketches."""
-        return self._sketcher
+                self._lookups(snapshot, 0).find([], self.sketcher.sketch([]))
+            self.push(held.pop_all())
 
     @property
     def needs_texts(self) -> bool:
@@ -145,7 +128,7 @@ class Newcomers:
             def find(texts: Any) -> tuple[Matches[Any] | None, Any]:
                 if not len(snapshot) or not len(texts):
                     return None, texts
-                sketches, rest = self._sifted.sketched(self._sketcher, texts, count(), errors)
+                sketches, rest = self._sifted.sketched(self.sketcher, texts, count(), errors)
                 return lookups.find(texts, sketches), rest
 
             yield from self._sifted.add_all(parts, count, find, errors=errors)
@@ -284,23 +267,16 @@ def _places_in(fresh: I64, order: I64 | None) -> I64 | None:
     return found[found >= 0]
 
 
-class Followers:
+class Followers(ExitStack):
     """The documents of one run, in the order in which they are added; `with` frees them."""
 
     needs_texts = True
 
     def __init__(self, documents: Alike, question: DedupQuestion, reference: Reference) -> None:
         """Add the `reference`, and then what is given, to `documents`."""
-        self._documents, self._question, self._reference = documents, question, reference
-        self._leading = 0
-
-    def __enter__(self) -> "Followers":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        self._documents.__exit__(*error)
+        super().__init__()
+        self._documents, self._question = self.enter_context(documents), question
+        self._reference, self._leading = reference, 0
 
     @property
     def sketcher(self) -> AnySketcher:

@@ -128,10 +128,6 @@ class DedupQuestion:
         if self.progress is not None:
             self.progress(count)
 
-    def reporter(self, start: int) -> Callable[[int], None]:
-        """Return a function that reports rows which are counted from `start` on."""
-        return lambda count: self.report(start + count)
-
     def refuse(
         self,
         error: InputError,

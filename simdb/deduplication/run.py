@@ -27,7 +27,7 @@ from simdb.sources.read_again import LinesAgain, Names, TextsAgain
 # From what readers call the sources of documents to the numbers of the sources.
 
 
-class DedupRun:
+class DedupRun(ExitStack):
     """The documents of one run, by their positions in the input; `with` frees them."""
 
     def __init__(
@@ -47,6 +47,7 @@ class DedupRun:
         decide.  `output`: what documents will be written to, None if none will.  `reference`: what
         documents are compared with, too.
         """
+        super().__init__()
         self.reference = reference
         self.order: I64 | None = None
         with ExitStack() as held:
@@ -54,17 +55,9 @@ class DedupRun:
             held.push(self._documents)
             has_texts = has_texts or self._documents.needs_texts
             self._again = SecondLook(rule, origins, output, has_texts=has_texts)
-            held.push(self._again)
-            self._held = held.pop_all()
+            self.push(held.pop_all())
+        self.push(self._again)
         self.names = self._again.names
-
-    def __enter__(self) -> "DedupRun":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the documents."""
-        self._held.close()
 
     @property
     def way(self) -> str:
@@ -115,7 +108,7 @@ class DedupRun:
             yield batch.texts
 
 
-class SecondLook:
+class SecondLook(ExitStack):
     """The documents of a run by their positions: ids, texts and lines, and which are preferred.
 
     `with` removes the files in which that waits.
@@ -133,21 +126,14 @@ class SecondLook:
 
         `has_texts`: texts will be asked for.
         """
-        self.names, self.lines = Names(), LinesAgain(origins, output)
-        self._texts = TextsAgain(origins) if has_texts else None
+        super().__init__()
+        self.names = self.enter_context(Names())
+        self.lines = self.enter_context(LinesAgain(origins, output))
+        self._texts = self.enter_context(TextsAgain(origins)) if has_texts else None
         self._rule = rule
         self._sizes: list[I64] = []
         self._values: list[Any] = []
         self._count = 0
-
-    def __enter__(self) -> "SecondLook":
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Remove the files."""
-        for each in filter(None, (self.names, self._texts, self.lines)):
-            each.__exit__(None, None, None)
 
     def add(self, batch: Batch, own: Sequence[Any] | None = None) -> None:
         """Take documents, without their lines; `own`: see `Names.add`."""

@@ -13,8 +13,9 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,6 @@ LINE_FEED = b"\n"
 
 # Texts are written to the system so many bytes at a time.
 WRITTEN_BYTES = 1 << 20
-
-Kind = TypeVar("Kind", bound="Temporary")
 
 
 class CsvHead(NamedTuple):
@@ -179,27 +178,18 @@ def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         held.append(rest)
 
 
-class Temporary:
-    """A temporary file, which `with` closes and removes."""
+class Spool(ExitStack):
+    """A list of JSON values in a temporary file, which can be read several times.
 
-    _file: IO[Any]
-
-    def __enter__(self: Kind) -> Kind:
-        """Return the object itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close and remove the file."""
-        self._file.close()
-
-
-class Spool(Temporary):
-    """A list of JSON values in a temporary file, which can be read several times."""
+    `with` removes the file, here and of the other spools.
+    """
 
     def __init__(self) -> None:
         """Make the temporary file."""
-        # Every spool is used with `with`, so __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
+        super().__init__()
+        self._file = self.enter_context(
+            tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
+        )
 
     def add(self, value: Any) -> None:
         """Append one JSON value."""
@@ -213,13 +203,13 @@ class Spool(Temporary):
         self._file.seek(0, os.SEEK_END)
 
 
-class LineSpool(Temporary):
+class LineSpool(ExitStack):
     """A list of lines in a temporary file, byte for byte; lines contain no line feed."""
 
     def __init__(self, folder: str | None = None) -> None:
         """Make the temporary file in `folder`; None for the folder of temporary files."""
-        # Every spool is used with `with`, so __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+b", dir=folder)  # noqa: SIM115
+        super().__init__()
+        self._file = self.enter_context(tempfile.TemporaryFile("w+b", dir=folder))  # noqa: SIM115
         self._size = 0
 
     def add(self, lines: Sequence[bytes]) -> tuple[I64, I64]:
@@ -237,7 +227,7 @@ class LineSpool(Temporary):
         yield Lines("the temporary file", self._file.fileno(), *ranges, len(starts))
 
 
-class TextSpool(Temporary):
+class TextSpool(ExitStack):
     """A list of texts in two temporary files, of UTF-8 and of the end of each text in it.
 
     So its memory does not grow with the number of texts.
@@ -245,15 +235,12 @@ class TextSpool(Temporary):
 
     def __init__(self) -> None:
         """Make the temporary files."""
-        # Every spool is used with `with`, so __exit__ closes the files.
-        self._file = tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
-        self._ends = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        super().__init__()
+        self._file = self.enter_context(
+            tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
+        )
+        self._ends = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
         self._size = 0
-
-    def __exit__(self, *error: object) -> None:
-        """Close and remove the files."""
-        self._ends.close()
-        self._file.close()
 
     def add(self, texts: Sequence[str] | TextColumn) -> None:
         """Append texts, none of them a null."""

@@ -7,16 +7,18 @@ the ids do.  A document whose id an earlier one has gets an id that contains the
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import count, islice, pairwise
 from mmap import ACCESS_READ, mmap
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns.arrow import TextColumn
 from simdb.ground.dtypes import I64, U32, U64, Bools
-from simdb.outputs.pieces import LineSpool, Piece, RowRange, Temporary, TextSpool, merged
+from simdb.outputs.pieces import LineSpool, Piece, RowRange, TextSpool, merged
 from simdb.outputs.rows import Row, as_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
@@ -42,11 +44,11 @@ REPORTED_NAMES = 10
 WRITTEN_BYTES = 1 << 20
 
 
-class LinesAgain(Temporary):
+class LinesAgain(ExitStack):
     """Where the documents of a run lie, of which some are written at the end.
 
     A document is a line of a file, a line that waits in a temporary file, or a row of a Parquet
-    file.
+    file.  `with` removes the temporary files.
     """
 
     def __init__(self, origins: Origins, output: SurvivorOutput | None) -> None:
@@ -54,23 +56,18 @@ class LinesAgain(Temporary):
 
         `output`: what some of them will be written to, None if none will.
         """
+        super().__init__()
         folder = None if output is None else output.folder
         if output is not None:
             origins.need(folder)
         self._output = output
-        # It is used with `with`, so __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
         self._origins = origins
-        self._spool, self._changed = LineSpool(folder), LineSpool(folder)
+        self._spool = self.enter_context(LineSpool(folder))
+        self._changed = self.enter_context(LineSpool(folder))
         self._count = 0
         # Where documents of another source begin: the first of them, and the number of the source.
         self._firsts: list[tuple[int, int]] = []
-
-    def __exit__(self, *error: object) -> None:
-        """Remove the temporary files."""
-        self._file.close()
-        self._spool.__exit__(None, None, None)
-        self._changed.__exit__(None, None, None)
 
     def add(self, batch: Batch) -> None:
         """Append the documents of a batch, or nothing if none will be written.
@@ -162,19 +159,19 @@ class LinesAgain(Temporary):
                 yield from holder.spans(starts, sizes)
 
 
-class TextsAgain(Temporary):
-    """The texts of documents, by their position in the order in which they were added."""
+class TextsAgain(ExitStack):
+    """The texts of documents, by their position in the order in which they were added.
+
+    `with` removes the temporary files.
+    """
 
     def __init__(self, origins: Origins) -> None:
         """Read texts in `origins` if they are there."""
+        super().__init__()
         origins.need()
         self._origins = origins
-        self._places, self._spool = _Places(), TextSpool()
-
-    def __exit__(self, *error: object) -> None:
-        """Remove the temporary files."""
-        self._places.__exit__(None, None, None)
-        self._spool.__exit__(None, None, None)
+        self._places = self.enter_context(_Places())
+        self._spool = self.enter_context(TextSpool())
 
     def add(self, batch: Batch) -> None:
         """Append the texts of a batch."""
@@ -211,13 +208,15 @@ class TextsAgain(Temporary):
         ]
 
 
-class Names(Temporary):
+class Names(ExitStack):
     """The ids of documents, by their positions in the input; `with` removes the file."""
 
     def __init__(self) -> None:
         """Begin without documents."""
-        # __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
+        super().__init__()
+        self._file = self.enter_context(
+            tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
+        )
         self._sizes: list[npt.NDArray[np.uint16]] = []  # of stored ids, in bytes
         self._starts: I64 | None = None  # in the file
         self._hashes: list[U64] = []
@@ -321,21 +320,21 @@ def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
         yield f"{base}#{number}"
 
 
-class _Places(Temporary):
+class _Places(ExitStack):
     """The places of documents, in a temporary file."""
 
     def __init__(self) -> None:
         """Make the temporary file."""
-        # It is used with `with`, so __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        super().__init__()
+        self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
         self._count = 0
         self._waiting = 0
         self._mapped: Places | None = None
 
-    def __exit__(self, *error: object) -> None:
-        """Close and remove the file."""
+    def __exit__(self, *error: Any) -> bool | None:
+        """Close and remove the file, which what is mapped would keep open."""
         self._mapped = None
-        super().__exit__(*error)
+        return super().__exit__(*error)
 
     def add(self, batch: Batch) -> list[int]:
         """Append the documents of a batch; return the positions in it of those that must wait."""

@@ -125,7 +125,7 @@ class Settled(NamedTuple):
     rows: dict[int, Row]
 
 
-class _Increment:
+class _Increment(ExitStack):
     """The documents of one run over a database; `with` frees them.
 
     Documents that are compared have a position among those, and a place in the input.
@@ -139,6 +139,7 @@ class _Increment:
         before: simdb.Snapshot,
         older: TextsById | None,
     ) -> None:
+        super().__init__()
         self._work, self._transaction, self._options = work, transaction, database.options
         question = work.question(database.options.sketch)
         search = None if question.search is None else str(question.search)
@@ -155,13 +156,7 @@ class _Increment:
             self._again = held.enter_context(SecondLook(rule, work.origins, work.survivors))
             known = None if older is None else older.texts
             self.arrivals = held.enter_context(Arrivals(database, transaction, question, known))
-            self._held = held.pop_all()
-
-    def __enter__(self) -> "_Increment":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._held.close()
+            self.push(held.pop_all())
 
     def read(self) -> None:
         """Read all documents, and look them up."""
