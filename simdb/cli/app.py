@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,20 +70,25 @@ class Program(click.Group):
         """Write the help of the program, without loading any command."""
         formatter.write(output.terminal.program_help(self, ctx, COMMANDS))
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the options of the program; some of them print, and end it."""
+        with _reported():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the command line."""
         with _reported():
-            try:
-                return super().invoke(ctx)
-            finally:
-                sys.stdout.flush()
+            return super().invoke(ctx)
 
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Turn an error into one line on standard error and an exit code."""
+    """Turn an error, also one of printing, into one line on standard error and an exit code."""
     try:
-        yield
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         _close_output()
         raise Exit(BROKEN_PIPE) from None
@@ -94,6 +99,7 @@ def _reported() -> Iterator[None]:
     except simdb.Error as error:
         raise Exit(_report(_message(error), DATABASE_ERROR)) from None
     except OSError as error:
+        _close_output()
         full = full_disk(error, "standard output")
         raise Exit(_report(str(full or error), DATABASE_ERROR if full else WRONG_USE)) from None
 
@@ -106,15 +112,13 @@ def _show_version(context: click.Context, option: click.Parameter, is_given: boo
 
 def _show_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        with _reported():
-            print(options.completion.script(context.command, shell))
+        print(options.completion.script(context.command, shell))
         raise Exit(0)
 
 
 def _install_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        with _reported():
-            print(options.completion.install(context.command, shell))
+        print(options.completion.install(context.command, shell))
         raise Exit(0)
 
 
@@ -155,6 +159,7 @@ app = Program(
 def main() -> None:
     """Run the program with the arguments of this process."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
+    _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     # Imports make many objects that all stay, and Python would look for cycles among them: every
@@ -181,6 +186,20 @@ def _report(message: str, code: int) -> int:
     return code
 
 
+def _open_streams() -> None:
+    """Open the standard streams that are closed, so that no file of a run gets their number.
+
+    To read or to print results is an error then; messages get lost.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
 def _close_output() -> None:
-    """Send what Python still flushes at exit to the null device: the reader has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Send what Python still flushes at exit to the null device: nobody can take it."""
+    with suppress(io.UnsupportedOperation):  # it has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -214,6 +214,12 @@ def in_terminal(command, program=SHELL_PROGRAM):
     return shown.decode()
 
 
+def after_closing(stream, arguments):
+    """Returns what a command gave whose shell has closed a stream."""
+    command = f"{SHELL_PROGRAM} {arguments} {stream}"
+    return subprocess.run(["sh", "-c", command], capture_output=True, timeout=60)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
 @pytest.mark.parametrize("verb", [["dedup", "-o"], ["lookup", "d", "--new"], ["dedup", "--groups"]])
 def test_a_full_disk_is_named_with_what_may_lie_on_it(simdb_run, write_lines, tmp_path, verb):
@@ -239,6 +245,42 @@ def test_a_full_disk_of_what_is_printed_is_told(write_lines):
 
     assert process.returncode == 3
     assert b"on the disk of standard output" in notes
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize("argument", ["--version", "--help", "--show-completion=bash"])
+def test_a_full_disk_of_what_the_program_itself_prints_is_told(argument):
+    with open("/dev/full", "wb") as full, start(argument, stdout=full, stderr=-1) as process:
+        _, notes = process.communicate()
+
+    assert process.returncode == 3
+    assert notes.startswith(b"simdb: no room on the disk of standard output")
+    assert notes.count(b"\n") == 1
+
+
+def test_a_closed_output_fails_whoever_prints_and_nobody_else(write_lines):
+    """It used to end every command with a traceback, also one that had stored its documents."""
+    write_lines("a.jsonl", {"id": 1, "text": FOX})
+    simdb.open("d").close()
+
+    verbs = ("--version", "dedup a.jsonl", "check d")
+    closed = {verb: after_closing(">&-", verb) for verb in verbs}
+
+    assert {verb: ran.returncode for verb, ran in closed.items()} == {
+        "--version": 2, "dedup a.jsonl": 0, "check d": 0,
+    }  # fmt: skip
+    assert closed["--version"].stderr == b"simdb: [Errno 9] Bad file descriptor\n"
+
+
+def test_messages_get_lost_and_no_input_is_found_where_their_streams_are_closed(write_lines):
+    """Messages used to be printed among the results."""
+    write_lines("a.jsonl", {"id": 1, "text": FOX})
+
+    silent, without = after_closing("2>&-", "dedup a.jsonl -o -"), after_closing("<&-", "dedup -")
+
+    assert [json.loads(line) for line in silent.stdout.splitlines()] == [{"id": 1, "text": FOX}]
+    assert without.returncode == 2
+    assert b"Bad file descriptor" in without.stderr
 
 
 def test_an_output_in_python_names_the_full_disk(tmp_path):
