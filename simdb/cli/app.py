@@ -94,10 +94,9 @@ def _reported() -> Iterator[None]:
         raise Exit(BROKEN_PIPE) from None
     except KeyboardInterrupt:
         raise Exit(_report("interrupted", INTERRUPTED)) from None
-    except (simdb.OptionError, simdb.InputError) as error:
-        raise Exit(_report(_message(error), WRONG_USE)) from None
     except simdb.Error as error:
-        raise Exit(_report(_message(error), DATABASE_ERROR)) from None
+        is_wrong = isinstance(error, simdb.OptionError | simdb.InputError)
+        raise Exit(_report(_message(error), WRONG_USE if is_wrong else DATABASE_ERROR)) from None
     except OSError as error:
         _close_output()
         full = full_disk(error, "standard output")
@@ -110,15 +109,11 @@ def _show_version(context: click.Context, option: click.Parameter, is_given: boo
         raise Exit(0)
 
 
-def _show_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
+def _complete(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        print(options.completion.script(context.command, shell))
-        raise Exit(0)
-
-
-def _install_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
-    if shell is not None:
-        print(options.completion.install(context.command, shell))
+        is_shown = option is SHOW_COMPLETION
+        made = options.completion.script if is_shown else options.completion.install
+        print(made(context.command, shell))
         raise Exit(0)
 
 
@@ -133,17 +128,15 @@ VERSION = click.Option(
 # The shell can be left out; then it is the one that the variable SHELL names.
 OF_A_SHELL: dict[str, Any] = {
     "is_flag": False, "flag_value": "auto", "default": None, "is_eager": True,
-    "expose_value": False, "metavar": "[SHELL]",
+    "expose_value": False, "metavar": "[SHELL]", "callback": _complete,
 }  # fmt: skip
 INSTALL_COMPLETION = click.Option(
     ["--install-completion"],
-    callback=_install_completion,
     help="Make Tab complete commands and options: in bash, zsh or fish; yours if not given.",
     **OF_A_SHELL,
 )
 SHOW_COMPLETION = click.Option(
     ["--show-completion"],
-    callback=_show_completion,
     help="Print the code that --install-completion installs.",
     **OF_A_SHELL,
 )
@@ -191,12 +184,10 @@ def _open_streams() -> None:
 
     To read or to print results is an error then; messages get lost.
     """
-    if sys.stdin is None:
-        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    ways = {"stdin": ("r", os.O_WRONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
+    for name, (mode, access) in ways.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
 
 
 def _close_output() -> None:

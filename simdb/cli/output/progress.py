@@ -108,9 +108,5 @@ def stage_lines(timings: Timings, *, as_json: bool) -> Iterator[str]:
 
 
 def _rounded(stage: Stage) -> dict[str, str | float]:
-    row = {"stage": stage.name, **stage._asdict()}
-    del row["name"]
-    return {
-        name: round(value, DIGITS) if isinstance(value, float) else value
-        for name, value in row.items()
-    }
+    values = (round(each, DIGITS) if isinstance(each, float) else each for each in stage[1:])
+    return {"stage": stage.name, **dict(zip(stage._fields[1:], values, strict=True))}
