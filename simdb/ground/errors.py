@@ -6,8 +6,9 @@ message names the thing that is wrong, the value found, and what to do.
 
 import errno
 
-# What the system says of a disk that is full, or of a quota that is used up.
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+# What the system says of a disk that is full, of a quota that is used up, and of a file that is
+# longer than the file system or the limits of the process allow.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Error(Exception):

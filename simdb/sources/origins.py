@@ -25,7 +25,7 @@ import numpy as np
 
 from simdb.columns.arrow import TextColumn, joined
 from simdb.ground.dtypes import I64
-from simdb.ground.errors import FullError
+from simdb.ground.errors import DISK_FULL, Error, FullError
 from simdb.outputs.pieces import (
     CsvHead,
     Lines,
@@ -110,7 +110,7 @@ class Origins:
     def begin(
         self, stream: io.BufferedReader | None, parse: Parse, table: CsvHead | None = None
     ) -> bool:
-        """Take a source that is read next; return False if its lines get no origins.
+        """Take a source that is read next; return False if its lines get no origins; see `keep`.
 
         `stream`: what it is read from, None if that has other bytes than the lines.  `parse` makes
         what `texts` returns.  `table`: see `Lines`.
@@ -122,10 +122,7 @@ class Origins:
             is_same = False if abs(time.time_ns() - identity[-1]) < TICKS_NS else None
             file = _File(plain.name, self._size, parse, table, False, identity, own, is_same)
         elif self._is_needed:
-            if self._waiting is None:
-                # It is used with `with`, so __exit__ closes the file.
-                self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
-            descriptor = self._waiting.fileno()
+            descriptor = self._waiting_room().fileno()
             file = _File("the temporary file", 0, parse, table, True, descriptor=descriptor)
         else:
             return False
@@ -136,8 +133,8 @@ class Origins:
     def keep(self, start: int, block: bytes) -> None:
         """Let a block of the latest source wait, if that cannot be read again; see `add`.
 
-        Several threads may call this.  Raises FullError if there is no room: an OSError would be
-        one of the source.
+        Several threads may call this.  Raises FullError if there is no room, and Error if the block
+        cannot wait for another reason: an OSError would be one of the source.
         """
         file = self._files[-1]
         if file.waits:
@@ -145,11 +142,30 @@ class Origins:
             try:
                 write_at(file.descriptor, self._starts[-1] + start, block)
             except OSError as error:
-                folder = self._folder or tempfile.gettempdir()
-                raise FullError(
-                    f"lines of pipes and compressed files wait in {folder}, which has no room"
-                    f" ({error.strerror}); free some, or decompress the files first"
-                ) from error
+                raise self._cannot_wait(error) from error
+
+    def _waiting_room(self) -> IO[bytes]:
+        """Return the temporary file, which the first source that needs it makes."""
+        if self._waiting is None:
+            try:
+                # It is used with `with`, so __exit__ closes the file.
+                self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
+            except OSError as error:
+                raise self._cannot_wait(error) from error
+        return self._waiting
+
+    def _cannot_wait(self, error: OSError) -> Error:
+        what = "lines of pipes and compressed files"
+        folder = self._folder or tempfile.tempdir or "any folder for temporary files"
+        if error.errno in DISK_FULL:
+            return FullError(
+                f"{what} wait in {folder}, which has no room ({error.strerror}); free some, or"
+                " decompress the files first"
+            )
+        return Error(
+            f"{what} cannot wait in {folder} ({error.strerror}); name another folder in TMPDIR, or"
+            " decompress the files first"
+        )
 
     def add(self, start: int, size: int, checksum: int) -> int:
         """Take a block of whole lines of the latest source; return its start in the row.

@@ -25,7 +25,7 @@ class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map
 def translate(error: Exception, path: str) -> NoReturn:
     """Raise an error of simdb in place of one of LMDB or of the system."""
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)
-    if isinstance(error, lmdb.DiskError) or code in (*DISK_FULL, errno.EFBIG):
+    if isinstance(error, lmdb.DiskError) or code in DISK_FULL:
         raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
     if is_out_of_memory(error):
         raise FullError(

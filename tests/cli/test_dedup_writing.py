@@ -11,6 +11,7 @@ import sys
 import tempfile
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow
 import pyarrow.parquet
@@ -278,3 +279,27 @@ def test_no_room_for_compressed_lines_is_no_fault_of_the_source(
     folder = os.path.abspath("kept") if target else tempfile.gettempdir()
     assert f"wait in {folder}, which has no room (No space left on device); free some" in ran.notes
     assert os.listdir("kept") == []
+
+
+def refused(*arguments, **options):
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@pytest.mark.parametrize(
+    ("name", "refusing"),
+    [("write_at", refused), ("tempfile", SimpleNamespace(TemporaryFile=refused, tempdir="/t"))],
+)
+def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(
+    name, refusing, simdb_run, tmp_path, monkeypatch
+):
+    """If the folder was removed meanwhile, the source was said not to exist, and any error of a
+    disk was a lack of room."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"simdb.sources.origins.{name}", refusing)
+    Path("a.jsonl.gz").write_bytes(gzip.compress(json.dumps(record("a", 1, 1)).encode(), mtime=0))
+
+    ran = simdb_run("dedup", "a.jsonl.gz")
+
+    assert ran.code == 3
+    folder = "/t" if name == "tempfile" else tempfile.gettempdir()
+    assert f"cannot wait in {folder} (Permission denied); name another folder" in ran.notes
