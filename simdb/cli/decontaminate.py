@@ -15,7 +15,7 @@ from simdb.ground.choices import NullName
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import STANDARD_OUTPUT, Format, output_format
 from simdb.outputs.table_file import write_rows
-from simdb.outputs.target import side_files, written
+from simdb.outputs.target import check_staying, side_files, written
 from simdb.report.template import check_page
 from simdb.running.threads import thread_count
 from simdb.settings.options import Simhash
@@ -120,6 +120,8 @@ def decontaminate(
     rule = checked_rule(wanted.ngram, wanted.coverage, wanted.min_hits, wanted.common)
     sources, tests = expanded(sources), expanded(against)
     check_sources([*sources, *tests], inputs.text_field)
+    check_staying((results.leaks, results.report), {"a source": sources})
+    check_staying((results.output, results.leaks, results.report), {"in --against": tests})
     job = _job(sources, wanted.action, results, inputs, on_null)
     with Progress("reading the items") as progress:
         parts = parts_of_files(

@@ -40,7 +40,7 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import written
+from simdb.outputs.target import check_staying, written
 from simdb.report.template import write_page
 from simdb.report.text_pairs import Removed, render_removed, rule_in_words
 from simdb.settings import keeping
@@ -89,7 +89,9 @@ def dedup(
     check_sources([*sources, *against, *(duplicates.texts or [])], inputs.text_field)
     has_database = store.db is not None
     duplicates.check(has_database=has_database)
-    check_against(against, sources, results.paths)
+    check_against(against, sources)
+    check_staying(results.paths, {"in --against": against, "in --texts": duplicates.texts})
+    check_staying((results.groups, results.report), {"a source": sources})
     unit = taken_unit(sketch)
     min_words = duplicates.least_words(unit, has_database=has_database)
     store.check()

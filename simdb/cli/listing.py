@@ -33,7 +33,7 @@ from simdb.ground.choices import PolicyName, VerifyName
 from simdb.outputs.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.outputs.rows import Row, encoded
 from simdb.outputs.table_file import row_writer
-from simdb.outputs.target import Unclosed, written
+from simdb.outputs.target import Unclosed, check_staying, written
 from simdb.settings.keeping import FIRST
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -91,6 +91,7 @@ class StoredOptions(SearchOptions):
                 "--show does not apply to --output, whose rows have no texts; leave out one of the"
                 " two"
             )
+        check_staying([self.output], {"in --texts": self.texts})
         if self.output is not None:
             export_format(self.output)
 

@@ -34,7 +34,7 @@ from simdb.outputs.pieces import Spool
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
 from simdb.outputs.table_file import write_results
-from simdb.outputs.target import side_files, written
+from simdb.outputs.target import check_staying, side_files, written
 from simdb.sources.batch import Batch
 from simdb.sources.origins import Origins
 from simdb.sources.read_again import LinesAgain
@@ -94,14 +94,9 @@ class LookupOutputs:
     found: str | None = None
 
     @property
-    def own_files(self) -> list[str]:
-        """The paths that the outputs use."""
-        return side_files(self.output, self.new, self.found)
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether standard output is free for the rows."""
-        return STANDARD_OUTPUT not in (self.output, self.new, self.found)
+    def paths(self) -> tuple[str | None, ...]:
+        """The outputs, None for each that was not asked for."""
+        return self.output, self.new, self.found
 
     def check(self, nearest: int | None) -> Format | None:
         """Return the format of the rows, None if they are not written.
@@ -124,6 +119,11 @@ class LookupOutputs:
                     f"{name} and {places[place]} are both {path}; name two outputs"
                 )
         return None if self.output is None else output_format(self.output, "--output")
+
+    def check_places(self, sources: Sequence[str], texts: Sequence[str] | None) -> None:
+        """Raise OptionError for an output that would replace a source or texts by other things."""
+        check_staying(self.paths, {"in --texts": texts})
+        check_staying([self.output], {"a source": sources})
 
 
 def lookup(
@@ -157,6 +157,7 @@ def lookup(
     form = outputs.check(wanted.nearest)
     sources = expanded(sources)
     check_sources([*sources, *(texts or [])], inputs.text_field)
+    outputs.check_places(sources, texts)
     reading = with_nulls(inputs.reading(), on_null)
     with (
         open_either(db, allow or []) as database,
@@ -172,12 +173,12 @@ def lookup(
                 wanted.found(snapshot, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
-            intake = Intake.of(sources, own, progress, excluded=[db, *outputs.own_files])
+            intake = Intake.of(sources, own, progress, excluded=[db, *side_files(*outputs.paths)])
             count = _look_up(database, intake, wanted, rows, ShownTexts(show, earlier), documents)
             write_results(rows, target, _columns(show))
             documents.write(intake)
         progress.finish()
-        quiet = listing.quiet or not outputs.is_shown
+        quiet = listing.quiet or STANDARD_OUTPUT in outputs.paths
         has_rows = replace(listing, quiet=quiet).show(rows, _columns(show))
         no_rows = None if target is None else target.note("nothing matches")
         for note in filter(None, [no_rows, *documents.notes()]):

@@ -39,7 +39,7 @@ from simdb.outputs.table_file import (
     write_parquet,
     write_separated,
 )
-from simdb.outputs.target import BEFORE, Target, written
+from simdb.outputs.target import BEFORE, Target, check_staying, written
 from simdb.running.threads import read_ahead, thread_count
 
 # Marks a line feed in a path, which cannot contain this character.
@@ -81,6 +81,8 @@ def keep_format(output: str, sources: Mapping[str, bool]) -> Format:
             f"-o {output}: {what}, and {records[0]} holds records; let FILE end in"
             f" {', '.join(TABLES)}"
         )
+    if form.kind == PATHS:
+        check_staying([output], {"a source": sources})
     if is_folder:
         for source in filter(is_remote, sources):
             raise OptionError(f"-o {output}: {source} is remote, and cannot be copied into it")
@@ -114,6 +116,8 @@ class SurvivorOutput:
         self.sources = sources
         self._has_links = has_links
         self._columns = columns
+        if target is not None:
+            target.is_source = os.path.realpath(target.path) in map(os.path.realpath, sources)
         self._numbers: dict[str, int] = {}
         for number, name in enumerate(names):
             self._numbers.setdefault(name, number)
@@ -142,8 +146,7 @@ class SurvivorOutput:
 
     def spare_source(self) -> None:
         """Keep the source that the output replaces, if it does, under a name of its own."""
-        place = os.path.realpath(self.target.path)
-        self.target.is_sparing = place in map(os.path.realpath, self.sources)
+        self.target.is_sparing = self.target.is_source
 
     def finish(self) -> None:
         """Complete the target."""

@@ -3,17 +3,20 @@
 Until then the name ends in `.partial`.  After an error what was there before remains.  If a new
 file has no rows, and the file that it replaces may have some, the old one is kept under a name that
 ends in `.before`, so that a run without results never destroys the results of another run.  So is
-an input of which some was skipped, because what was skipped is nowhere else.
+an input of which some was skipped, because what was skipped is nowhere else.  What is kept already
+stays: the next name ends in `.before.2`.
 """
 
+import glob
 import io
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from filecmp import cmp
+from itertools import chain, count
 from typing import IO, Any
 
 from simdb.ground.errors import OptionError, full_disk
@@ -44,8 +47,8 @@ class Target:
         self.partial = partial
         self.rows = 0
         self.saved = ""
-        # Whether it replaces an input of which some was skipped.
-        self.is_sparing = False
+        # Whether it replaces an input, and one of which some was skipped.
+        self.is_source = self.is_sparing = False
         # Of several files in a folder, the names of those without rows.
         self.without_rows: set[str] = set()
         self._file = file
@@ -91,7 +94,26 @@ def side_files(*paths: str | None) -> list[str]:
     """Return the paths that outputs use: their own, and those before they are complete."""
     files = [path for path in paths if path is not None and path != STANDARD_OUTPUT]
     places = [path.rstrip("/") or path for path in files]
-    return [place + end for place in places for end in ("", PARTIAL, BEFORE)]
+    kept = (glob.glob(f"{glob.escape(place + BEFORE)}.*") for place in places)
+    own = (place + end for place in places for end in ("", PARTIAL, BEFORE))
+    return [*own, *chain.from_iterable(kept)]
+
+
+def check_staying(
+    outputs: Collection[str | None], staying: Mapping[str, Collection[str] | None]
+) -> None:
+    """Raise OptionError for an output that would replace a file that stays as it is.
+
+    `staying`: such files, by what one of them is called.
+    """
+    for path in outputs:
+        if path in (None, STANDARD_OUTPUT) or _is_special(path):
+            continue
+        for name, files in staying.items():
+            if os.path.realpath(path) in map(os.path.realpath, files or ()):
+                raise OptionError(
+                    f"{path} is {name}, which stays as it is; name another file for the output"
+                )
 
 
 @contextmanager
@@ -188,22 +210,39 @@ def _written_file(path: str, form: Format) -> Iterator[Target]:
     partial = place + PARTIAL
     try:
         with _made(partial, path) as file:
+            if os.path.exists(place):
+                shutil.copymode(place, partial)
             target = Target(path, form, file, partial)
             try:
                 yield target
                 target.finish()
+                if target.is_source:
+                    os.fsync(file.fileno())
             except BaseException:
                 with suppress(OSError):
                     target.finish()
                 raise
         if (target.is_sparing or not target.rows) and _has_other(place, partial):
-            target.saved = path + BEFORE
-            os.replace(place, place + BEFORE)
+            kept = _kept_before(place)
+            target.saved = kept if os.path.islink(path) else path + kept.removeprefix(place)
         os.replace(partial, place)
     except BaseException:
         if os.path.exists(partial):
             os.remove(partial)
         raise
+
+
+def _kept_before(place: str) -> str:
+    """Keep a file under another name, too; return that name."""
+    names = (place + BEFORE + end for end in chain([""], (f".{number}" for number in count(2))))
+    name = next(name for name in names if not os.path.lexists(name) or _is_same(place, name))
+    if not os.path.lexists(name):
+        try:
+            # So the file has one of the two names at any moment.
+            os.link(place, name)
+        except OSError:  # this file system has no links
+            os.replace(place, name)
+    return name
 
 
 @contextmanager
@@ -215,7 +254,7 @@ def _written_remote(path: str, form: Format) -> Iterator[Target]:
             target = Target(path, form, file, partial)
             yield target
             target.finish()
-        saved = None if target.rows else path + BEFORE
+        saved = None if target.rows and not target.is_sparing else path + BEFORE
         if put_remote(partial, path, saved_as=saved):
             target.saved = path + BEFORE
 
@@ -263,7 +302,11 @@ def _has_other(old: str, new: str) -> bool:
     """Return whether an old file exists and holds anything but what a new one holds."""
     if not os.path.exists(old) or not os.path.getsize(old):
         return False
-    return not cmp(old, new, shallow=False)
+    return not _is_same(old, new)
+
+
+def _is_same(old: str, new: str) -> bool:
+    return os.path.isfile(new) and cmp(old, new, shallow=False)
 
 
 class Unclosed(io.RawIOBase):

@@ -249,3 +249,32 @@ def test_survivors_are_not_written_among_other_files(run):
     assert ran.code == 2
     assert "full/: the folder holds other files, such as notes.txt; name a new one" in ran.notes
     assert sorted(os.listdir("full")) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["dedup", "a.jsonl", "--groups", "a.jsonl"], "a source"),
+        (["dedup", "b.txt", "c.txt", "-o", "c.txt"], "a source"),
+        (["dedup", "b.html", "a.jsonl", "--report", "b.html"], "a source"),
+        (["dedup", "bad.jsonl", "--db", "d", "--texts", "a.jsonl", "-o", "a.jsonl"], "in --texts"),
+        (["lookup", "d", "a.jsonl", "-o", "./a.jsonl"], "a source"),
+        (["lookup", "d", "bad.jsonl", "--texts", "a.jsonl", "--found", "a.jsonl"], "in --texts"),
+        (["decontaminate", "bad.jsonl", "--against", "a.jsonl", "-o", "a.jsonl"], "in --against"),
+        (["decontaminate", "a.jsonl", "--against", "bad.jsonl", "--leaks", "a.jsonl"], "a source"),
+        (["pairs", "d", "--texts", "a.jsonl", "-o", "a.jsonl"], "in --texts"),
+    ],
+)  # fmt: skip
+def test_no_output_replaces_a_file_that_stays_as_it_is(run, command, name):
+    """The groups, the leaks or the texts of a run took the place of the only copy of its input."""
+    for path in ("b.txt", "c.txt", "b.html"):
+        Path(path).write_text(TEXT)
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+
+    ran = run(*command)
+
+    assert ran.code == 2
+    assert ran.notes == (
+        f"simdb: {command[-1]} is {name}, which stays as it is; name another file for the output\n"
+    )
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before

@@ -1,7 +1,6 @@
 """Groups: finds near-duplicates within the input, or of --against, and repeated parts of texts."""
 
-import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -133,16 +132,10 @@ class Against(NamedTuple):
         return 0 if self.intake is None else self.intake.skipped
 
 
-def check_against(
-    against: Sequence[str], sources: Sequence[str], outputs: Collection[str | None]
-) -> None:
-    """Raise an error if a file of --against is also a source or an output."""
+def check_against(against: Sequence[str], sources: Sequence[str]) -> None:
+    """Raise an error if a file of --against is also a source."""
     if len(against) != 1 or not is_database(against[0]):
         check_apart(sources, against)
-    places = set(map(os.path.realpath, against))
-    for path in outputs:
-        if path is not None and os.path.realpath(path) in places:
-            raise OptionError(f"{path} is in --against, which stays as it is; name another output")
 
 
 @contextmanager
