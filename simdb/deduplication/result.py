@@ -203,7 +203,8 @@ class Deduplicated(OfData[Given_co]):
         All but the last can end in .gz or .zst, too.  Texts without fields get the field "text".
         Those of files of records can go into a folder, in a file for each source.  Lines are copied
         as they are.  Dates are written as text, missing values as null, except to Parquet, which
-        has both.  The file gets its name when it is complete.
+        has both; NaN and infinite numbers are null in JSON lines.  The file gets its name when it
+        is complete.
 
         Raises OptionError for another ending or a place where nothing can be written, InputError if
         a file has changed since it was read.

@@ -1,6 +1,9 @@
 """Rows: what the files of results are made of."""
 
 import json
+from collections.abc import Callable
+from functools import partial
+from math import isfinite
 from typing import Any
 
 Row = dict[str, Any]
@@ -19,13 +22,41 @@ def encoded(value: Any) -> Any:
     return (value.astype(str) if kind in "mM" else value).tolist()
 
 
-def as_line(value: Any) -> bytes:
-    """Return an object as one line of JSON; bytes as the text that they are, if they are UTF-8."""
-    text = json.dumps(value, ensure_ascii=False, default=_text_of)
+def as_text(value: Any, *, ensure_ascii: bool, default: Callable[[Any], Any] = encoded) -> str:
+    """Return JSON; NaN and infinite numbers, for which it has no form, are null."""
+    dumped = partial(json.dumps, ensure_ascii=ensure_ascii, default=default, allow_nan=False)
     try:
-        return text.encode("utf-8", "surrogateescape")
+        return dumped(value)
+    except ValueError:
+        return dumped(finite(value))
+
+
+def as_line(value: Any) -> bytes:
+    """Return `as_text` as one line; bytes in it as the text that they are, if they are UTF-8."""
+    return _line(partial(as_text, value, default=_text_of))
+
+
+def waiting_line(value: Any) -> bytes:
+    """Return what `as_line` does, but with NaN and infinite numbers as Python reads them."""
+    return _line(partial(json.dumps, value, default=_text_of))
+
+
+def finite(value: Any) -> Any:
+    """Return a value with None in place of NaN and infinite numbers, also inside of it."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(n) if isinstance(n, float) else n: finite(each) for n, each in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(finite, value))
+    return finite(encoded(value)) if hasattr(value, "dtype") else value
+
+
+def _line(text_of: Callable[..., str]) -> bytes:
+    try:
+        return text_of(ensure_ascii=False).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        return json.dumps(value, default=_text_of).encode()
+        return text_of(ensure_ascii=True).encode()
 
 
 def _text_of(value: Any) -> Any:

@@ -28,7 +28,7 @@ from simdb.outputs.formats import (
     output_format,
 )
 from simdb.outputs.pieces import LINE_FEED, Piece, RowRange, contents, copy, split_lines
-from simdb.outputs.rows import Row, as_line
+from simdb.outputs.rows import Row, as_line, waiting_line
 from simdb.outputs.table_file import (
     Part,
     chosen_rows,
@@ -126,6 +126,11 @@ class SurvivorOutput:
     def folder(self) -> str | None:
         """The folder where lines wait to be written; None for that of temporary files."""
         return self.target.folder if self.target else None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether all that is written are JSON lines."""
+        return self.target is not None and self.target.form.kind == JSON_LINES
 
     def numbers(self, names: Sequence[str]) -> I64:
         """Return the number of the source that readers call by each name, -1 for another name."""
@@ -270,7 +275,8 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
     """Yield the rows of pieces."""
     for piece in pieces:
         if isinstance(piece, RowRange):
-            yield from map(loaded, split_lines(_contents(iter([piece]))))
+            for batch in chosen_rows(piece):
+                yield from (loaded(waiting_line(row)) for row in batch.to_pylist())
         else:
             yield from rows_of(piece)
 

@@ -74,20 +74,15 @@ class Target:
 
     def note(self, reason: str) -> str | None:
         """Return a line that says what is kept, or why nothing was written; None for neither."""
-        if self.is_sparing and self.rows and self.saved:
-            return (
-                f"{self.path} was read, and some of it was skipped; what it held before is in"
-                f" {self.saved}"
-            )
-        if self.rows and self.saved:
-            count = len(self.without_rows)
-            return (
-                f"{count} files in {self.path} are empty; what one held before is in {self.saved}"
-            )
-        if self.rows:
+        kept = f"; what it held before is in {self.saved}" if self.saved else ""
+        if not self.rows:
+            return f"{self.path} is empty: {reason}{kept}"
+        if not kept:
             return None
-        saved = f"; what it held before is in {self.saved}" if self.saved else ""
-        return f"{self.path} is empty: {reason}{saved}"
+        if self.is_sparing:
+            return f"{self.path} was read, and some of it was skipped{kept}"
+        empty = f"{len(self.without_rows)} files in {self.path} are empty"
+        return f"{empty}; what one held before is in {self.saved}"
 
 
 def side_files(*paths: str | None) -> list[str]:

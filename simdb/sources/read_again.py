@@ -19,7 +19,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import TextColumn
 from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.outputs.pieces import LineSpool, Piece, RowRange, TextSpool, merged
-from simdb.outputs.rows import Row, as_line
+from simdb.outputs.rows import Row, as_line, waiting_line
 from simdb.outputs.survivors import SurvivorOutput, all_rows
 from simdb.running import kernel
 from simdb.sources.batch import Batch
@@ -110,10 +110,11 @@ class LinesAgain(ExitStack):
         flags = np.zeros(self._count, np.bool_)
         flags[positions] = True
         rows = all_rows(self._pieces(flags, sources))
+        line_of = waiting_line if self._output is None or not self._output.has_lines else as_line
         for at in range(0, len(positions), CHANGED_RECORDS):
             part = positions[at : at + CHANGED_RECORDS]
             own = list(islice(rows, len(part)))
-            made = [as_line(change(*each)) for each in zip(part.tolist(), own, strict=True)]
+            made = [line_of(change(*each)) for each in zip(part.tolist(), own, strict=True)]
             lines = np.empty(len(part), LINE)
             lines["kind"] = CHANGED
             lines["start"], lines["size"] = self._changed.add(made)

@@ -5,6 +5,7 @@ import errno
 import gzip
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -304,3 +305,28 @@ def test_what_keeps_compressed_lines_from_waiting_is_no_fault_of_the_source(
     assert ran.code == 3
     folder = "/t" if name == "tempfile" else tempfile.gettempdir()
     assert f"cannot wait in {folder} (Permission denied); name another folder" in ran.notes
+
+
+def refuse(name):
+    raise ValueError(name)
+
+
+def test_lines_that_are_made_are_valid_json_and_parquet_keeps_every_number(
+    simdb_run, tmp_path, monkeypatch
+):
+    """Readers such as pyarrow and browsers refuse the words NaN and Infinity."""
+    monkeypatch.chdir(tmp_path)
+    values = [math.nan, math.inf, 1.5]
+    rows = [{**record("a", at, at), "v": value} for at, value in enumerate(values)]
+    write("a.parquet", rows)
+
+    simdb.deduplicate(rows).write("memory.jsonl")
+    simdb_run("dedup", "a.parquet", "-o", "file.jsonl")
+    simdb_run("dedup", "a.parquet", "a.parquet", "--unit", "line", "-o", "parts.parquet")
+
+    for name in ("memory.jsonl", "file.jsonl"):
+        lines = Path(name).read_text().splitlines()
+        found = [json.loads(line, parse_constant=refuse)["v"] for line in lines]
+        assert found == [None, None, 1.5]
+    kept = pyarrow.parquet.read_table("parts.parquet").column("v").to_pylist()
+    assert str(kept) == str(values)

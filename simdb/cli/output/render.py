@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simdb.cli import output
-from simdb.outputs.rows import Row, encoded
+from simdb.outputs.rows import Row, as_text, encoded
 
 if TYPE_CHECKING:
     from simdb.results.matches import Match, Verification
@@ -139,9 +139,9 @@ def time_in_words(microseconds: float) -> str:
 def _print_lines(rows: Iterable[Row]) -> int:
     """Print rows as lines of JSON, in ASCII unless the output is UTF-8; return their number."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    encoder, count = json.JSONEncoder(ensure_ascii=encoding != "utf8", default=encoded), 0
+    count = 0
     for row in rows:
-        sys.stdout.write(encoder.encode(row) + "\n")
+        sys.stdout.write(as_text(row, ensure_ascii=encoding != "utf8") + "\n")
         count += 1
     return count
 
