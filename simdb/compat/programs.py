@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb import functions
 from simdb.engine.clusters.arrays import distinct
 from simdb.ground.bits import ALL_BITS
-from simdb.ground.dtypes import I64, U8, U64, Bools
+from simdb.ground.dtypes import U8, U64, Bools
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.arrangement import check_arrangement
 
@@ -30,28 +30,9 @@ USAGE, BLOCKS, DISTANCE, INPUT, OUTPUT, ARRANGEMENT, UNREADABLE, UNWRITABLE = ra
 BAD_LINE = 9
 INTERRUPTED, BROKEN_PIPE = 130, 141
 BLOCK_BYTES = 1 << 19  # about 26,000 lines, whose arrays fit in the second-level cache
-WORD = 8
 DIGITS_MAX = 20  # of 2**64 - 1
-# Put before the first line, since its three words can begin before it.
-PAD = b" " * (3 * WORD)
-NEWLINE, RETURN, MINUS = b"\n\r-"
 NUMBER = re.compile(rb"\s*([+-]?)([0-9]+)\s*")
 SHOWN_BYTES = 40
-ZEROS = np.uint64(0x3030303030303030)
-SIXES = np.uint64(0x0606060606060606)
-HIGH_HALVES = np.uint64(0xF0F0F0F0F0F0F0F0)
-# Masks of the last k bytes of a word, for k = 0 .. 8.
-MASKS = np.array(
-    [ALL_BITS ^ ((1 << 8 * (WORD - count)) - 1) for count in range(WORD + 1)], np.uint64
-)
-# Join two neighbouring numbers of 1, 2 or 4 digits: factor, shift, and mask applied first.
-STEPS = [
-    (np.uint64((10 << 8) + 1), np.uint64(8), None),
-    (np.uint64((10**2 << 16) + 1), np.uint64(16), np.uint64(0x00FF00FF00FF00FF)),
-    (np.uint64((10**4 << 32) + 1), np.uint64(32), np.uint64(0x0000FFFF0000FFFF)),
-]
-EIGHT_DIGITS = np.uint64(10**8)
-HIGHEST, HIGHEST_REST = (np.uint64(part) for part in divmod(ALL_BITS, 10**16))
 # The four digits of each number 0 .. 9999, as bytes in one 32-bit word.
 FOURS = np.frombuffer(b"".join(b"%04d" % number for number in range(10**4)), np.uint32)
 POWERS = np.array([10**power for power in range(1, DIGITS_MAX)], np.uint64)
@@ -214,11 +195,11 @@ def read_numbers(stream: BinaryIO) -> Iterator[U64]:
         if not newline:
             rest += block
             continue
-        numbers, count = _parse(rest + head + newline, line)
-        rest, line = tail, line + count
-        yield numbers
+        whole = rest + head + newline
+        yield _parse(whole, line)
+        rest, line = tail, line + whole.count(newline)
     if rest:
-        yield _parse(rest + b"\n", line)[0]
+        yield _parse(rest + b"\n", line)
 
 
 def write_arrays(numbers: U64, starts: Bools, *, is_closed: bool) -> U8:
@@ -244,51 +225,24 @@ def write_arrays(numbers: U64, starts: Bools, *, is_closed: bool) -> U8:
     return cells[is_written]
 
 
-def _parse(text: bytes, line: int) -> tuple[U64, int]:
-    """Return the numbers in whole lines and the number of lines; the first is line `line`."""
-    padded = PAD + text
-    letters = np.frombuffer(padded, np.uint8)
-    ends = np.flatnonzero(letters[len(PAD) :] == NEWLINE) + len(PAD)
-    starts = np.append(len(PAD), ends[:-1] + 1)
-    stops = ends - (letters[ends - 1] == RETURN)
-    is_negative = letters[starts] == MINUS
-    numbers, is_plain = _read_digits(padded, stops, stops - starts - is_negative)
-    if is_negative.any():
-        np.negative(numbers, out=numbers, where=is_negative)
-    if is_plain.all():
-        return numbers, len(ends)
-    is_blank = np.zeros(len(ends), np.bool_)
-    for at in np.flatnonzero(~is_plain).tolist():
-        number = _parse_one(padded[starts[at] : ends[at]], line + at)
-        is_blank[at] = number is None
-        numbers[at] = number or 0
-    return numbers[~is_blank], len(ends)
+def _parse(text: bytes, line: int) -> U64:
+    """Return the numbers in whole lines, of which the first is line `line`.
 
-
-def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Bools]:
-    """Return the numbers of `lengths` digits that end at `stops`, and whether each is valid."""
-    words: U64 = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, 0, (1,))
-    low, is_plain = _read_word(words[stops - WORD], lengths)
-    middle, is_digits = _read_word(words[stops - 2 * WORD], lengths - WORD)
-    is_plain &= is_digits & (lengths > 0) & (lengths <= DIGITS_MAX)
-    high, is_digits = _read_word(words[stops - 3 * WORD], lengths - 2 * WORD)
-    rest = middle * EIGHT_DIGITS + low
-    is_plain &= is_digits
-    is_plain &= (high < HIGHEST) | ((high == HIGHEST) & (rest <= HIGHEST_REST))
-    return high * (EIGHT_DIGITS * EIGHT_DIGITS) + rest, is_plain
-
-
-def _read_word(words: U64, lengths: I64) -> tuple[U64, Bools]:
-    """Return the number in the last `lengths` bytes (0 to 8) of each word, and if it is valid."""
-    digits = words ^ ZEROS
-    digits &= MASKS[np.clip(lengths, 0, WORD)]
-    is_digits = ((digits + SIXES) | digits) & HIGH_HALVES == 0
-    for factor, shift, mask in STEPS:
-        if mask is not None:
-            digits &= mask
-        digits *= factor
-        digits >>= shift
-    return digits, is_digits
+    numpy reads lines of nothing but a number; a block with any other is read line by line.
+    """
+    plain = text.replace(b"\r\n", b"\n") if b"\r" in text else text
+    signs = plain.count(b"-")
+    is_plain = not plain.startswith(b"\n") and not plain.translate(None, b"-0123456789\n")
+    if is_plain and signs:
+        is_plain = signs == (b"\n" + plain).count(b"\n-") and b"-\n" not in plain
+    if is_plain:
+        kind = np.int64 if signs else np.uint64
+        numbers = np.fromstring(plain, kind, sep="\n")
+        # A number that does not fit has become the greatest, and a blank line has none.
+        if len(numbers) == plain.count(b"\n") and (numbers != np.iinfo(kind).max).all():
+            return numbers.view(np.uint64)
+    found = (_parse_one(each, at) for at, each in enumerate(text.split(b"\n")[:-1], line))
+    return np.array([number for number in found if number is not None], np.uint64)
 
 
 def _parse_one(text: bytes, line: int) -> int | None:
