@@ -121,7 +121,7 @@ def _run(job: DedupJob) -> tuple[Outcome, int]:
     with (
         Progress("reading") as progress,
         Spool() as rows,
-        texts_by_id(is_needed=job.given.texts is not None) as older,
+        texts_by_id(job.given.texts) as older,
         beginnings_of(results.characters(has_database=has_database)) as beginnings,
         Origins() as origins,
         ExitStack() as held,

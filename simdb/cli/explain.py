@@ -1,6 +1,7 @@
 """Command explain: shows why two documents match or do not match."""
 
 import os
+from dataclasses import asdict
 from textwrap import fill
 from typing import Annotated, Any
 
@@ -198,7 +199,7 @@ def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
         "tables": list(explanation.tables),
         "table_count": explanation.table_count,
         "flips": explanation.flips,
-        "probe": _probe_row(explanation.probe),
+        "probe": None if explanation.probe is None else asdict(explanation.probe),
         "probability": explanation.probability,
         **_minima(explanation),
     }
@@ -209,17 +210,6 @@ def _minima(explanation: simdb.Explanation) -> Row:
     if explanation.agreeing is None:
         return {}
     return {"agreeing": explanation.agreeing, "permutations": explanation.permutations}
-
-
-def _probe_row(probe: simdb.Probe | None) -> Row | None:
-    if probe is None:
-        return None
-    return {
-        "table": probe.table,
-        "flipped": list(probe.flipped),
-        "rank": probe.rank,
-        "vertices": probe.vertices,
-    }
 
 
 def _probe_in_words(probe: simdb.Probe | None) -> str | None:

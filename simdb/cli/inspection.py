@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 import simdb
 from simdb.cli import output
@@ -14,7 +14,8 @@ from simdb.cli.output.words import in_words, row_in_words
 from simdb.engine import maintenance
 from simdb.outputs.rows import Row
 from simdb.report.facts import file_times, size
-from simdb.settings.options import SEEN, Minhash, Simhash
+from simdb.settings.options import SEEN, Minhash
+from simdb.settings.text_sketch import differing_options
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
@@ -155,14 +156,11 @@ def _matching(options: simdb.Options) -> str:
 def _sketch(options: simdb.Options) -> str:
     """Return the kind of sketch, and the options that differ from their defaults."""
     kind = type(options.sketch)
-    usual = Simhash() if kind is Simhash else Minhash()
     name = "MinHash signatures" if kind is Minhash else "fingerprints"
     words = [f"{name} of {options.sketch.unit} in shingles of {options.sketch.shingle}"]
-    for each in fields(usual):
-        value = getattr(options.sketch, each.name)
-        is_shown = each.name not in ("idf", "unit", "shingle") and value != ""
-        if is_shown and value != getattr(usual, each.name):
-            words.append(f"{each.name.replace('_', '-')} {value}")
+    for option, value in differing_options(options.sketch, kind()).items():
+        if option not in ("idf", "unit", "shingle") and value != "":
+            words.append(f"{option.replace('_', '-')} {value}")
     return ", ".join(words)
 
 

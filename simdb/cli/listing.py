@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -216,21 +216,13 @@ def _list(
     return count > 0
 
 
-class Exported(Protocol):
-    """A result that can be exported: pairs or clusters."""
-
-    def to_batches(self, *, ids: str = ...) -> Any: ...  # noqa: D102
-
-    def column_chunks(self) -> Iterable[Columns]: ...  # noqa: D102
-
-
 def export_format(path: str) -> Format:
     """Return the format that the end of a file name says; OptionError for an unknown one."""
     return output_format(path, "--output", {**TABLES, ".arrow": ARROW})
 
 
 def export(
-    found: Exported, path: str, columns: Sequence[str], *, text_ids: bool
+    found: simdb.Pairs | simdb.Clusters, path: str, columns: Sequence[str], *, text_ids: bool
 ) -> tuple[int, str | None]:
     """Write all rows, with these `columns`, to the file `path`.
 

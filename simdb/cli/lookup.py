@@ -5,10 +5,11 @@ after an error, as they were.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -163,7 +164,7 @@ def lookup(
         open_either(db, allow or []) as database,
         Progress("looking up") as progress,
         Spool() as rows,
-        texts_by_id(is_needed=texts is not None) as earlier,
+        texts_by_id(texts) as earlier,
     ):
         with (
             written(outputs.output, form) as target,
@@ -174,7 +175,8 @@ def lookup(
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
             intake = Intake.of(sources, own, progress, excluded=[db, *side_files(*outputs.paths)])
-            count = _look_up(database, intake, wanted, rows, ShownTexts(show, earlier), documents)
+            beside = partial(_texts_beside, show, earlier)
+            count = _look_up(database, intake, wanted, rows, beside, documents)
             write_results(rows, target, _columns(show))
             documents.write(intake)
         progress.finish()
@@ -192,18 +194,14 @@ def _columns(show: int | None) -> tuple[str, ...]:
     return COLUMNS if show is None else SHOWN_COLUMNS
 
 
-class _Output(NamedTuple):
-    """An output in the making: whether its documents have a match, and where they go."""
-
-    is_found: bool
-    survivors: SurvivorOutput
-
-
 class LookupSplit:
     """The documents that are looked up, on their way to the outputs."""
 
-    def __init__(self, outputs: Sequence[_Output], lines: LinesAgain) -> None:
-        """Fill `outputs`, of which there can be none; `lines` takes where documents lie."""
+    def __init__(self, outputs: Mapping[bool, SurvivorOutput], lines: LinesAgain) -> None:
+        """Fill the outputs of documents by whether they have a match, of which there can be none.
+
+        `lines` takes where documents lie.
+        """
         self._outputs, self._lines = outputs, lines
         self._found: list[Bools] = []
 
@@ -216,36 +214,37 @@ class LookupSplit:
     def write(self, intake: Intake) -> None:
         """Write all documents of an intake; InputError if a file was changed since it was read."""
         is_found = np.concatenate([np.empty(0, np.bool_), *self._found])
-        for each in self._outputs:
-            intake.spare(each.survivors)
-            self._lines.copy(is_found == each.is_found, each.survivors)
+        for has_match, survivors in self._outputs.items():
+            intake.spare(survivors)
+            self._lines.copy(is_found == has_match, survivors)
 
     def notes(self) -> list[str | None]:
         """Return a line for each output without documents, None for each other one."""
         reasons = {True: "nothing matches", False: "every document has a match"}
-        return [each.survivors.target.note(reasons[each.is_found]) for each in self._outputs]
+        return [each.target.note(reasons[is_found]) for is_found, each in self._outputs.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTexts:
-    """The texts to show: `characters` of each, or none; `earlier`: those of stored documents."""
+def _texts_beside(
+    show: int | None,
+    earlier: TextsById | None,
+    batch: Batch,
+    found: Sequence[tuple[int, simdb.Match]],
+) -> list[Row]:
+    """Return the fields with texts for each match, given by the position of its document.
 
-    characters: int | None
-    earlier: TextsById | None
-
-    def beside(self, batch: Batch, found: Sequence[tuple[int, simdb.Match]]) -> list[Row]:
-        """Return the fields with texts for each match, given by the position of its document."""
-        if self.characters is None:
-            return [{} for _ in found]
-        ids = [match.id for _, match in found]
-        earlier = [None] * len(ids) if self.earlier is None else self.earlier.texts(ids)
-        return [
-            {
-                "text": text_beginning(batch.texts[at], self.characters),
-                "match_text": text_beginning(text, self.characters),
-            }
-            for (at, _), text in zip(found, earlier, strict=True)
-        ]
+    `show`: so many characters of each, None for no texts; `earlier`: those of stored documents.
+    """
+    if show is None:
+        return [{} for _ in found]
+    ids = [match.id for _, match in found]
+    texts = [None] * len(ids) if earlier is None else earlier.texts(ids)
+    return [
+        {
+            "text": text_beginning(batch.texts[at], show),
+            "match_text": text_beginning(text, show),
+        }
+        for (at, _), text in zip(found, texts, strict=True)
+    ]
 
 
 @contextmanager
@@ -263,14 +262,11 @@ def split_into(
             " as records; let both names end alike"
         )
     with ExitStack() as held:
-        outputs = []
-        for is_found, kept in ((False, new), (True, found)):
-            survivors = held.enter_context(kept.opened(reading))
-            if survivors is not None:
-                outputs.append(_Output(is_found, survivors))
+        both = {is_found: held.enter_context(kept.opened(reading))
+                for is_found, kept in ((False, new), (True, found))}  # fmt: skip
+        outputs = {is_found: each for is_found, each in both.items() if each is not None}
         origins = held.enter_context(Origins())
-        lines = LinesAgain(origins, outputs[0].survivors if outputs else None)
-        held.push(lines)
+        lines = held.enter_context(LinesAgain(origins, next(iter(outputs.values()), None)))
         own = (found if new.path is None else new).reading(reading)
         yield LookupSplit(outputs, lines), replace(own, origins=origins)
 
@@ -280,7 +276,7 @@ def _look_up(
     intake: Intake,
     wanted: LookupOptions,
     rows: Spool,
-    texts: "ShownTexts",
+    texts: Callable[[Batch, Sequence[tuple[int, simdb.Match]]], list[Row]],
     documents: LookupSplit,
 ) -> int:
     """Put a row for each match into `rows`; return how many documents have a match."""
@@ -295,8 +291,7 @@ def _look_up(
             count += int(np.count_nonzero(is_found))
             documents.add(batch, is_found)
             found = [(at, match) for at, row in enumerate(matches) for match in row]
-            shown = texts.beside(batch, found)
-            for (at, match), beside in zip(found, shown, strict=True):
+            for (at, match), beside in zip(found, texts(batch, found), strict=True):
                 rows.add({"id": batch.ids[at], **match_row(match, "match"), **beside})
     return count
 

@@ -61,15 +61,13 @@ class QueryOptions(SearchOptions):
             return database.nearest(
                 document, self.nearest, id=id, recall=self.recall, errors=errors, where=where
             )
-        criterion = self.criterion
-        if self.contained is None:
-            return database.query(
-                document, id=id, limit=self.limit, errors=errors, where=where, **criterion
-            )
-        return with_passages(database).query(
-            document, id=id, limit=self.limit, errors=errors, where=where,
-            contained=self.contained, texts=texts, **criterion,
-        )  # fmt: skip
+        asked = self.criterion
+        if self.contained is not None:
+            database = with_passages(database)
+            asked |= {"contained": self.contained, "texts": texts}
+        return database.query(
+            document, id=id, limit=self.limit, errors=errors, where=where, **asked
+        )
 
 
 def query(

@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
+from simdb.ground.choices import MethodName
 from simdb.ground.errors import OptionError
 
 PROGRAM = "simdb"
@@ -18,10 +20,8 @@ DETECTED = "auto"
 # What the metavar of an argument or an option says about its value.
 FOLDERS = ("DB", "TARGET")
 PATHS = ("FILE", "SOURCE", "SOURCE...", "PICKLE", "[DB] A B")
-# Written out, since the modules that check them take long to import.
-METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding")
 CHOICES = {
-    "--search": METHODS,
+    "--search": get_args(MethodName),
     "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
 }
 

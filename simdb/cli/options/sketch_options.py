@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import simdb
 from simdb.ground.errors import OptionError
 from simdb.settings.options import Minhash, Simhash
-from simdb.settings.text_sketch import TextSketch
+from simdb.settings.text_sketch import TextSketch, differing_options
 from simdb.sketch.pipeline import NO_RESOURCES
 from simdb.sketch.sketcher import AnySketcher, Sketcher, sketcher_of
 from simdb.sources.content import known_encoding, read_file
@@ -20,7 +20,6 @@ from simdb.sources.content import known_encoding, read_file
 Given = dict[str, Any]
 
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
-DEFAULT = Simhash()
 PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
 # Marks a value of --stop-words as the name of a file with the words.
 FILE_MARK = "@"
@@ -160,8 +159,7 @@ def _preset(name: str) -> Given:
     """Return the options of a preset that differ from the default sketch."""
     if name not in PRESETS:
         raise OptionError(f"--preset must be {' or '.join(PRESETS)}, got {name!r}")
-    values = {each.name: getattr(PRESETS[name], each.name) for each in fields(Simhash)}
-    return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
+    return differing_options(PRESETS[name], Simhash())
 
 
 def _fitted(path: str) -> Given:

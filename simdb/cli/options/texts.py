@@ -4,7 +4,7 @@ The rule that says which text of a group stays is checked here, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -31,12 +31,16 @@ from simdb.values.arrays import Id, places_in
 PORTION_ROWS = 512
 
 
-class TextsById:
-    """Texts in a spool, with 16 bytes of memory for each; a later text of an id counts."""
+class TextsById(ExitStack):
+    """Texts in a spool, with 16 bytes of memory for each; a later text of an id counts.
 
-    def __init__(self, spool: TextSpool) -> None:
+    `with` removes the spool.
+    """
+
+    def __init__(self) -> None:
         """Begin without texts."""
-        self._spool = spool
+        super().__init__()
+        self._spool = self.enter_context(TextSpool())
         self._added: list[U64] = []
         self._hashes: U64 | None = None
         self._places = np.empty(0, np.uint32)
@@ -76,23 +80,17 @@ def stored_texts(
 
     A database keeps no texts, so what decides by them, or shows some, reads them where they are.
     """
-    with texts_by_id(is_needed=sources is not None) as texts:
+    with texts_by_id(sources) as texts:
         if texts is not None and sources is not None:
             check_sources(sources, inputs.text_field)
             with Progress("reading") as progress:
                 texts.read(read_sources(sources, inputs.reading()), sketch, progress)
-                progress.finish()
         yield texts
 
 
-@contextmanager
-def texts_by_id(*, is_needed: bool = True) -> Iterator[TextsById | None]:
-    """Yield an empty collection of texts, or None if none is needed."""
-    if not is_needed:
-        yield None
-        return
-    with TextSpool() as spool:
-        yield TextsById(spool)
+def texts_by_id(sources: object) -> AbstractContextManager[TextsById | None]:
+    """Return an empty collection for the texts of some sources; None in it without sources."""
+    return nullcontext() if sources is None else TextsById()
 
 
 def _hashes_of(ids: Sequence[Any]) -> U64:
@@ -100,13 +98,17 @@ def _hashes_of(ids: Sequence[Any]) -> U64:
     return np.asarray(kernel.encode_ids(list(ids))[2], np.uint64)
 
 
-class Beginnings:
-    """The beginnings of all texts that were read; `earlier`: texts of documents read before."""
+class Beginnings(ExitStack):
+    """The beginnings of all texts that were read; `earlier`: texts of documents read before.
 
-    def __init__(self, characters: int, texts: TextsById) -> None:
-        """Keep `characters` of each text, in `texts`."""
+    `with` removes their spool.
+    """
+
+    def __init__(self, characters: int) -> None:
+        """Keep `characters` of each text."""
+        super().__init__()
         self._characters = characters
-        self._texts = texts
+        self._texts = self.enter_context(TextsById())
         self.earlier: TextsById | None = None
 
     def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
@@ -148,11 +150,9 @@ class Shown:
             yield from (_with_texts(row, texts) for row in portion)
 
 
-@contextmanager
-def beginnings_of(characters: int | None) -> Iterator[Beginnings | None]:
-    """Yield an empty collection of beginnings; None if no characters are asked for."""
-    with texts_by_id(is_needed=characters is not None) as texts:
-        yield None if texts is None or characters is None else Beginnings(characters, texts)
+def beginnings_of(characters: int | None) -> AbstractContextManager[Beginnings | None]:
+    """Return an empty collection of beginnings; None in it if no characters are asked for."""
+    return nullcontext() if characters is None else Beginnings(characters)
 
 
 def beginning(text: str, characters: int) -> str:
