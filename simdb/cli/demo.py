@@ -27,11 +27,7 @@ EXPLANATION = (
 FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
-def demo(
-    *,
-    limit: Positive = 20_000,
-    json: bool = False,
-) -> None:
+def demo(*, limit: Positive = 20_000, json: bool = False) -> None:
     """Find near-duplicates among the Python files of this machine, and show how long it takes.
 
     --limit: Read at most this many files.

@@ -44,13 +44,7 @@ def get(db: str, ids: list[str], *, int_ids: bool = False, json: bool = False) -
         raise Exit(DATABASE_ERROR)
 
 
-def cluster(
-    db: str,
-    id: str,
-    *,
-    int_ids: bool = False,
-    json: bool = False,
-) -> None:
+def cluster(db: str, id: str, *, int_ids: bool = False, json: bool = False) -> None:
     """Show the cluster of one stored document, the representative first.
 
     Needs a database created with --keep-clusters.  The cluster is read from disk, not searched for.

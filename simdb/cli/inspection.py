@@ -32,12 +32,7 @@ RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
-def stats(
-    db: str,
-    *,
-    all: bool = False,
-    json: bool = False,
-) -> None:
+def stats(db: str, *, all: bool = False, json: bool = False) -> None:
     """Show what a database holds, its size and age, and what to do.
 
     In a pipe or a file, or with --json, all numbers are printed, as one object.
@@ -56,12 +51,7 @@ def stats(
         output.terminal.print_fields([*_summary(numbers, database.options), *_to_do(advice)])
 
 
-def check(
-    db: str,
-    *,
-    deep: bool = False,
-    json: bool = False,
-) -> None:
+def check(db: str, *, deep: bool = False, json: bool = False) -> None:
     """Look for damage in a database, and say how to repair it.
 
     Exit code 1 if there is any.

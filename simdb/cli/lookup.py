@@ -239,10 +239,7 @@ def _texts_beside(
     ids = [match.id for _, match in found]
     texts = [None] * len(ids) if earlier is None else earlier.texts(ids)
     return [
-        {
-            "text": text_beginning(batch.texts[at], show),
-            "match_text": text_beginning(text, show),
-        }
+        {"text": text_beginning(batch.texts[at], show), "match_text": text_beginning(text, show)}
         for (at, _), text in zip(found, texts, strict=True)
     ]
 

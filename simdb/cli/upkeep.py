@@ -55,12 +55,7 @@ def _opened(path: str) -> "simdb.Database":
         return simdb.open(path, "w")
 
 
-def copy(
-    db: str,
-    target: str,
-    *,
-    json: bool = False,
-) -> None:
+def copy(db: str, target: str, *, json: bool = False) -> None:
     """Copy the current state of a database to a new directory; other processes can keep writing.
 
     TARGET: The directory to create.
@@ -71,12 +66,7 @@ def copy(
         print_one({"path": target, "documents": len(copied)}, as_json=json)
 
 
-def dump(
-    db: str,
-    *,
-    output: str = STANDARD_OUTPUT,
-    json: bool = False,
-) -> None:
+def dump(db: str, *, output: str = STANDARD_OUTPUT, json: bool = False) -> None:
     """Write everything in a database to one portable file; other processes can keep writing.
 
     -o, --output FILE: The file to write; - is standard output.
@@ -104,12 +94,7 @@ def dump(
         print_one(row, as_json=json)
 
 
-def load(
-    db: str,
-    source: Annotated[str, "FILE"],
-    *,
-    json: bool = False,
-) -> None:
+def load(db: str, source: Annotated[str, "FILE"], *, json: bool = False) -> None:
     """Make a new database from a dump, completely or not at all.
 
     FILE: The dump to read; - is standard input.

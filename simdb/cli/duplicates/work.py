@@ -11,12 +11,7 @@ import simdb
 from simdb.cli.options.arguments import Positive
 from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.opening import open_or_create
-from simdb.cli.options.option_groups import (
-    ListingOptions,
-    SearchOptions,
-    given_search,
-    given_size,
-)
+from simdb.cli.options.option_groups import ListingOptions, SearchOptions, given_search, given_size
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch
 from simdb.cli.options.texts import Beginnings, check_keep
 from simdb.cli.output.progress import Progress
