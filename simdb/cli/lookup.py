@@ -68,13 +68,15 @@ class LookupOptions(SearchOptions):
         check_nearest(self.nearest, others)
 
     def found(
-        self, snapshot: "simdb.Snapshot | simdb.ShardedDatabase", texts: Sequence[Any]
+        self,
+        held: "simdb.Database | simdb.Snapshot | simdb.ShardedDatabase",
+        texts: Sequence[Any],
     ) -> simdb.Matches:
-        """Return what a snapshot, or a sharded database, has for each of some texts."""
+        """Return what a database, or a snapshot of one, has for each of some texts."""
         where = None if self.where is None else given_condition(self.where)
         if self.nearest is not None:
-            return snapshot.nearest_many(texts, self.nearest, recall=self.recall, where=where)
-        return snapshot.query_many(
+            return held.nearest_many(texts, self.nearest, recall=self.recall, where=where)
+        return held.query_many(
             texts, where=where, limit=None if self.every else 1, **self.criterion
         )  # fmt: skip
 
@@ -170,12 +172,11 @@ def lookup(
             written(outputs.output, form) as target,
             split_into(outputs, sources, reading) as (documents, own),
         ):
-            with one_state(database) as snapshot:
-                wanted.found(snapshot, [])  # finds wrong options before anything is read
+            wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
                 earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
             intake = Intake.of(sources, own, progress, excluded=[db, *side_files(*outputs.paths)])
-            beside = partial(_texts_beside, show, earlier)
+            beside = partial(_beside, show, earlier)
             count = _look_up(database, intake, wanted, rows, beside, documents)
             write_results(rows, target, _columns(show))
             documents.write(intake)
@@ -224,7 +225,7 @@ class LookupSplit:
         return [each.target.note(reasons[is_found]) for is_found, each in self._outputs.items()]
 
 
-def _texts_beside(
+def _beside(
     show: int | None,
     earlier: TextsById | None,
     batch: Batch,
