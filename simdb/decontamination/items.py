@@ -20,7 +20,7 @@ from simdb.ground.cold import MadeOnce
 from simdb.ground.dtypes import F64, I64, U32, Bools
 from simdb.running import kernel
 from simdb.sketch.winnowing import WordOrder
-from simdb.values.arrays import sorted_unique
+from simdb.values.arrays import sorted_unique, sums_of
 
 # An item of fewer words, such as a name or a number, says nothing: every collection has it.
 LEAST_WORDS = 5
@@ -231,7 +231,7 @@ class LeakJudge:
         is_common = is_template | self._is_common(scan.frequencies, documents)
         self._is_rare, self._is_seed = ~is_common, ~is_template
         self._is_telling = self._telling(is_common)
-        sizes, telling = np.diff(items.offsets), _sums(self._is_telling, items.offsets)
+        sizes, telling = np.diff(items.offsets), sums_of(self._is_telling, items.offsets)
         self._is_whole = (sizes >= WHOLE_NGRAMS * items.n) & (telling < TELLING_LEAST)
 
     def _is_common(self, frequencies: I64, count: int) -> Bools:
@@ -322,7 +322,7 @@ class LeakJudge:
         stops = np.maximum(starts, offsets[passages["pair"]] + passages["item_stop"] - lengths + 1)
         is_rare = self._is_rare[items.grams[grams]]
         is_hit = is_rare & _is_inside(starts, stops, len(grams))
-        return _sums(is_hit, offsets), _sums(is_rare, offsets)
+        return sums_of(is_hit, offsets), sums_of(is_rare, offsets)
 
     def _decide(
         self, sequences: I64, offsets: I64, equal: Bools, hits: I64, rare: I64
@@ -334,8 +334,8 @@ class LeakJudge:
         is_whole, rule = self._is_whole[sequences], self._rule
         words, _ = _taken(self._items.offsets, sequences)
         is_telling = self._is_telling[words]
-        telling = np.where(is_whole, np.diff(offsets), _sums(is_telling, offsets))
-        shared = np.where(is_whole, _sums(equal, offsets), _sums(equal & is_telling, offsets))
+        telling = np.where(is_whole, np.diff(offsets), sums_of(is_telling, offsets))
+        shared = np.where(is_whole, sums_of(equal, offsets), sums_of(equal & is_telling, offsets))
         coverage = shared / np.maximum(telling, 1)
         is_enough = coverage >= np.where(is_whole, WHOLE_COVERAGE, rule.coverage)
         has_hits = hits >= np.minimum(rule.min_hits, rare)
@@ -363,12 +363,6 @@ def _taken(offsets: I64, chosen: I64) -> tuple[I64, I64]:
     sizes = np.diff(offsets)[chosen]
     own = np.append(0, np.cumsum(sizes))
     return np.arange(own[-1]) + np.repeat(offsets[chosen] - own[:-1], sizes), own
-
-
-def _sums(flags: Bools, offsets: I64) -> I64:
-    """Return how many flags are set in each range of `offsets`."""
-    before = np.append(0, np.cumsum(flags, dtype=np.int64))
-    return np.asarray(before[offsets[1:]] - before[offsets[:-1]], np.int64)
 
 
 def _is_inside(starts: I64, stops: I64, count: int) -> Bools:

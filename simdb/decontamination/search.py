@@ -16,6 +16,7 @@ import numpy as np
 
 from simdb.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.decontamination.result import Leak, leaks_of, marks, without
+from simdb.deduplication.sieve import numbered
 from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput
@@ -62,18 +63,10 @@ class ItemSearch:
 
     def read(self, batches: Iterable[Texts]) -> Iterator[int]:
         """Take all documents; yield how many were taken."""
-        for found in mapped(
-            lambda some: self._scan.look(*some), self._numbered(batches), self._threads
-        ):
+        for found in mapped(lambda some: self._scan.look(*some), numbered(batches), self._threads):
             self._scan.add(found)
             self.documents += len(found[0].has_any)
             yield self.documents
-
-    def _numbered(self, batches: Iterable[Texts]) -> Iterator[tuple[Texts, int]]:
-        start = 0
-        for batch in batches:
-            yield batch, start
-            start += len(batch)
 
     def leaks(self, texts: Callable[[I64], Texts]) -> list[Leak]:
         """Return the leaks by document, the id of each is the position of its document.

@@ -157,10 +157,7 @@ class ByEstimates:
     def _compared(self, left: U32, right: U32) -> F32:
         sketch = self._sketch
         if isinstance(sketch, Minhash):
-            both = (
-                unpack_minima(self._vectors[each], sketch.stored_bits) for each in (left, right)
-            )
-            return estimates(kernel.agreements(*both), sketch)
+            return _agreeing(sketch, self._vectors, left, right)
         every = kernel.Vectors(self._vectors.shape[1], [(0, self._vectors)])
         return corrected(every.between(left, right))
 

@@ -22,7 +22,7 @@ from simdb.settings.options import Options
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.normalisation import decoded
 from simdb.sketch.winnowing import WordOrder
-from simdb.values.arrays import places_in
+from simdb.values.arrays import offsets_of, places_in, sums_of
 
 NOTE = "parts/"
 # 8 MiB in a note.
@@ -74,6 +74,14 @@ class UnitKeys:
             self._transaction.set_note(self._name, {"pieces": self._runs})
 
 
+def numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
+    """Yield batches of documents, and how many documents come before each."""
+    start = 0
+    for batch in batches:
+        yield batch, start
+        start += len(batch)
+
+
 class Cut(NamedTuple):
     """The parts of some documents: how many each has, and the key and the words of each part."""
 
@@ -83,7 +91,7 @@ class Cut(NamedTuple):
 
     def sums(self, flags: Bools) -> I64:
         """Return how many parts of each document have a flag: int64[n]."""
-        return _sums(flags, np.append(0, np.cumsum(self.counts)))
+        return sums_of(flags, offsets_of(self.counts))
 
 
 class Dropped(NamedTuple):
@@ -148,7 +156,7 @@ class Sieve:
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
         """Take all documents; yield how many were taken."""
         for found, texts in mapped(
-            lambda some: (self._cut(*some), some[0]), self._numbered(batches), self._threads
+            lambda some: (self._cut(*some), some[0]), numbered(batches), self._threads
         ):
             states = self._take(found)
             if self._alike is not None:
@@ -186,7 +194,7 @@ class Sieve:
         """Return what is dropped."""
         offsets = np.cumsum(joined([np.zeros(1, np.int64), *self._counts]))
         flags = np.concatenate([np.empty(0, np.bool_), *(each == DROPPED for each in self._states)])
-        counts = _sums(flags, offsets)
+        counts = sums_of(flags, offsets)
         return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
 
     @property
@@ -205,20 +213,14 @@ class Sieve:
             )
         return left
 
-    def _numbered(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
-        start = 0
-        for batch in batches:
-            yield batch, start
-            start += len(batch)
-
     def _cut(self, texts: Batch, start: int) -> Cut:
         """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
         return Cut(*self._order.parts(texts, self._unit, errors=self._errors, start=start))
 
     def _keep_texts(self, texts: Batch, counts: I64, flags: Bools) -> None:
         """Keep the texts of the parts that have a flag."""
-        offsets = np.append(0, np.cumsum(counts))
-        for at in np.flatnonzero(_sums(flags, offsets)).tolist():
+        offsets = offsets_of(counts)
+        for at in np.flatnonzero(sums_of(flags, offsets)).tolist():
             whole = self._whole(texts[at])
             bounds = kernel.part_bounds(whole, self._unit)[flags[offsets[at] : offsets[at + 1]]]
             self._texts += [whole[start:stop] for start, stop, _ in bounds.tolist()]
@@ -270,10 +272,3 @@ def checked_unit(
                 " with the same words are equal and the first stays; leave out one of the two"
             )
     return MIN_WORDS if min_words is None else min_words
-
-
-def _sums(flags: Bools, offsets: I64) -> I64:
-    """Return how many flags are set between each offset and the next."""
-    sums = np.zeros(len(flags) + 1, np.int64)
-    np.cumsum(flags, out=sums[1:])
-    return sums[offsets[1:]] - sums[offsets[:-1]]

@@ -309,8 +309,8 @@ def _pipeline(sketch: TextSketch) -> str:
         steps.append("what is not seen is dropped")
     if sketch.marks != "keep":
         steps.append("accents and points are dropped")
-    cut = f"the tokeniser {sketch.tokeniser}" if sketch.tokeniser else UNITS[sketch.unit]
-    steps.append(f"texts are cut into {cut}" if not sketch.tokeniser else f"texts are cut by {cut}")
+    tokeniser, into = f"by the tokeniser {sketch.tokeniser}", f"into {UNITS[sketch.unit]}"
+    steps.append(f"texts are cut {tokeniser if sketch.tokeniser else into}")
     if sketch.lowercase:
         steps.append("letters become lower case")
     if sketch.stop_words:

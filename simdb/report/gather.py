@@ -37,7 +37,7 @@ from simdb.results.clusters import Clusters
 from simdb.results.matches import PairArrays
 from simdb.results.reports import Statistics
 from simdb.settings.options import BY_DISTANCE
-from simdb.values.arrays import Id
+from simdb.values.arrays import Id, sums_of
 
 # The least sizes of groups that are counted together.
 SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)
@@ -349,8 +349,7 @@ def _count(
         values = np.clip(np.round(similarities.astype(np.float64), 6), tally.edges[0], 1.0)
         is_match = similarities >= np.float32(threshold.similarity)
     tally.counts += np.histogram(values, tally.edges)[0]
-    sums = np.concatenate([[0], np.cumsum(is_match)])
-    tally.matches.append(np.asarray(sums[offsets[1:]] - sums[offsets[:-1]], np.int64))
+    tally.matches.append(sums_of(is_match, offsets))
     tally.pairs += len(values)
     return int(np.diff(offsets).max(initial=0))
 

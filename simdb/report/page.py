@@ -8,7 +8,7 @@ stays text, and colours come from the style sheet.  Equal charts make equal elem
 import io
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -53,27 +53,21 @@ NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """Bars of one colour: a value for each label; `name` is shown if there are several series."""
-
-    name: str
-    values: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
     """Bars over labels, to be drawn.
 
-    `name`: unique on the page.  `description`: what a reader would see, in a sentence.  `mark`: a
-    place on the axis of labels, with a line and `mark_label`.  `is_lying`: bars lie, which leaves
-    room for long labels; there is one series then.  `is_log`, only if they lie: each step of the
-    axis is a factor of ten.  `label_step`: of standing bars, each so-many-th has its label.
+    `name`: unique on the page.  `series`: bars of one colour each, by name, a value for each label;
+    names are shown if there are several.  `description`: what a reader would see, in a sentence.
+    `mark`: a place on the axis of labels, with a line and `mark_label`.  `is_lying`: bars lie,
+    which leaves room for long labels; there is one series then.  `is_log`, only if they lie: each
+    step of the axis is a factor of ten.  `label_step`: of standing bars, each so-many-th has its
+    label.
     """
 
     name: str
     description: str
     labels: Sequence[str]
-    series: Sequence[Series]
+    series: Mapping[str, Sequence[float]]
     value_label: str
     axis_label: str = ""
     mark: float | None = None
@@ -162,7 +156,7 @@ def size_chart(sections: Sequence[Section]) -> Chart:
         name="sizes",
         description=f"Bars: megabytes of each part of the file; the largest part is {largest}.",
         labels=[each.name for each in sections],
-        series=[Series("size", [each.size_bytes / MEGABYTE for each in sections])],
+        series={"size": [each.size_bytes / MEGABYTE for each in sections]},
         value_label="MB",
         is_lying=True,
     )
@@ -177,7 +171,7 @@ def group_chart(groups: Groups) -> Chart:
         name="groups",
         description=f"Bars: the number of groups by their size{scale}.",
         labels=[size_label(each) for each in groups.sizes],
-        series=[Series("groups", counts)],
+        series={"groups": counts},
         value_label="groups (each step is a factor of ten)" if is_log else "groups",
         axis_label="documents in a group",
         is_log=is_log,
@@ -197,7 +191,7 @@ def pair_chart(drawn: Drawn, threshold: Threshold) -> Chart:
         description=f"Bars: the number of pairs found by their {drawn.measure}"
         + (", with a line at the threshold." if mark is not None else "."),
         labels=[f"{each.least:.2f}" if is_measured else f"{each.least:g}" for each in drawn.bins],
-        series=[Series("pairs", [each.count for each in drawn.bins])],
+        series={"pairs": [each.count for each in drawn.bins]},
         value_label="pairs",
         axis_label="similarity, from" if is_measured else "differing bits",
         mark=mark,
@@ -215,11 +209,11 @@ def header_chart(fills: Sequence[HeaderFill], *, is_minhash: bool) -> Chart:
         for at, count in enumerate(fill.counts):
             total[at] += count
     length = max(map(len, totals.values()))
-    series = [
-        Series(name, [100 * each / sum(total) for each in total] + [0.0] * (length - len(total)))
+    series = {
+        name: [100 * each / sum(total) for each in total] + [0.0] * (length - len(total))
         for name, total in totals.items()
         if sum(total)
-    ]
+    }
     return Chart(
         name="headers",
         description="Bars: the share of headers by the number of their entries.",
@@ -259,9 +253,7 @@ def draw(chart: Chart) -> str:
     """Return a chart as an SVG element for a page."""
     matplotlib = _load_matplotlib()
     figure_module = _load_matplotlib("matplotlib.figure")
-    height = HEIGHT
-    if chart.is_lying:
-        height = 0.8 + BAR_HEIGHT * len(chart.labels)
+    height = 0.8 + BAR_HEIGHT * len(chart.labels) if chart.is_lying else HEIGHT
     written = io.StringIO()
     with matplotlib.rc_context(SETTINGS):
         figure = figure_module.Figure(figsize=(WIDTH, height), layout="constrained")
@@ -280,16 +272,17 @@ def draw(chart: Chart) -> str:
 def _draw_standing(axes: ModuleType, chart: Chart) -> None:
     """Draw bars side by side, one group for each label."""
     width = 0.86 / len(chart.series)
-    for at, (series, colour) in enumerate(zip(chart.series, (SERIES, SECOND), strict=False)):
+    shown_series = zip(chart.series.items(), (SERIES, SECOND), strict=False)
+    for at, ((name, values), colour) in enumerate(shown_series):
         shift = (at - (len(chart.series) - 1) / 2) * width
         places = [place + shift for place in range(len(chart.labels))]
-        axes.bar(places, series.values, width, color=colour, label=series.name)
+        axes.bar(places, values, width, color=colour, label=name)
     shown = range(0, len(chart.labels), chart.label_step)
     axes.set_xticks(list(shown), [chart.labels[at] for at in shown])
     axes.set_ylabel(chart.value_label)
     axes.set_xlabel(chart.axis_label)
     axes.grid(axis="y")
-    if all(isinstance(value, int) for series in chart.series for value in series.values):
+    if all(isinstance(value, int) for each in chart.series.values() for value in each):
         axes.locator_params(axis="y", integer=True)
     _plain_numbers(axes.yaxis)
     if chart.mark is not None:
@@ -302,8 +295,8 @@ def _draw_standing(axes: ModuleType, chart: Chart) -> None:
 
 def _draw_lying(axes: ModuleType, chart: Chart) -> None:
     """Draw bars one under the other, the first on top."""
-    places = list(range(len(chart.labels)))
-    axes.barh(places, chart.series[0].values, 0.7, color=SERIES)
+    places, (values,) = list(range(len(chart.labels))), chart.series.values()
+    axes.barh(places, values, 0.7, color=SERIES)
     axes.set_yticks(places, chart.labels)
     axes.invert_yaxis()
     axes.set_xlabel(chart.value_label)
@@ -314,7 +307,7 @@ def _draw_lying(axes: ModuleType, chart: Chart) -> None:
         # A bar of one is seen, too.
         axes.set_xlim(left=0.7)
         axes.xaxis.set_minor_formatter(lambda value, position: "")
-    elif all(isinstance(value, int) for value in chart.series[0].values):
+    elif all(isinstance(value, int) for value in values):
         axes.locator_params(axis="x", integer=True)
     _plain_numbers(axes.xaxis)
 

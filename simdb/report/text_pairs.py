@@ -7,7 +7,7 @@ thousands of pairs, and says how many were left out.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,12 +79,12 @@ class Leaks:
 
 def render_removed(facts: Removed) -> str:
     """Return the page as text; OptionError if jinja2 is not installed."""
-    return render_pairs("removed.html", facts, facts.pairs, "similarity", ("removed", "stays"))
+    return _render("removed.html", facts, facts.pairs, "similarity", ("removed", "stays"))
 
 
 def render_leaks(facts: Leaks) -> str:
     """Return the page as text; OptionError if jinja2 is not installed."""
-    return render_pairs("leaks.html", facts, facts.pairs, "coverage", ("document", "item"))
+    return _render("leaks.html", facts, facts.pairs, "coverage", ("document", "item"))
 
 
 def nearest_pairs(
@@ -94,13 +94,18 @@ def nearest_pairs(
 
     `sketch` says whether the texts are HTML, of which the page shows what a reader sees.
     """
-
-    def shown(at: I64) -> Iterator[list[str | None]]:
-        for side in texts(at):
-            read = side if sketch is None else as_read(side, sketch)
-            yield [shown_text(text) for text in read]
-
-    return list(_pairs(similarities, ids, shown))
+    chosen = np.argsort(similarities, kind="stable")[:SHOWN_PAIRS]
+    pairs = []
+    for start in range(0, len(chosen), READ_PAIRS):
+        some = chosen[start : start + READ_PAIRS]
+        sides = (each if sketch is None else as_read(each, sketch) for each in texts(some))
+        columns = (*ids(some), *sides, similarities[some].tolist())
+        for left, right, left_text, right_text, similarity in zip(*columns, strict=True):
+            shown = shown_text(left_text), shown_text(right_text)
+            pairs.append(
+                TextPair(template.shown_id(left), template.shown_id(right), *shown, similarity)
+            )
+    return pairs
 
 
 def leak_pair(
@@ -156,7 +161,7 @@ class ShownPair:
         return "unknown" if math.isnan(self.number) else f"{self.number:.{DIGITS}f}"
 
 
-def render_pairs(
+def _render(
     name: str, facts: object, pairs: Sequence[TextPair], measure: str, words: tuple[str, str]
 ) -> str:
     """Return a page of pairs by the template `name`; OptionError if jinja2 is not installed.
@@ -165,14 +170,9 @@ def render_pairs(
     """
     left_word, right_word = words
     return template.render(
-        name, script="pairs.js" if pairs else "", facts=facts, pairs=all_beside(pairs),
+        name, script="pairs.js" if pairs else "", facts=facts, pairs=list(map(shown_pair, pairs)),
         measure=measure, left_word=left_word, right_word=right_word,
     )  # fmt: skip
-
-
-def all_beside(pairs: Iterable[TextPair]) -> list[ShownPair]:
-    """Return what a page shows of some pairs, in their order."""
-    return [_beside(pair) for pair in pairs]
 
 
 def shown_text(text: object) -> str | None:
@@ -185,7 +185,7 @@ def shown_text(text: object) -> str | None:
     return str(text)[: TEXT_CHARACTERS + 1]
 
 
-def _beside(pair: TextPair) -> ShownPair:
+def shown_pair(pair: TextPair) -> ShownPair:
     """Return what a page shows of one pair."""
     left = right = None
     note, is_differing = "", True
@@ -200,15 +200,3 @@ def _beside(pair: TextPair) -> ShownPair:
     return ShownPair(
         *titles, left, right, pair.number, "; ".join(filter(None, notes)), is_differing
     )
-
-
-def _pairs(
-    similarities: F32, ids: Ids, texts: Callable[[I64], Iterator[list[str | None]]]
-) -> Iterator[TextPair]:
-    chosen = np.argsort(similarities, kind="stable")[:SHOWN_PAIRS]
-    for start in range(0, len(chosen), READ_PAIRS):
-        some = chosen[start : start + READ_PAIRS]
-        columns = (*ids(some), *texts(some), similarities[some].tolist())
-        for left, right, left_text, right_text, similarity in zip(*columns, strict=True):
-            titles = template.shown_id(left), template.shown_id(right)
-            yield TextPair(*titles, left_text, right_text, similarity)

@@ -16,6 +16,7 @@ from simdb import database
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import as_list
 from simdb.engine.state.store import Store
+from simdb.ground.bits import fmix64
 from simdb.ground.checks import whole
 from simdb.ground.dtypes import I64, U64
 from simdb.ground.errors import CorruptError, Error, FormatError, InputError, NotFoundError
@@ -27,8 +28,6 @@ from simdb.storage.files.shards_file import SHARDS_MAX, Shard, digest_of, shard_
 from simdb.values.arrays import WEIGHTED, Id, Sketches
 
 READ_DOCUMENTS = 1 << 16
-# Multipliers of the 64-bit finaliser of MurmurHash3.
-FIRST, SECOND, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53), np.uint64(33)
 
 
 def shard_of(ids: Iterable[Id], shards: int) -> npt.NDArray[np.int64]:
@@ -116,7 +115,7 @@ class ContentDigest:
 
     def add(self, hashes: U64, sketches: Sketches) -> None:
         """Add documents: the hashes of their ids, and their sketches."""
-        mixed = _mixed(_mixed(hashes) ^ sketches.bits)
+        mixed = fmix64(fmix64(hashes) ^ sketches.bits)
         width = sketches.vectors.shape[1]
         padded = np.zeros((len(hashes), -(-(width + 1) // 8) * 8), np.uint8)
         # A run without any document with weights stores no vectors.
@@ -125,7 +124,7 @@ class ContentDigest:
         padded[:, width] = sketches.states
         words = padded.view("<u8")
         for column in range(words.shape[1]):
-            mixed = _mixed(mixed ^ words[:, column])
+            mixed = fmix64(mixed ^ words[:, column])
         self.count += len(hashes)
         self._sum = (self._sum + int(mixed.sum(dtype=np.uint64))) % (1 << 64)
 
@@ -171,9 +170,3 @@ def _check_numbers(numbers: I64, ids: list[Any], number: int, shards: int) -> No
             f"the id {ids[at]!r} belongs to {shard_name(int(numbers[at]))} of {shards}; distribute"
             f" ids by simdb.shard_of(ids, {shards})"
         )
-
-
-def _mixed(words: U64) -> U64:
-    words = (words ^ (words >> SHIFT)) * FIRST
-    words = (words ^ (words >> SHIFT)) * SECOND
-    return words ^ (words >> SHIFT)

@@ -25,7 +25,7 @@ from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.settings.options import MULTIPLY_SHIFT, SET, STRATIFIED, Minhash, Simhash
 from simdb.settings.text_sketch import SPACELESS
-from simdb.values.arrays import check_many, describe
+from simdb.values.arrays import check_many, describe, sums_of
 
 SAMPLED_TEXTS = 2000
 # Texts are cut after so many characters: the advice does not change beyond.
@@ -211,9 +211,7 @@ def count_words(texts: Sequence[str]) -> I64:
         texts, unit=SPACELESS, lowercase=False, shingle=1, seed=0, vocabulary=None, replace=True,
         start=0,
     )  # fmt: skip
-    sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    found: I64 = np.diff(sums[offsets])
-    return found
+    return sums_of(counts, offsets)
 
 
 def changed_words(words: int, similarity: float) -> float:

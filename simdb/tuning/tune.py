@@ -26,6 +26,8 @@ from simdb.tuning.sample import COMMON, SHORT_WORDS, WritingSystem, as_text, as_
 from simdb.values.arrays import ORDINALS_MAX
 
 IDF_FILE = "texts.idf"
+# The options of a sketch that advice is about.
+ADVISED = ("unit", "shingle", "weighting", "markup", "normalisation", "marks", "turkic_case")
 LINE = 88
 FITTED_TEXTS = 20_000
 SEED_MAX = 2**64 - 1
@@ -67,13 +69,7 @@ class SketchAdvice(Advice):
             "flags": self.flags,
             "create_flags": self.create_flags,
             "idf_flags": self.idf_flags,
-            "unit": sketch.unit,
-            "shingle": sketch.shingle,
-            "weighting": sketch.weighting,
-            "markup": sketch.markup,
-            "normalisation": sketch.normalisation,
-            "marks": sketch.marks,
-            "turkic_case": sketch.turkic_case,
+            **{name: getattr(sketch, name) for name in ADVISED},
             "similarity": self.options.similarity,
             "precision": _interval(self.precision),
             "recall": _interval(self.recall),

@@ -420,6 +420,11 @@ def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return offsets
 
 
+def sums_of(flags: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Count the flags, or add the numbers, from each of n + 1 offsets up to the next: int64[n]."""
+    return np.asarray(np.diff(offsets_of(flags)[offsets]), np.int64)
+
+
 def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which of some numbers differ from the one before them: bool[n]."""
     first = np.ones(len(numbers), np.bool_)

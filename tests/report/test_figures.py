@@ -5,11 +5,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from simdb.report.page import Chart, Series, draw
+from simdb.report.page import Chart, draw
 
 pytest.importorskip("matplotlib")
 
-STANDING = Chart("a", "Two bars.", ["one", "two"], [Series("s", [1, 3])], "values", "places")
+STANDING = Chart("a", "Two bars.", ["one", "two"], {"s": [1, 3]}, "values", "places")
 
 
 def texts(svg):
@@ -27,7 +27,7 @@ def test_labels_and_axes_are_text():
 @pytest.mark.parametrize("is_log", [False, True])
 def test_lying_bars_have_plain_numbers(is_log):
     chart = Chart(
-        "b", "Bars.", ["2", "3"], [Series("s", [20_000, 3])], "groups", "size", is_lying=True,
+        "b", "Bars.", ["2", "3"], {"s": [20_000, 3]}, "groups", "size", is_lying=True,
         is_log=is_log,
     )  # fmt: skip
 
@@ -38,14 +38,14 @@ def test_lying_bars_have_plain_numbers(is_log):
 
 
 def test_few_groups_have_no_tick_between_whole_numbers():
-    chart = Chart("c", "One bar.", ["2"], [Series("s", [1])], "groups", is_lying=True)
+    chart = Chart("c", "One bar.", ["2"], {"s": [1]}, "groups", is_lying=True)
 
     assert {"0", "1"} <= set(texts(draw(chart)))
     assert not [text for text in texts(draw(chart)) if text and "." in text]
 
 
 def test_several_series_have_a_legend_and_one_has_none():
-    both = Chart("d", "Bars.", ["x"], [Series("left", [1]), Series("right", [2])], "values")
+    both = Chart("d", "Bars.", ["x"], {"left": [1], "right": [2]}, "values")
 
     assert {"left", "right"} <= set(texts(draw(both)))
     assert "s" not in texts(draw(STANDING))
@@ -53,7 +53,7 @@ def test_several_series_have_a_legend_and_one_has_none():
 
 def test_the_legend_is_above_the_highest_bar():
     """Both numbers on the axis of values and the names of the series have a place in the figure."""
-    both = Chart("d", "Bars.", ["x"], [Series("left", [40.0]), Series("right", [40.0])], "v")
+    both = Chart("d", "Bars.", ["x"], {"left": [40.0], "right": [40.0]}, "v")
 
     heights = {
         each.text: float(each.get("y") or re.search(r"[ ,]([-\d.]+)\)", each.get("transform"))[1])
@@ -64,7 +64,7 @@ def test_the_legend_is_above_the_highest_bar():
 
 
 def test_the_same_chart_gives_the_same_figure_and_another_name_other_ids():
-    other = Chart("z", "Two bars.", ["one", "two"], [Series("s", [1, 3])], "values", "places")
+    other = Chart("z", "Two bars.", ["one", "two"], {"s": [1, 3]}, "values", "places")
     first, second = (
         {each.get("id") for each in ElementTree.fromstring(draw(chart)).iter() if each.get("id")}
         for chart in (STANDING, other)
@@ -76,9 +76,7 @@ def test_the_same_chart_gives_the_same_figure_and_another_name_other_ids():
 
 
 def test_a_marked_place_has_a_line_and_its_label():
-    marked = Chart(
-        "e", "Bars.", ["x", "y"], [Series("s", [1, 2])], "values", mark=0.5, mark_label="here"
-    )
+    marked = Chart("e", "Bars.", ["x", "y"], {"s": [1, 2]}, "values", mark=0.5, mark_label="here")
 
     assert "here" in texts(draw(marked))
     assert "var(--mark)" in draw(marked)

@@ -14,10 +14,10 @@ from simdb.report.excerpts import TEXT_CHARACTERS
 from simdb.report.text_pairs import (
     Removed,
     TextPair,
-    all_beside,
     nearest_pairs,
     render_removed,
     rule_in_words,
+    shown_pair,
     shown_text,
 )
 
@@ -116,9 +116,8 @@ def test_as_much_of_a_text_is_kept_as_is_looked_at():
     assert shown_text(None) is None
     assert shown_text("caf\u00e9") == shown_text("caf\u00e9".encode()) == "caf\u00e9"
     assert shown_text(long) == shown_text(long.encode())
-    assert all_beside([TextPair("a", "b", shown_text(long), "x", 0.1)])[0].note.endswith(
-        "among the first 1,000 words"
-    )
+    pair = TextPair("a", "b", shown_text(long), "x", 0.1)
+    assert shown_pair(pair).note.endswith("among the first 1,000 words")
 
 
 SCENE = """
