@@ -49,7 +49,7 @@ def asked_of(words: U64) -> ContainmentQuery:
     """Return a query from the hashes of its words."""
     bounds, grams = grams_of(np.array([0, len(words)]), words)
     keys, places = np.unique(grams, return_inverse=True)
-    return ContainmentQuery(words, keys, places, np.isin(keys, winnow(bounds, grams).hashes))
+    return ContainmentQuery(words, keys, places, np.isin(keys, winnow(bounds, grams).values))
 
 
 def containments(asked: ContainmentQuery, offsets: I64, words: U64) -> F64:

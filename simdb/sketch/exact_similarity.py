@@ -38,7 +38,7 @@ from simdb.settings.stored_options import Resources
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher
-from simdb.values.arrays import NO_FEATURES, PackedFeatures, joined_features, offsets_of
+from simdb.values.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 
 JACCARD, WEIGHTED_JACCARD, COSINE = ("Jaccard", "weighted Jaccard", "cosine")
 # A threshold that follows from a cosine is rounded to so many digits: .889 gives .8, not .80018.
@@ -116,7 +116,7 @@ class ExactSimilarity:
             self._packed(documents[at : at + PACKED_DOCUMENTS], errors, start + at)
             for at in range(0, len(documents), PACKED_DOCUMENTS)
         ]
-        return joined_features(parts) or NO_FEATURES
+        return joined_ragged(parts) or NO_FEATURES
 
     def of_pairs(
         self, documents: Sequence[Any], left: I64, right: I64, stored: "Stored | None" = None
@@ -140,7 +140,7 @@ class ExactSimilarity:
         content[:, :HASH_BYTES] = high[:, :HASH_BYTES]
         if weights is not None:
             content[:, HASH_BYTES:] = weights.astype("<f4").view(np.uint8).reshape(-1, WEIGHT_BYTES)
-        return PackedFeatures(offsets * self.packed_bytes, content.reshape(-1))
+        return Ragged(offsets * self.packed_bytes, content.reshape(-1))
 
     def _of_features(
         self, documents: Sequence[Any], left: I64, right: I64, stored: "Stored | None"
@@ -171,7 +171,7 @@ class ExactSimilarity:
         In `bodies` the stored documents have no features.
         """
         offsets, hashes, weights = bodies
-        entries = stored.features.content.reshape(-1, self.packed_bytes)
+        entries = stored.features.values.reshape(-1, self.packed_bytes)
         sizes = np.diff(offsets)
         sizes[stored.positions] = np.diff(stored.features.offsets) // self.packed_bytes
         is_stored = np.zeros(len(sizes), np.bool_)
@@ -310,7 +310,7 @@ class ExactPairs:
             if features is not None and is_unknown.any():
                 stored = _stored(numbers, is_unknown, features)
                 is_unknown[stored.positions] = False
-                size += len(stored.features.content)
+                size += len(stored.features.values)
             yield _Part(
                 chosen, texts, is_unknown, positions[: len(chosen)], positions[len(chosen) :],
                 stored,

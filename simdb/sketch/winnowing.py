@@ -21,7 +21,7 @@ from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.normalisation import cleaned, decoded, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
-from simdb.values.arrays import Grains, describe, offsets_of, sorted_unique
+from simdb.values.arrays import Grains, Ragged, describe, offsets_of, sorted_unique
 
 # What lies between white space; what a hyphen cuts at the end of a line is one piece.
 PIECES = re.compile(r"\S+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*\S+)*")
@@ -158,8 +158,8 @@ def winnow(bounds: I64, grams: U64) -> Grains:
     texts = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     starts = np.flatnonzero(np.arange(len(least)) + WINDOW_GRAMS <= bounds[1:][texts[: len(least)]])
     few = np.flatnonzero((counts > 0) & (counts < WINDOW_GRAMS))
-    rest = Grains(bounds, order).taken(few)
-    lowest = np.minimum.reduceat(rest.hashes, rest.offsets[:-1]) if len(few) else rest.hashes
+    rest = Ragged(bounds, order).taken(few)
+    lowest = np.minimum.reduceat(rest.values, rest.offsets[:-1]) if len(few) else rest.values
     chosen, owners = least[starts], texts[starts]
     is_new = _differs(chosen, owners)  # neighbours have mostly the same least n-gram
     chosen = np.concatenate([chosen[is_new], lowest]) * _INVERSE
@@ -170,7 +170,7 @@ def winnow(bounds: I64, grams: U64) -> Grains:
     chosen, owners = chosen[ascending], owners[ascending]
     is_new = _differs(chosen, owners)
     sizes = np.bincount(owners[is_new], minlength=len(counts))
-    return Grains(offsets_of(sizes), chosen[is_new])
+    return Ragged(offsets_of(sizes), chosen[is_new])
 
 
 def _differs(hashes: U64, owners: U32) -> Bools:

@@ -29,7 +29,7 @@ from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Entries, Table, entries_of, joint
-from simdb.values.arrays import ORDINALS_MAX, Grains, offsets_of
+from simdb.values.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))
@@ -242,7 +242,7 @@ class GrainsByOrdinal:
         blocks = max(-(-passages.entry_count // BLOCK_ENTRIES), 1)
         self.block_documents = max(-(-stop // blocks), 1)
         self._start = 0
-        self._block = Grains(np.zeros(1, np.int64), np.empty(0, np.uint64))
+        self._block = NO_GRAINS
 
     def grains(self, start: int, stop: int) -> Grains:
         """Return the grains of the documents start .. stop, deleted or not."""
@@ -267,7 +267,7 @@ def entries_of_grains(first: int, grains: Grains) -> Table:
     They are not sorted yet.
     """
     every = np.arange(first, first + len(grains), dtype=np.uint32)
-    return sorted_entries(grains.hashes.copy(), np.repeat(every, np.diff(grains.offsets)))
+    return sorted_entries(grains.values.copy(), np.repeat(every, np.diff(grains.offsets)))
 
 
 def following(tables: Sequence[Table]) -> Table:
@@ -303,7 +303,7 @@ def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
     sizes = np.bincount(own - np.uint32(start), minlength=stop - start)
     places = np.arange(len(own), dtype=np.uint32)
     kernel.sort(own.astype(np.uint64), places)  # stable, so keys go on ascending
-    return Grains(offsets_of(sizes), hashes[places])
+    return Ragged(offsets_of(sizes), hashes[places])
 
 
 def bits_for(entry_count: int) -> int:

@@ -36,7 +36,7 @@ from simdb.storage import layout
 from simdb.storage.records.delta import StoredBatch
 from simdb.storage.records.metadata import METADATA_BYTES_MAX
 from simdb.storage.runs.run import Segment
-from simdb.values.arrays import WEIGHTED, Grains, offsets_of
+from simdb.values.arrays import WEIGHTED, Grains, Ragged, offsets_of
 
 MAGIC = b"simdbdmp"
 VERSION = 1
@@ -203,7 +203,7 @@ def unpack_documents(payload: bytearray, width: int, place: str) -> StoredBatch:
 def pack_grains(grains: Grains) -> bytes:
     """Return the payload of a frame with the grains of n documents: numbers u32[n], hashes u64."""
     sizes = np.diff(grains.offsets).astype("<u4")
-    return sizes.tobytes() + grains.hashes.astype("<u8").tobytes()
+    return sizes.tobytes() + grains.values.astype("<u8").tobytes()
 
 
 def unpack_grains(payload: bytearray, count: int, place: str) -> Grains:
@@ -221,7 +221,7 @@ def unpack_grains(payload: bytearray, count: int, place: str) -> Grains:
     is_first[offsets[:-1]] = True
     if (hashes[1:] <= hashes[:-1])[~is_first[1 : len(hashes)]].any():
         raise CorruptError(f"{place} has passages of a document that do not ascend")
-    return Grains(offsets, hashes)
+    return Ragged(offsets, hashes)
 
 
 def parts_of(segment: Segment, count: int) -> Iterator[Segment]:

@@ -6,7 +6,7 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -207,49 +207,34 @@ def unchecked_fingerprints(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grains:
-    """The grains of n documents: n-grams of their words, chosen by winnowing.
+class Ragged(Generic[Number]):
+    """Several values of each of n documents, one document after the other.
 
-    Texts with the same run of words have the same grains in it, see `simdb/sketch/winnowing.py`.
-    Those of document i are hashes[offsets[i] : offsets[i + 1]], uint64, which ascend strictly
-    within a document; `offsets` int64[n + 1].
+    Those of document i are values[offsets[i] : offsets[i + 1]]; `offsets` int64[n + 1].
     """
 
     offsets: npt.NDArray[np.int64]
-    hashes: npt.NDArray[np.uint64]
+    values: npt.NDArray[Number]
 
     def __len__(self) -> int:
         """Count the documents."""
         return len(self.offsets) - 1
 
-    def taken(self, chosen: Any) -> "Grains":
-        """Return the grains of some documents: `chosen` is a slice or positions."""
+    def taken(self, chosen: Any) -> "Ragged[Number]":
+        """Return the values of some documents: `chosen` is a slice or positions."""
         own, places = _places_of(self.offsets, chosen)
-        return Grains(own, self.hashes[places])
+        return Ragged(own, self.values[places])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedFeatures:
-    """The features of n documents, as few bytes of each as decide how similar documents are.
-
-    Those of document i are content[offsets[i] : offsets[i + 1]], uint8, of which
-    `simdb/sketch/exact_similarity.py` has the layout; `offsets` int64[n + 1].
-    """
-
-    offsets: npt.NDArray[np.int64]
-    content: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.offsets) - 1
-
-    def taken(self, chosen: Any) -> "PackedFeatures":
-        """Return the features of some documents: `chosen` is a slice or positions."""
-        own, places = _places_of(self.offsets, chosen)
-        return PackedFeatures(own, self.content[places])
-
-
-NO_FEATURES = PackedFeatures(np.zeros(1, np.int64), np.empty(0, np.uint8))
+# The grains of documents: n-grams of their words that winnowing chooses, as hashes that ascend
+# strictly within a document (`simdb/sketch/winnowing.py`).  Texts with the same run of words have
+# the same grains in it.
+Grains: TypeAlias = Ragged[np.uint64]
+# The features of documents, as few bytes of each as decide how similar documents are;
+# `simdb/sketch/exact_similarity.py` has the layout.
+PackedFeatures: TypeAlias = Ragged[np.uint8]
+NO_GRAINS = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint64))
+NO_FEATURES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
 
 
 @dataclass(slots=True, eq=False)  # to make a frozen one takes three times as long
@@ -440,28 +425,13 @@ def places_in(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[
     return np.where(known[at] == values, at, -1).astype(np.int64, copy=False)
 
 
-def joined_grains(parts: Sequence[Grains]) -> Grains:
-    """Return the grains of consecutive documents as one object."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = [np.empty(0, np.int64), *(np.diff(part.offsets) for part in parts)]
-    hashes = [np.empty(0, np.uint64), *(part.hashes for part in parts)]
-    return Grains(offsets_of(np.concatenate(sizes)), np.concatenate(hashes))
-
-
-def joined_if_any(parts: Sequence[Grains | None]) -> Grains | None:
-    """Return the same of documents that all have grains; None if the first ones have none."""
-    known = [part for part in parts if part is not None]
-    return joined_grains(known) if known else None
-
-
-def joined_features(parts: Sequence[PackedFeatures | None]) -> PackedFeatures | None:
-    """Return the features of consecutive documents as one object; None if the first have none."""
+def joined_ragged(parts: Sequence[Ragged[Number] | None]) -> Ragged[Number] | None:
+    """Return the values of consecutive documents as one object; None if the first have none."""
     known = [part for part in parts if part is not None]
     if len(known) < 2:
         return known[0] if known else None
     sizes = np.concatenate([np.diff(part.offsets) for part in known])
-    return PackedFeatures(offsets_of(sizes), np.concatenate([part.content for part in known]))
+    return Ragged(offsets_of(sizes), np.concatenate([part.values for part in known]))
 
 
 def _places_of(offsets: npt.NDArray[np.int64], chosen: Any) -> tuple[npt.NDArray[np.int64], Any]:

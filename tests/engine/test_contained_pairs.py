@@ -44,7 +44,7 @@ def estimates(grains, least):
 
 def grains_of(database, texts):
     found = database._store.winnower.grains(list(texts.values()), errors="strict")
-    return {id: set(found.taken([at]).hashes.tolist()) for at, id in enumerate(texts)}
+    return {id: set(found.taken([at]).values.tolist()) for at, id in enumerate(texts)}
 
 
 @pytest.mark.parametrize("least", [1e-9, 0.3, 0.8, 1.0])

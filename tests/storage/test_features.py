@@ -11,7 +11,7 @@ from stored_values import change_value
 import simdb
 from simdb.storage import codec, layout
 from simdb.storage.records import features
-from simdb.values.arrays import PackedFeatures, offsets_of
+from simdb.values.arrays import Ragged, offsets_of
 
 OPTIONS = simdb.Options(features=True)
 SIZES = st.lists(st.integers(0, 40), max_size=30)
@@ -19,11 +19,11 @@ SIZES = st.lists(st.integers(0, 40), max_size=30)
 
 def packed(sizes):
     content = np.arange(sum(sizes)).astype(np.uint8)
-    return PackedFeatures(offsets_of(np.array(sizes, np.int64)), content)
+    return Ragged(offsets_of(np.array(sizes, np.int64)), content)
 
 
 def contents(made):
-    return [bytes(each) for each in np.split(made.content, made.offsets[1:-1])] if len(made) else []
+    return [bytes(each) for each in np.split(made.values, made.offsets[1:-1])] if len(made) else []
 
 
 @given(SIZES, st.integers(0, 9), st.data())

@@ -53,12 +53,12 @@ def assert_passages(database, texts):
         found = state.passages().grains(0, state.next_ordinal, state.source).taken(live)
         assert sorted(ids) == sorted(texts)
         assert np.array_equal(found.offsets, wanted.offsets)
-        assert np.array_equal(found.hashes, wanted.hashes)
+        assert np.array_equal(found.values, wanted.values)
         packed = database._store.exact_similarity().packed(
             [texts[id] for id in ids], errors="strict"
         )
         assert np.array_equal(state.features(live).offsets, packed.offsets)
-        assert np.array_equal(state.features(live).content, packed.content)
+        assert np.array_equal(state.features(live).values, packed.values)
         keys = {bytes(key) for key, _ in state.source.every(layout.PASSAGES)}
         assert keys == {key for row in state.counts.passages for key in passage_keys(row)}
 

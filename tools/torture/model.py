@@ -148,7 +148,7 @@ class Model:
     def grains_of(self, text):
         """Return the hashes of the n-grams of a text that are chosen."""
         made = Winnower(self.options.sketch).grains([text], errors="strict")
-        return frozenset(made.hashes.tolist())
+        return frozenset(made.values.tolist())
 
     def contained(self, grains, least, *, without=None):
         """Return the share of some grains that each document has, where it is at least `least`."""

@@ -143,7 +143,7 @@ def _block(state: State, grains: GrainsByOrdinal, start: int, stop: int) -> _Blo
     every = np.arange(start, stop, dtype=np.uint32)
     live = np.flatnonzero(~is_deleted(state.dead, every))
     own = grains.grains(start, stop).taken(live)
-    keys, places = own.hashes.copy(), np.arange(len(own.hashes), dtype=np.uint32)
+    keys, places = own.values.copy(), np.arange(len(own.values), dtype=np.uint32)
     kernel.sort(keys, places)
     return _Block(every[live], own, keys, places)
 
@@ -204,13 +204,13 @@ def _shares(left: _Block, first: I64, right: _Block, second: I64) -> F64:
     sizes = np.diff(asked.offsets)
     low = np.repeat(right.grains.offsets[second], sizes)
     stop = np.repeat(right.grains.offsets[second + 1], sizes)
-    high, hashes = stop.copy(), right.grains.hashes
+    high, hashes = stop.copy(), right.grains.values
     while (low < high).any():  # a binary search in the grains of each right document at once
         middle = (low + high) >> 1
-        is_less = (low < high) & (hashes[np.minimum(middle, len(hashes) - 1)] < asked.hashes)
+        is_less = (low < high) & (hashes[np.minimum(middle, len(hashes) - 1)] < asked.values)
         high = np.where(is_less | (low >= high), high, middle)
         low = np.where(is_less, middle + 1, low)
     is_shared = low < stop
-    is_shared[is_shared] = hashes[low[is_shared]] == asked.hashes[is_shared]
+    is_shared[is_shared] = hashes[low[is_shared]] == asked.values[is_shared]
     pairs = np.repeat(np.arange(len(first)), sizes)
     return np.bincount(pairs[is_shared], minlength=len(first)) / np.maximum(sizes, 1)

@@ -315,7 +315,7 @@ def _of_stored(
         distinct, places = np.unique(ordinals, return_inverse=True)
         grains = state.passages().grains_of(distinct, state.source)
         for ordinal, at in zip(ordinals.tolist(), places.tolist(), strict=True):
-            own = grains.hashes[grains.offsets[at] : grains.offsets[at + 1]]
+            own = grains.values[grains.offsets[at] : grains.offsets[at + 1]]
             found = estimated(state, own, question.least)
             yield found.chosen(found.ordinals != ordinal), None, None
         return

@@ -32,8 +32,7 @@ from simdb.values.arrays import (
     Sketches,
     aligned,
     check_many,
-    joined_features,
-    joined_if_any,
+    joined_ragged,
     offsets_of,
     sorted_unique,
 )
@@ -188,7 +187,7 @@ def collected(
         grains.append(part.grains)
         features.append(part.features)
     _check_count(done, count)
-    return replace(whole, grains=joined_if_any(grains), features=joined_features(features))
+    return replace(whole, grains=joined_ragged(grains), features=joined_ragged(features))
 
 
 def sketch_slices(
@@ -246,8 +245,8 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.states for part in parts]),
         np.concatenate(levels) if levels else None,
-        joined_if_any([part.grains for part in parts]),
-        joined_features([part.features for part in parts]),
+        joined_ragged([part.grains for part in parts]),
+        joined_ragged([part.features for part in parts]),
     )
 
 

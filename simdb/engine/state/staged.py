@@ -21,10 +21,10 @@ from simdb.storage.records.metadata import NO_METADATA, TimeChange
 from simdb.storage.runs.table import Table
 from simdb.values.arrays import (
     NO_FEATURES,
+    NO_GRAINS,
     Grains,
     PackedFeatures,
-    joined_features,
-    joined_grains,
+    joined_ragged,
     sorted_unique,
 )
 
@@ -59,7 +59,7 @@ class StagedPassages:
     def entries(self) -> Table:
         """Return the entries of all documents, sorted."""
         if self._sorted[0] < len(self._parts):
-            table = entries_of_grains(self._first, joined_grains(self._parts))
+            table = entries_of_grains(self._first, joined_ragged(self._parts) or NO_GRAINS)
             kernel.sort(table.keys, table.ordinals)
             self._sorted = (len(self._parts), table)
         return self._sorted[1]
@@ -67,7 +67,7 @@ class StagedPassages:
     @property
     def entry_count(self) -> int:
         """Number of entries."""
-        return int(np.sum([len(part.hashes) for part in self._parts], dtype=np.int64))
+        return int(np.sum([len(part.values) for part in self._parts], dtype=np.int64))
 
 
 class StagedFeatures:
@@ -100,11 +100,11 @@ class StagedFeatures:
             self._parts[part].taken(ordinals[which == part].astype(np.int64) - self._starts[part])
             for part in sorted_unique(which).tolist()
         ]
-        return joined_features(found) or NO_FEATURES
+        return joined_ragged(found) or NO_FEATURES
 
     def whole(self) -> PackedFeatures:
         """Return the features of all these documents."""
-        return joined_features(self._parts) or NO_FEATURES
+        return joined_ragged(self._parts) or NO_FEATURES
 
 
 def now_seconds() -> int:

@@ -55,7 +55,7 @@ from simdb.values.arrays import (
     NO_FEATURES,
     WEIGHTED,
     PackedFeatures,
-    joined_features,
+    joined_ragged,
     offsets_of,
     sorted_unique,
 )
@@ -257,7 +257,7 @@ class State:
             return read_features(self.source, ordinals)
         count = int(np.searchsorted(ordinals, staged.first))
         stored = read_features(self.source, ordinals[:count])
-        return joined_features([stored, staged.of(ordinals[count:])]) or NO_FEATURES
+        return joined_ragged([stored, staged.of(ordinals[count:])]) or NO_FEATURES
 
     def tables(self, asked: int = 0) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database.

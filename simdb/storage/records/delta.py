@@ -28,8 +28,7 @@ from simdb.values.arrays import (
     WEIGHTED,
     Grains,
     PackedFeatures,
-    joined_features,
-    joined_if_any,
+    joined_ragged,
     offsets_of,
 )
 
@@ -281,8 +280,8 @@ def concatenate(batches: Sequence[StoredBatch]) -> StoredBatch:
         np.concatenate([each.hashes for each in batches]),
         offsets_of(np.concatenate(lengths)),
         np.concatenate([each.content for each in batches]),
-        joined_if_any([each.grains for each in batches]),
-        joined_features([each.features for each in batches]),
+        joined_ragged([each.grains for each in batches]),
+        joined_ragged([each.features for each in batches]),
     )
 
 

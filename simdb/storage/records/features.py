@@ -23,7 +23,7 @@ from simdb.storage import codec, layout
 from simdb.storage.environment.subdatabases import value_at_or_before
 from simdb.storage.records.delta import stored_offsets
 from simdb.storage.runs.source import Source
-from simdb.values.arrays import NO_FEATURES, PackedFeatures, joined_features, offsets_of
+from simdb.values.arrays import NO_FEATURES, PackedFeatures, Ragged, joined_ragged, offsets_of
 
 # A block of documents is read whole to read one of them.
 BLOCK_DOCUMENTS = 128
@@ -67,7 +67,7 @@ def decode_block(key: bytes, value: Any) -> tuple[int, PackedFeatures]:
 def pack(features: PackedFeatures) -> bytes:
     """Return the payload of one value, without header, of any number of documents; FullError."""
     sizes = np.diff(stored_offsets(features.offsets, f"the features of {len(features)} documents"))
-    return _COUNT.pack(len(features)) + sizes.astype("<u4").tobytes() + features.content.tobytes()
+    return _COUNT.pack(len(features)) + sizes.astype("<u4").tobytes() + features.values.tobytes()
 
 
 def unpack(payload: U8, place: str) -> PackedFeatures:
@@ -81,7 +81,7 @@ def unpack(payload: U8, place: str) -> PackedFeatures:
     offsets = offsets_of(np.frombuffer(payload[_COUNT.size : start].tobytes(), "<u4"))
     if offsets[-1] != len(payload) - start:
         raise CorruptError(f"{place} has sizes of features that do not fit its bytes")
-    return PackedFeatures(offsets, payload[start:])
+    return Ragged(offsets, payload[start:])
 
 
 def read_features(source: Source, ordinals: U32) -> PackedFeatures:
@@ -96,7 +96,7 @@ def read_features(source: Source, ordinals: U32) -> PackedFeatures:
             raise CorruptError(f"the features of ordinal {ordinal} are missing; {LOST}")
         parts.append(block.taken(ordinals[at:stop].astype(np.int64) - first))
         at = stop
-    return joined_features(parts) or NO_FEATURES
+    return joined_ragged(parts) or NO_FEATURES
 
 
 def whole_blocks(source: Source, *, skips_damage: bool = False) -> Iterator[Numbered]:
@@ -125,10 +125,10 @@ def renumbered(blocks: Iterable[Numbered], kept: U32) -> Iterator[tuple[bytes, A
         parts.append(block.taken(kept[start:stop].astype(np.int64) - ordinals[0]))
         held = max(stop, start) - written
         if held >= RENUMBERED_DOCUMENTS:
-            yield from encode_blocks(written, joined_features(parts) or NO_FEATURES)
+            yield from encode_blocks(written, joined_ragged(parts) or NO_FEATURES)
             parts, written, held = [], written + held, 0
     parts.append(_without(len(kept) - written - held))
-    yield from encode_blocks(written, joined_features(parts) or NO_FEATURES)
+    yield from encode_blocks(written, joined_ragged(parts) or NO_FEATURES)
 
 
 def gaps(blocks: Iterable[tuple[int, int]], count: int) -> Iterator[tuple[int, int]]:
@@ -176,4 +176,4 @@ def check_features(
 
 def _without(count: int) -> PackedFeatures:
     """Return the features of documents that have none."""
-    return PackedFeatures(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
+    return Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
