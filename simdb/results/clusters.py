@@ -5,7 +5,7 @@ Beside them pairs and clusters of the fingerprints in an array, as positions in 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import Any, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from simdb.ground import previews
 from simdb.ground.dtypes import I64
 from simdb.ground.errors import ClosedError
 from simdb.results.matches import Pair, Verification
-from simdb.values.arrays import IdT
+from simdb.values.arrays import IdT, Rows
 
 CHUNK_MEMBERS = 1 << 16
 
@@ -49,7 +49,7 @@ class Cluster(Generic[IdT]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clusters(Generic[IdT]):
+class Clusters(Rows[Cluster[IdT]]):
     """Clusters of two or more documents, in the order of their representatives.
 
     They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
@@ -57,33 +57,14 @@ class Clusters(Generic[IdT]):
     `verification`: what texts have decided, with verify="exact"; otherwise None.
     """
 
+    KIND = "cluster"
+
     offsets: npt.NDArray[np.int64]
     ids: npt.NDArray[np.object_]
     verification: Verification | None = None
 
-    def __len__(self) -> int:
-        """Count the clusters."""
-        return len(self.offsets) - 1
-
-    def __iter__(self) -> Iterator[Cluster[IdT]]:
-        """Give one cluster at a time."""
-        for position in range(len(self)):
-            yield self[position]
-
-    @overload
-    def __getitem__(self, position: int) -> Cluster[IdT]: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> list[Cluster[IdT]]: ...
-
-    def __getitem__(self, position: int | slice) -> Cluster[IdT] | list[Cluster[IdT]]:
-        """Give one cluster; for a slice, a list of clusters."""
-        if isinstance(position, slice):
-            return [self[each] for each in range(*position.indices(len(self)))]
-        if not -len(self) <= position < len(self):
-            raise IndexError(f"cluster {position} of {len(self)}")
-        position %= len(self)
-        return Cluster(list(self.ids[self.offsets[position] : self.offsets[position + 1]]))
+    def _row(self, start: int, stop: int) -> Cluster[IdT]:
+        return Cluster(list(self.ids[start:stop]))
 
     def __repr__(self) -> str:
         """Return the numbers of clusters and documents, and the first representatives."""
@@ -247,28 +228,20 @@ class ArrayPairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrayClusters(Sequence[I64]):
+class ArrayClusters(Rows[I64], Sequence[I64]):
     """Connected sets of two or more positions of an array, in the order of their first members.
 
     Members of cluster i, ascending: positions[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1],
     `positions` int64[k].
     """
 
+    KIND = "cluster"
+
     offsets: I64
     positions: I64
 
-    def __len__(self) -> int:
-        """Count the clusters."""
-        return len(self.offsets) - 1
-
-    def __getitem__(self, number: Any) -> Any:
-        """Give the positions of one cluster, int64[m]; for a slice, a list of such arrays."""
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"cluster {number} of {len(self)}")
-        number %= len(self)
-        return self.positions[self.offsets[number] : self.offsets[number + 1]]
+    def _row(self, start: int, stop: int) -> I64:
+        return self.positions[start:stop]
 
     def __repr__(self) -> str:
         """Return the numbers of clusters and positions."""

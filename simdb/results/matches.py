@@ -5,14 +5,14 @@ With verify="exact", a `Verification` counts what texts have decided where sketc
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns import arrow
 from simdb.ground import previews
-from simdb.values.arrays import Id, IdT, IdT_co, object_array
+from simdb.values.arrays import Id, IdT, IdT_co, Rows, object_array
 
 # So many ids are made only to show the first of them.
 PREVIEWED_IDS = 10_000
@@ -136,7 +136,7 @@ class Verification:
     unknown: int = 0
 
 
-class Matches(Generic[IdT]):
+class Matches(Rows[list[Match[IdT]]]):
     """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
 
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
@@ -149,6 +149,7 @@ class Matches(Generic[IdT]):
         "_ids", "_resolve", "containments", "distances", "offsets", "ordinals", "similarities",
         "spans", "verification",
     )  # fmt: skip
+    KIND = "query"
 
     def __init__(
         self,
@@ -198,30 +199,6 @@ class Matches(Generic[IdT]):
         """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
         return arrow.stream(self.to_arrow(), requested_schema)
 
-    def __len__(self) -> int:
-        """Count the queries."""
-        return len(self.offsets) - 1
-
-    @overload
-    def __getitem__(self, position: int) -> list[Match[IdT]]: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> list[list[Match[IdT]]]: ...
-
-    def __getitem__(self, position: Any) -> Any:
-        """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""
-        if isinstance(position, slice):
-            return [self[each] for each in range(*position.indices(len(self)))]
-        if not -len(self) <= position < len(self):
-            raise IndexError(f"query {position} of {len(self)}")
-        position %= len(self)
-        return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
-
-    def __iter__(self) -> Iterator[list[Match[IdT]]]:
-        """Give the matches of each query in turn."""
-        for position in range(len(self)):
-            yield self[position]
-
     def __repr__(self) -> str:
         """Return the numbers of queries and matches, and the first ids."""
         size, count = self._size, len(self.distances)
@@ -235,7 +212,7 @@ class Matches(Generic[IdT]):
         queries = np.searchsorted(self.offsets, np.arange(min(count, previews.SHOWN_ROWS)), "right")
         rows = (
             (int(query) - 1, match.id, match.distance, match.similarity)
-            for query, match in zip(queries, self._matches(0, len(queries)), strict=True)
+            for query, match in zip(queries, self._row(0, len(queries)), strict=True)
         )
         columns = ("query", "id", "distance", "similarity")
         return previews.table(self._size, columns, rows, count)
@@ -250,7 +227,7 @@ class Matches(Generic[IdT]):
         """Whether the ids were made already, or are few: a preview makes no more."""
         return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
 
-    def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
+    def _row(self, start: int, stop: int) -> list[Match[IdT]]:
         ids = self.ids
         if self.containments is not None:
             return [

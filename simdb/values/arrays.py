@@ -4,9 +4,9 @@ They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are a
 documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ else:
     IdT = TypeVar("IdT", bound=Id)
     IdT_co = TypeVar("IdT_co", bound=Id, covariant=True)
 Number = TypeVar("Number", bound=np.generic)
+Row = TypeVar("Row")
 # The state of a stored document: no features, a fingerprint without weights, or with weights.
 EMPTY, BARE, WEIGHTED = 0, 1, 2
 # The states of a single document, for each state; shared, so they cannot be changed.
@@ -224,6 +225,45 @@ class Ragged(Generic[Number]):
         """Return the values of some documents: `chosen` is a slice or positions."""
         own, places = _places_of(self.offsets, chosen)
         return Ragged(own, self.values[places])
+
+
+class Rows(Generic[Row]):
+    """A sequence of rows of unequal lengths, one after the other in arrays.
+
+    Row i is from offsets[i] to offsets[i + 1]; `offsets` int64[n + 1].
+    """
+
+    __slots__ = ()
+    KIND: ClassVar[str] = "row"  # what an error calls a row
+
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Row]:
+        """Give one row after the other."""
+        for position in range(len(self)):
+            yield self[position]
+
+    @overload
+    def __getitem__(self, position: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[Row]: ...
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give one row; for a slice, a list of rows."""
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"{self.KIND} {position} of {len(self)}")
+        position %= len(self)
+        return self._row(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def _row(self, start: int, stop: int) -> Row:
+        raise NotImplementedError
 
 
 # The grains of documents: n-grams of their words that winnowing chooses, as hashes that ascend
