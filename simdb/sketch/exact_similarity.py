@@ -196,9 +196,7 @@ class ExactSimilarity:
         _, hashes, counts = counted
         sketch = self._sketch
         counting = "tf" if sketch.weighting == BAG else sketch.counting
-        table = sketch.idf if sketch.uses_idf else None
-        idf = None if table is None else (table.entries, table.directory, table.default)
-        weights = weighing.weigh(hashes, counts.astype(np.int64), counting, idf)
+        weights = weighing.weigh(hashes, counts.astype(np.int64), counting, sketch.idf)
         return (weights / weighing.UNITS).astype(np.float32)
 
 

@@ -22,7 +22,7 @@ from simdb.ground.dtypes import I64, U32, U64
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 from simdb.settings.stored_options import Resources
-from simdb.settings.text_sketch import TextSketch
+from simdb.settings.text_sketch import IdfTable, TextSketch
 from simdb.sketch.cutting import code_points, contents_of, cut
 from simdb.sketch.markup import Markup
 from simdb.sketch.normalisation import (
@@ -35,7 +35,6 @@ from simdb.sketch.normalisation import (
     spelled,
 )
 from simdb.sketch.packages import stemming_of, stop_words_of
-from simdb.sketch.weighing import Idf
 from simdb.values.documents import NamedFeatures
 
 Projected = tuple[npt.NDArray[Any], I64]  # weights, numbers of features
@@ -45,6 +44,7 @@ Counted = tuple[I64, U64, U32]
 Parts = tuple[I64, U64, I64]
 # Offsets and hashes of words.
 Words = tuple[I64, U64]
+Idf = tuple[U64, U32, int]  # entries, directory and default of an IDF table
 Minima = tuple[U32, I64]  # minima, numbers of features
 # A family of permutations of MinHash: its name, multipliers and increments.
 Family = tuple[str, U64, U64]
@@ -97,7 +97,11 @@ class Pipeline:
         project = kernel.project_tokens if kind == "tokens" else kernel.project_texts
         settings = self._settings(kind, replace, start)
         found: Projected = project(
-            documents, counting=options.counting, idf=self.idf, dimensions=dimensions, **settings
+            documents,
+            counting=options.counting,
+            idf=self._kernel_idf,
+            dimensions=dimensions,
+            **settings,
         )
         return found
 
@@ -130,7 +134,7 @@ class Pipeline:
     ) -> tuple[Any, I64, U32]:
         """Return what `project` and `sign` return of texts, which no step in Python changes."""
         found: tuple[Any, I64, U32] = kernel.project_and_sign_texts(
-            texts, counting=self._options.counting, idf=self.idf, dimensions=dimensions,
+            texts, counting=self._options.counting, idf=self._kernel_idf, dimensions=dimensions,
             family=signing[0], feature_bits=signing[1], **self._settings("text", replace, start),
         )  # fmt: skip
         return found
@@ -184,7 +188,7 @@ class Pipeline:
         if self._steps or options.unit == "moz":
             return None
         return kernel.TextFingerprinter(
-            counting=options.counting, idf=self.idf, dimensions=dimensions, width=width,
+            counting=options.counting, idf=self._kernel_idf, dimensions=dimensions, width=width,
             **self._text_settings(),
         )  # fmt: skip
 
@@ -242,11 +246,8 @@ class Pipeline:
         }
 
     @property
-    def idf(self) -> "Idf | None":
-        """The IDF table for the kernel, None without IDF; OptionError if it is needed but missing.
-
-        Its three parts: entries, directory and default.
-        """
+    def idf(self) -> IdfTable | None:
+        """The IDF table, None without IDF; OptionError if it is needed but missing."""
         options = self._options
         if not options.uses_idf:
             return None
@@ -255,7 +256,12 @@ class Pipeline:
                 f"weighting={options.weighting!r} needs an IDF table; fit one with simdb.fit_idf,"
                 " and pass it to the sketch (idf=) or to the empty database (set_idf)"
             )
-        return options.idf.entries, options.idf.directory, options.idf.default
+        return options.idf
+
+    @property
+    def _kernel_idf(self) -> Idf | None:
+        table = self.idf
+        return None if table is None else (table.entries, table.directory, table.default)
 
     @MadeOnce
     def _steps(self) -> list[Step]:

@@ -14,14 +14,11 @@ import numpy as np
 from simdb.ground.bits import FINGERPRINT_BITS, rotated
 from simdb.ground.dtypes import I64, U32, U64
 from simdb.running import kernel
-from simdb.settings.text_sketch import WEIGHT_BITS, WEIGHT_MASK, WEIGHT_UNIT, TextSketch
+from simdb.settings.text_sketch import WEIGHT_UNIT, IdfTable, TextSketch
 from simdb.values.documents import Features, NamedFeatures
 
 UNITS = round(1 / WEIGHT_UNIT)
 COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
-TAG_SHIFT = np.uint64(WEIGHT_BITS)
-
-Idf = tuple[U64, U32, int]  # entries, directory, default
 
 
 def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:
@@ -74,7 +71,7 @@ def name_hashes(features: Features) -> NamedFeatures:
     return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
 
 
-def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
+def weigh(hashes: U64, counts: I64, counting: str, idf: IdfTable | None) -> I64:
     """Return the weights, in units, of distinct features that occur `counts` times."""
     if counting == "tf":
         weights = counts * UNITS
@@ -84,20 +81,8 @@ def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
         weights = _log_units()[np.minimum(counts, COUNT_MAX)]
     if idf is None:
         return weights
-    return np.asarray((weights * idf_units(hashes, idf) + UNITS // 2) // UNITS, np.int64)
-
-
-def idf_units(hashes: U64, idf: Idf) -> I64:
-    """Return the IDF weight of each feature from the table, or the default, in units."""
-    entries, _, default = idf
-    found = np.full(len(hashes), default, np.int64)
-    if len(entries):
-        tags = entries >> TAG_SHIFT
-        wanted = hashes >> TAG_SHIFT
-        at = np.minimum(np.searchsorted(tags, wanted), len(entries) - 1)
-        is_there = tags[at] == wanted
-        found[is_there] = (entries[at] & np.uint64(WEIGHT_MASK))[is_there].astype(np.int64)
-    return found
+    idf_units = (idf.weights(hashes) * UNITS).astype(np.int64)
+    return np.asarray((weights * idf_units + UNITS // 2) // UNITS, np.int64)
 
 
 def _letters(codes: U32) -> list[bytes]:
@@ -155,9 +140,7 @@ def _hashes(
 
 def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:
     """Return the weights of distinct features as the kernel sums them: float64[n]."""
-    table = options.idf
-    idf = None if table is None else (table.entries, table.directory, table.default)
-    return weigh(hashes, counts, options.counting, idf) / UNITS
+    return weigh(hashes, counts, options.counting, options.idf) / UNITS
 
 
 @cache

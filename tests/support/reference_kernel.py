@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import SECOND_WORD, fmix64
+from simdb.settings.text_sketch import IdfTable
 from simdb.sketch.cutting import code_points, contents_of, cut
-from simdb.sketch.weighing import UNITS, Idf, idf_units, weigh
+from simdb.sketch.pipeline import Idf
+from simdb.sketch.weighing import UNITS, weigh
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
@@ -225,13 +227,13 @@ def units(features: U64, counting: str, idf: Idf | None) -> tuple[U64, I64]:
     """
     if counting == "tf" and idf is None:
         return features, np.ones(len(features), np.int64)
+    table = None if idf is None else IdfTable(*idf, document_count=0, settings={})
     if counting == "tf":
-        assert idf is not None
-        return features, idf_units(features[:, 0], idf)
+        return features, weigh(features[:, 0], np.ones(len(features), np.int64), "tf", table)
     features, counts = distinct(features)
     if counting == "binary" and idf is None:
         return features, np.ones(len(features), np.int64)
-    return features, weigh(features[:, 0], counts, counting, idf)
+    return features, weigh(features[:, 0], counts, counting, table)
 
 
 def is_whole(counting: str, idf: Idf | None) -> bool:

@@ -76,10 +76,7 @@ def collect(corpus: Corpus) -> Collection:
 def _part(texts: list[str], sketcher: Sketcher) -> tuple[npt.NDArray[Any], ...]:
     """Return the bits, weights and features of the texts that have features."""
     offsets, hashes, counts = sketcher.count_features(texts, errors="replace")
-    table = sketcher.options.idf
-    shares = weighing.weigh(
-        hashes, counts.astype(np.int64), "tf", (table.entries, table.directory, table.default)
-    )
+    shares = weighing.weigh(hashes, counts.astype(np.int64), "tf", sketcher.options.idf)
     sizes = np.diff(offsets)
     squares = np.add.reduceat(np.append(shares.astype(np.float64) ** 2, 0.0), offsets[:-1])
     present = (sizes > 0) & (squares > 0)
