@@ -6,12 +6,12 @@ and keys of a table, and the vectors, are read here and there, a page at a time;
 compares all documents reads them in a row.
 
 The model is that of BPHS and PSM by Sood & Loguinov 2011, equations (8) to (26).  For n = 2^d
-fingerprints of b = 64 bits, it gives the cost of a query in two modes.  Online, all fingerprints
-are in memory.  In batches, they are read from disk, in chunks of a batch's size.  It models the
-paper's BPHS, which finds a header by binary search; the tables of this program have directories, so
-the planner estimates its own methods in another way (`planner`).  PSM-A, which finds all matches,
-and PSM-F, which finds the first one, have the same equations.  They differ in k, the number of flip
-sets that a query tries, which depends on the collection (`recall`).
+fingerprints of b = 64 bits, one or more, it gives the cost of a query in two modes.  Online, all
+fingerprints are in memory.  In batches, they are read from disk, in chunks of a batch's size.  It
+models the paper's BPHS, which finds a header by binary search; the tables of this program have
+directories, so the planner estimates its own methods in another way (`planner`).  PSM-A, which
+finds all matches, and PSM-F, which finds the first one, have the same equations.  They differ in
+k, the number of flip sets that a query tries, which depends on the collection (`recall`).
 """
 
 import math
@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.errors import OptionError
 from simdb.results.reports import Plan
 
 FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
@@ -137,8 +136,7 @@ class Cost(NamedTuple):
 
 def bphs(count: float, *, blocks: int, leading: int, delays: Delays) -> Cost:
     """Return the cost of BPHS with C(`blocks`, `leading`) tables: (8), (9), (10)."""
-    _check_blocks(blocks, leading)
-    depth = _depth(count)
+    depth = math.log2(count)
     tables = math.comb(blocks, leading)
     header_bits = min(leading * FINGERPRINT_BITS / blocks, depth)
     scanned = 2.0 ** (depth - header_bits)
@@ -146,25 +144,18 @@ def bphs(count: float, *, blocks: int, leading: int, delays: Delays) -> Cost:
     return Cost(tables, header_bits, seconds, tables * count * FINGERPRINT_BYTES)
 
 
-def best_bphs(
-    count: float, *, distance: int, delays: Delays, tables_max: int | None = None
-) -> tuple[int, Cost]:
+def best_bphs(count: float, *, distance: int, delays: Delays, tables_max: int) -> tuple[int, Cost]:
     """Return the leading blocks and the cost of the fastest BPHS that finds all within `distance`.
 
     Its number of blocks is `distance` more than that of leading blocks, because more blocks would
-    be slower and larger: (11) to (14).  OptionError if `tables_max` tables cannot serve the
-    distance.
+    be slower and larger: (11) to (14).  `tables_max` is above `distance`.
     """
     most = max(1, math.floor(leading_max(count, distance)))
-    able = [
+    able = (
         (leading, bphs(count, blocks=leading + distance, leading=leading, delays=delays))
         for leading in range(1, most + 1)
-        if tables_max is None or math.comb(leading + distance, leading) <= tables_max
-    ]
-    if not able:
-        raise OptionError(
-            f"distance {distance} needs {distance + 1} tables or more, but {tables_max} is the most"
-        )
+        if math.comb(leading + distance, leading) <= tables_max
+    )
     return min(able, key=lambda each: each[1].seconds)
 
 
@@ -173,7 +164,7 @@ def leading_max(count: float, distance: int) -> float:
 
     With more, headers would have more bits than the depth of the table.
     """
-    depth = _depth(count)
+    depth = math.log2(count)
     room = FINGERPRINT_BITS - distance - 1.0  # every block has one bit or more
     return min(room, depth * distance / max(FINGERPRINT_BITS - depth, 1e-9))
 
@@ -184,9 +175,7 @@ def psm(count: float, *, header_bits: float, attempts: float, delays: Delays) ->
     `attempts`: k, the flip sets that a query tries.  The number of tables is T' = 1 + 2^(t - d),
     (26).
     """
-    if attempts < 1:
-        raise OptionError(f"a query must try one flip set or more, not {attempts:g}")
-    depth = _depth(count)
+    depth = math.log2(count)
     scanned = 2.0 ** max(depth - header_bits, 0.0)
     seconds = attempts * (
         delays.flip * math.log2(attempts) + delays.memory + scanned * delays.compare
@@ -218,7 +207,7 @@ def bphs_batch(
     up in the tables.  Sorting costs delta_S log2 m an entry; (17) prints it without delta_S.
     """
     single = bphs(batch, blocks=blocks, leading=leading, delays=delays)
-    building = single.tables * batch * (delays.permute + delays.sort * _depth(batch))
+    building = single.tables * batch * (delays.permute + delays.sort * math.log2(batch))
     computing = building + count * single.seconds
     seconds = max(_reading(count, bytes_per_second), computing) / batch
     return single._replace(seconds=seconds)
@@ -232,29 +221,14 @@ def psm_batch(
     PSM reads the `count` stored fingerprints from disk in chunks of m, makes a table of each
     chunk with headers of log2 m bits, looks the batch up in it, and sorts the batch at the end.
     """
-    single = psm(batch, header_bits=_depth(batch), attempts=attempts, delays=delays)
+    single = psm(batch, header_bits=math.log2(batch), attempts=attempts, delays=delays)
     finding = batch * delays.flip * math.log2(attempts)
-    sorting = batch * delays.sort * _depth(batch)
+    sorting = batch * delays.sort * math.log2(batch)
     computing = finding + count * single.seconds + sorting
     seconds = max(_reading(count, bytes_per_second), computing) / batch
     return single._replace(seconds=seconds)
 
 
-def _depth(count: float) -> float:
-    """Return d = log2 n."""
-    if not count >= 1:
-        raise OptionError(f"the model needs one document or more, not {count:g}")
-    return math.log2(count)
-
-
 def _reading(count: float, bytes_per_second: float) -> float:
     """Return the seconds to read all fingerprints from disk: (16)."""
     return count * FINGERPRINT_BYTES / bytes_per_second
-
-
-def _check_blocks(blocks: int, leading: int) -> None:
-    """Raise OptionError unless 1 <= `leading` <= `blocks` <= 64."""
-    if not 1 <= leading <= blocks <= FINGERPRINT_BITS:
-        raise OptionError(
-            f"{leading} of {blocks} blocks cannot lead; use 1 <= leading <= blocks <= 64"
-        )

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.checks import a_map, a_number, a_whole
 from simdb.ground.dtypes import F32, F64, U8
-from simdb.ground.errors import CorruptError, FormatError, InputError, OptionError
+from simdb.ground.errors import CorruptError, FormatError, InputError
 from simdb.running import kernel
 
 VERSION = 1
@@ -83,10 +83,6 @@ def fit(
     with a row of zeros is left out.  `step`: the width of the interval from which a weight was
     rounded, `STORED_STEP` for stored weights, 0 for exact ones.  InputError if no pair is left.
     """
-    if left.shape != right.shape or left.ndim != 2:
-        raise InputError(
-            f"weights of pairs must have one shape [n, d], not {left.shape} and {right.shape}"
-        )
     scales = np.stack([_scales(left), _scales(right)])
     present = np.flatnonzero(scales.min(axis=0, initial=np.inf) > 0)
     if len(present) == 0:
@@ -119,13 +115,10 @@ def prior(*, similarity: float | None = None, distance: int | None = None) -> Vo
 
 
 def prior_similarity(similarity: float | None, distance: int | None) -> float:
-    """Return the cosine of the least similar documents that match; see `prior`."""
-    if similarity is None and distance is None:
-        raise OptionError("a volatility model needs a similarity or a distance; give one of them")
-    if similarity is not None and not 0.0 < similarity <= 1.0:
-        raise OptionError(f"similarity must be above 0 and at most 1, not {similarity!r}")
-    if distance is not None and not 0 <= distance <= FINGERPRINT_BITS:
-        raise OptionError(f"distance must be 0 to {FINGERPRINT_BITS}, not {distance!r}")
+    """Return the cosine of the least similar documents that match; see `prior`.
+
+    At least one of the two is given.
+    """
     found = 0.0 if similarity is None else similarity
     if distance is not None:
         angle = min(math.pi / 2, math.pi * (distance + 0.5) / FINGERPRINT_BITS)

@@ -7,7 +7,6 @@ from over import over
 
 from simdb.columns.vector_form import fingerprints_of
 from simdb.ground import bits
-from simdb.ground.errors import OptionError
 from simdb.plan import volatility
 from simdb.plan.recall import (
     UNREACHABLE,
@@ -234,8 +233,6 @@ def test_synthetic_pairs_are_those_of_their_seed():
 
 def test_no_pairs_at_all_can_be_asked_for():
     assert len(synthetic_pairs(0, seed=1, distance=3)) == 0
-    with pytest.raises(OptionError, match="give one of them"):
-        synthetic_pairs(1, seed=1)
 
 
 def test_sampled_pairs_are_fingerprints_and_levels_of_weights():
