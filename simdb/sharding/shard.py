@@ -22,7 +22,7 @@ from simdb.ground.dtypes import I64, U64
 from simdb.ground.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.running import kernel
 from simdb.settings.options import OPEN, Options
-from simdb.storage.contents import plain_options, read_resources
+from simdb.storage.contents import read_resources, stored_options
 from simdb.storage.files.plain import check_directory
 from simdb.storage.files.shards_file import SHARDS_MAX, Shard, digest_of, shard_name
 from simdb.values.arrays import WEIGHTED, Id, Sketches
@@ -145,7 +145,7 @@ def options_digest(store: Store) -> str:
     What `compact` and `rebuild` can change is left out: it decides only how fast a search is.
     """
     with store.environment.reading() as transaction:
-        plain = plain_options(store.environment, transaction)
+        plain, _ = stored_options(store.environment, transaction)
     for name in OPEN:
         plain.pop(name, None)
     words = read_resources(store.environment).stop_words

@@ -48,9 +48,10 @@ def check_values(
         try:
             handle = environment.subdatabase(name)
             for key, value in values_from(transaction, handle):
-                finding = _check_value(name, key, value)
-                if finding is not None:
-                    yield finding
+                try:
+                    codec.verify_value(key, value)
+                except CorruptError as error:
+                    yield Finding(name.decode(), str(error), _remedy(name))
         except (CorruptError, FormatError) as error:
             yield Finding(name.decode(), str(error), _remedy(name))
 
@@ -71,7 +72,8 @@ def check_written_values(
 def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
     """Yield findings if the manifest's counters differ from the stored documents."""
     manifest = contents.manifest
-    states = _all_states(contents, source)
+    sealed = [_states_of(run, source) for run in contents.runs]
+    states = np.concatenate([*sealed, contents.delta.batch.states])
     every = np.arange(len(states), dtype=np.uint32)
     live = states[~is_deleted(contents.dead, every)]
     found = {
@@ -171,18 +173,10 @@ def check_times(contents: Contents, source: Source) -> Iterator[Finding]:
         yield Finding("times", f"chunk {number} is missing", RESTORE)
 
 
-def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:
-    try:
-        codec.verify_value(key, value)
-    except CorruptError as error:
-        return Finding(name.decode(), str(error), _remedy(name))
-    return None
-
-
 def _remedy(name: bytes) -> str:
     """Return the advice for damage in a sub-database: tables can be built again."""
-    is_derived = name in (layout.IDS, layout.CLUSTERS)
-    return REBUILD if is_derived or layout.is_table_name(name) else RESTORE
+    is_table = layout.is_permuted_name(name) or layout.is_polytope_name(name)
+    return REBUILD if is_table or name in (layout.IDS, layout.CLUSTERS) else RESTORE
 
 
 def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -284,8 +278,3 @@ def _check_members(
 def _states_of(run: Run, source: Source) -> U8:
     parts = [run.column(layout.STATE, number, source) for number in range(run.segment_count)]
     return np.concatenate(parts)
-
-
-def _all_states(contents: Contents, source: Source) -> U8:
-    parts = [_states_of(run, source) for run in contents.runs]
-    return np.concatenate([*parts, contents.delta.batch.states])

@@ -109,18 +109,18 @@ def make_room_for(environment: Environment, options: Options) -> None:
 
 def table_names(options: Options) -> list[bytes]:
     """Name the sub-databases of all tables of keys."""
-    return layout.table_names(options.table_count, options.polytope_count)
+    polytopes = map(layout.polytope_name, range(options.polytope_count))
+    return [*map(layout.table_name, range(options.table_count)), *polytopes]
 
 
 def all_names(options: Options) -> list[bytes]:
     """Name every sub-database of a database with these options."""
-    return layout.all_names(
-        table_names(options),
-        keeps_clusters=options.keeps_clusters,
-        keeps_times=options.keeps_times,
-        has_passages=options.passages,
-        has_features=options.features,
-    )
+    kept = {
+        layout.CLUSTERS: options.keeps_clusters, layout.TIMES: options.keeps_times,
+        layout.PASSAGES: options.passages, layout.FEATURES: options.features,
+    }  # fmt: skip
+    optional = (name for name, is_kept in kept.items() if is_kept)
+    return [*layout.ALWAYS, *optional, *table_names(options)]
 
 
 def put_options(environment: Environment, transaction: Any, options: Options) -> None:
@@ -138,20 +138,20 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
 
 def with_stored(environment: Environment, transaction: Any, options: Options) -> Options:
     """Return the options with those that can change as they are stored now."""
-    stored, _ = _stored_options(environment, transaction)
+    stored, _ = stored_options(environment, transaction)
     with expecting("the options of the database"):
         return replace(options, **decoded_open(stored, is_minhash=options.is_minhash))
 
 
 def has_open(environment: Environment, transaction: Any) -> bool:
     """Return whether options are stored that can change."""
-    options, _ = _stored_options(environment, transaction)
+    options, _ = stored_options(environment, transaction)
     return not options.keys().isdisjoint(OPEN)
 
 
 def replace_open(environment: Environment, transaction: Any, wanted: Options) -> bool:
     """Store the options that can change; return False if they are the stored ones."""
-    options, _ = _stored_options(environment, transaction)
+    options, _ = stored_options(environment, transaction)
     kept = {name: value for name, value in options.items() if name not in OPEN}
     changed = kept | encoded_open(wanted)
     if changed == options:
@@ -187,19 +187,14 @@ def read_resources(environment: Environment) -> Resources:
 
 def read_options(environment: Environment, transaction: Any) -> Options:
     """Return the stored options, with the IDF table mapped; FormatError, CorruptError."""
-    stored, checksum = _stored_options(environment, transaction)
+    stored, checksum = stored_options(environment, transaction)
     idf = None if checksum is None else read_own_idf(environment.path, checksum)
     return decode_options(stored, idf)
 
 
-def plain_options(environment: Environment, transaction: Any) -> dict[str, Any]:
-    """Return the options just as they are stored, with the checksum of the IDF table in them."""
-    return _stored_options(environment, transaction)[0]
-
-
 def idf_checksum(environment: Environment, transaction: Any) -> int | None:
     """Return the checksum of the database's IDF table; None if it has none."""
-    return _stored_options(environment, transaction)[1]
+    return stored_options(environment, transaction)[1]
 
 
 def read_manifest(environment: Environment, transaction: Any) -> Manifest:
@@ -217,10 +212,8 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
     return manifest
 
 
-def _stored_options(
-    environment: Environment, transaction: Any
-) -> tuple[dict[str, Any], int | None]:
-    """Return the options in their stored form, and the checksum of the IDF table."""
+def stored_options(environment: Environment, transaction: Any) -> tuple[dict[str, Any], int | None]:
+    """Return the options just as they are stored, and the checksum of the IDF table, if any."""
     meta = environment.subdatabase(layout.META)
     value = get_value(transaction, meta, layout.FORMAT_KEY)
     if value is None:

@@ -47,6 +47,8 @@ PASSAGES = b"passages"
 FEATURES = b"features"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
+# Every database has these, whatever its options are.
+ALWAYS = (META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED)
 
 FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
@@ -130,40 +132,14 @@ def table_number(name: bytes) -> int:
     return int(name.removeprefix(TABLE_PREFIX))
 
 
-def is_table_name(name: bytes) -> bool:
-    """Whether a sub-database is one of the tables of keys."""
-    return name.startswith((TABLE_PREFIX, POLYTOPE_PREFIX))
-
-
 def column_name(column: int) -> bytes:
     """Name the sub-database that holds a column by ordinal."""
     return VOLATILITY if column == VECTOR else DOCUMENTS
 
 
-def table_names(table_count: int, polytope_count: int) -> list[bytes]:
-    """Name the sub-databases of all tables of keys."""
-    tables = [table_name(table) for table in range(table_count)]
-    return [*tables, *(polytope_name(table) for table in range(polytope_count))]
-
-
 def lean_names(table_names: Iterable[bytes]) -> list[bytes]:
     """Return those of the tables of keys that a lean run has."""
     return [name for name in table_names if is_polytope_name(name)]
-
-
-def all_names(
-    table_names: list[bytes],
-    *,
-    keeps_clusters: bool,
-    keeps_times: bool,
-    has_passages: bool,
-    has_features: bool,
-) -> list[bytes]:
-    """Name every sub-database of a database with these tables of keys."""
-    singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
-    kept = [CLUSTERS] * keeps_clusters + [TIMES] * keeps_times + [PASSAGES] * has_passages
-    kept += [FEATURES] * has_features
-    return [*singles, *kept, *table_names]
 
 
 def table_key(run: int, column: int) -> bytes:

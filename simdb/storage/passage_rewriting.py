@@ -20,7 +20,7 @@ from simdb.storage.records.tombstones import Bitmap, with_room
 from simdb.storage.runs.merge import without
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import check_written
-from simdb.storage.runs.table import NO_ENTRIES, Put, Table, entries_of, joint
+from simdb.storage.runs.table import NO_ENTRIES, Put, Table, joint
 
 LOST = (
     "restore the database from a copy or a dump; or drop the passages that cannot be read,"
@@ -43,9 +43,9 @@ def write_passages(
     read = entries = NO_ENTRIES
     counts = []
     for part, window in enumerate(passages.windows(source)):
-        read = joint([read, entries_of(window.keys, window.ordinals)])
+        read = joint([read, window.entries])
         table = change(window)
-        found = entries_of(table.keys, table.ordinals)
+        found = table.entries
         entries = joint([entries, found])
         counts.append(found.length)
         if found.length:
@@ -91,7 +91,7 @@ def passage_differences(row: PassageInfo, source: Source) -> Iterator[tuple[byte
     entries = NO_ENTRIES
     try:
         for table in PassageRun(row).verify(source):
-            entries = joint([entries, entries_of(table.keys, table.ordinals)])
+            entries = joint([entries, table.entries])
     except (CorruptError, FormatError) as error:
         yield layout.PASSAGES, str(error)
         return

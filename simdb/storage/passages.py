@@ -28,25 +28,17 @@ from simdb.storage import codec, layout
 from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Entries, Table, entries_of, joint
+from simdb.storage.runs.table import Entries, Table, joint
 from simdb.values.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))
-_NO_DIRECTORY = np.empty(0, np.uint32)
+NO_ENTRIES = Table(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 # So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
 WINDOW_ENTRIES = 1 << 21
 # The grains of a block, 8 bytes each, and as much again while they are sorted.
 BLOCK_ENTRIES = 1 << 23
-
-
-def sorted_entries(keys: U64, ordinals: U32) -> Table:
-    """Return sorted columns as a table without a directory."""
-    return Table(keys, ordinals, _NO_DIRECTORY)
-
-
-NO_ENTRIES = sorted_entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 
 class PassageRun:
@@ -79,7 +71,7 @@ class PassageRun:
             start = np.searchsorted(table.keys, np.uint64(number << (KEY_BITS - bits)))
             last = np.uint64(((number + 1) << (KEY_BITS - bits)) - 1)
             stop = np.searchsorted(table.keys, last, side="right")
-            return sorted_entries(table.keys[start:stop], table.ordinals[start:stop])
+            return Table(table.keys[start:stop], table.ordinals[start:stop])
         parts = range(number << (own - bits), (number + 1) << (own - bits))
         return following([self.part(part, source) for part in parts])
 
@@ -147,7 +139,7 @@ class PassageRun:
                     f" manifest says {count}"
                 )
             arrays.append(array)
-        return sorted_entries(arrays[0], arrays[1])
+        return Table(arrays[0], arrays[1])
 
 
 class Passages:
@@ -166,13 +158,9 @@ class Passages:
     @property
     def written(self) -> Entries:
         """Number and sum of the entries as they were written."""
-        staged = entries_of(self._staged.keys, self._staged.ordinals)
         rows = (run.info for run in self.runs)
-        return joint([staged, *(Entries(row.entry_count, row.checksum) for row in rows)])
-
-    def with_staged(self, staged: Table) -> "Passages":
-        """Return these passages and those of staged documents."""
-        return Passages(self.runs, staged)
+        stored = (Entries(row.entry_count, row.checksum) for row in rows)
+        return joint([self._staged.entries, *stored])
 
     def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
         """Return places in `keys`, which ascend strictly, and ordinals of all entries with them."""
@@ -206,7 +194,7 @@ class Passages:
         bounds = [*np.searchsorted(self._staged.keys, starts), len(self._staged.keys)]
         for number in range(1 << bits):
             inside = slice(bounds[number], bounds[number + 1])
-            staged = sorted_entries(self._staged.keys[inside], self._staged.ordinals[inside])
+            staged = Table(self._staged.keys[inside], self._staged.ordinals[inside])
             tables = [*(run.window(number, bits, source) for run in self.runs), staged]
             yield merge_tables([each for each in tables if len(each.keys)] or [NO_ENTRIES])
 
@@ -267,14 +255,14 @@ def entries_of_grains(first: int, grains: Grains) -> Table:
     They are not sorted yet.
     """
     every = np.arange(first, first + len(grains), dtype=np.uint32)
-    return sorted_entries(grains.values.copy(), np.repeat(every, np.diff(grains.offsets)))
+    return Table(grains.values.copy(), np.repeat(every, np.diff(grains.offsets)))
 
 
 def following(tables: Sequence[Table]) -> Table:
     """Return the entries of tables that follow each other as one table."""
     if len(tables) == 1:
         return tables[0]
-    return sorted_entries(
+    return Table(
         np.concatenate([table.keys for table in tables]),
         np.concatenate([table.ordinals for table in tables]),
     )
@@ -286,7 +274,7 @@ def only(table: Table, kept: U32) -> Table:
     is_kept = places < len(kept)
     is_kept[is_kept] = kept[places[is_kept]] == table.ordinals[is_kept]
     chosen = np.flatnonzero(is_kept)
-    return sorted_entries(table.keys[chosen], places[chosen].astype(np.uint32))
+    return Table(table.keys[chosen], places[chosen].astype(np.uint32))
 
 
 def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
@@ -308,4 +296,4 @@ def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
 
 def bits_for(entry_count: int) -> int:
     """Return by how many bits of the key entries are cut, so that a part is no large value."""
-    return max(((entry_count - 1) // WINDOW_ENTRIES).bit_length(), 0) if entry_count else 0
+    return (max(entry_count - 1, 0) // WINDOW_ENTRIES).bit_length()

@@ -175,7 +175,7 @@ def test_metadata_with_a_list_for_a_key_is_corrupt(opened):
 def test_a_table_with_an_ordinal_that_nobody_has_is_corrupt(opened):
     run = run_of(opened).number
     key, kind = layout.table_key(run, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]
-    for table in layout.table_names(opened.options.table_count, 0):
+    for table in map(layout.table_name, range(opened.options.table_count)):
         put_array(opened, table, kind, key, np.arange(9, dtype=np.uint32) + np.uint32(1 << 20))
 
     with pytest.raises(simdb.CorruptError, match="only 9 ordinals"):

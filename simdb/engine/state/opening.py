@@ -111,7 +111,7 @@ def open_store(
     if options is not None and not isinstance(options, Options):
         raise OptionError(f"options must be a simdb.Options, got {type(options).__name__}")
     durability, map_size, timeout, allow = access
-    location.check_durability(durability)
+    one_of("durability", durability, location.DURABILITIES)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
         raise OptionError(
@@ -151,7 +151,7 @@ def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
             f"mode {mode!r} opens a database that exists, and without a path there is none; give a"
             " path, or leave out the mode"
         )
-    location.check_durability(access.durability)
+    one_of("durability", access.durability, location.DURABILITIES)
     if access.durability == "process":
         raise OptionError(
             "a database without a path is gone when the process ends, so durability='process' is"

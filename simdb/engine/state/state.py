@@ -248,7 +248,7 @@ class State:
         if view.passages is None:
             view.passages = stored_passages(self.counts.passages)
         staged = None if self._staged is None else self._staged.staged_passages()
-        return view.passages if staged is None else view.passages.with_staged(staged.entries())
+        return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
 
     def features(self, ordinals: U32) -> PackedFeatures:
         """Return the packed features of documents, whose ordinals ascend, deleted or not."""
@@ -469,7 +469,7 @@ def _id_tables(view: View, source: Source) -> Any:
     if view.id_tables is None:
         sealed = view.sealed
         if sealed.id_tables is None:
-            parts = [run.id_table(source) for run in sealed.runs]
+            parts = [run.named_table(layout.IDS, source) for run in sealed.runs]
             rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
             sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
         delta = view.delta

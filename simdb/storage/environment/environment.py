@@ -26,7 +26,6 @@ from simdb.storage.environment.subdatabases import (
     check_number,
     copy_compacted,
     last_number,
-    map_bytes,
     readers,
     sizes,
     used_bytes,
@@ -162,7 +161,7 @@ class Environment:
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
         with self._alone("the database must grow beyond its map", right):
-            now = map_bytes(self._lmdb)
+            now = int(self._lmdb.info()["map_size"])
             wanted = max(2 * now, now + 2 * needed_bytes)
             self.generation += 1
             try:

@@ -167,11 +167,6 @@ def used_bytes(environment: Any) -> int:
     return int((environment.info()["last_pgno"] + 1) * environment.stat()["psize"])
 
 
-def map_bytes(environment: Any) -> int:
-    """Return the size of the map in bytes."""
-    return int(environment.info()["map_size"])
-
-
 def sizes(environment: Any, transaction: Any, handles: Iterable[Any]) -> tuple[int, int]:
     """Return the bytes of the pages in use, and of the map."""
     information, page_bytes = environment.info(), environment.stat()["psize"]

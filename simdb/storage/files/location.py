@@ -16,7 +16,6 @@ from functools import partial
 from glob import escape, glob
 from typing import BinaryIO, TypeVar
 
-from simdb.ground.checks import one_of
 from simdb.ground.errors import (
     DISK_FULL,
     ExistsError,
@@ -114,11 +113,6 @@ def is_new(path: str, mode: str) -> bool:
 def is_database(path: str) -> bool:
     """Whether a directory holds a database, or a sharded one."""
     return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
-
-
-def check_durability(durability: str) -> None:
-    """Raise OptionError unless `durability` is the name of a level."""
-    one_of("durability", durability, DURABILITIES)
 
 
 def file_system(path: str) -> str:

@@ -45,8 +45,9 @@ class Spare:
 
     def keep(self, older: Bitmap | None, newer: Bitmap | None, missing: list[U32]) -> None:
         """Keep the bitmap `older`, which lacks the ordinals `missing` of `newer`."""
-        is_useful = older is not None and newer is not None and older is not newer
-        if is_useful and older is not None and newer is not None and len(older) == len(newer):
+        if older is None or newer is None or older is newer:
+            return
+        if len(older) == len(newer):
             self._held = (older, newer, missing)
 
     def take(self, newer: Bitmap) -> Bitmap | None:

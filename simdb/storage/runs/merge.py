@@ -25,7 +25,6 @@ from simdb.storage.runs.table import (
     Entries,
     Table,
     directory_bits,
-    entries_of,
     joint,
     make_table,
     run_info,
@@ -42,7 +41,7 @@ RANGE_ENTRIES = 1 << 16
 
 
 def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
-    """Merge the entries of all `tables`, sorted; the directory is left empty.
+    """Merge the entries of all `tables`, sorted, as a table without a directory.
 
     Equal keys keep the order of their tables.  A single table is returned as it is.
     """
@@ -54,7 +53,7 @@ def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
 
     def merge(at: int) -> None:
         parts = [
-            Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
+            Table(table.keys[start:stop], table.ordinals[start:stop])
             for table, start, stop in zip(tables, bounds[:, at], bounds[:, at + 1], strict=True)
             if start < stop
         ]
@@ -88,18 +87,12 @@ def _merge_range(parts: list[Table], keys: npt.NDArray[Any], ordinals: npt.NDArr
         sizes = [len(part.keys) for part in parts]
         at = min(range(len(parts) - 1), key=lambda at: sizes[at] + sizes[at + 1])
         merged = table_with_room(sizes[at] + sizes[at + 1])
-        _merge_pair(parts[at], parts[at + 1], merged.keys, merged.ordinals)
+        kernel.merge(*parts[at][:2], *parts[at + 1][:2], *merged[:2])
         parts[at : at + 2] = [merged]
     if len(parts) == 2:
-        _merge_pair(parts[0], parts[1], keys, ordinals)
+        kernel.merge(*parts[0][:2], *parts[1][:2], keys, ordinals)
     elif parts:
         keys[:], ordinals[:] = parts[0].keys, parts[0].ordinals
-
-
-def _merge_pair(
-    first: Table, second: Table, keys: npt.NDArray[Any], ordinals: npt.NDArray[Any]
-) -> None:
-    kernel.merge(first.keys, first.ordinals, second.keys, second.ordinals, keys, ordinals)
 
 
 def merge_in_memory(
@@ -110,8 +103,7 @@ def merge_in_memory(
     def merge(name: bytes) -> tuple[Entries, Table]:
         merged = merge_tables([run.named_table(name, source) for run in runs])
         bits = directory_bits(name, len(merged.keys), source.header_offset)
-        entries = entries_of(merged.keys, merged.ordinals)
-        return entries, make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
+        return merged.entries, make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
 
     if all(run.info.is_lean for run in runs):
         table_names = layout.lean_names(table_names)
@@ -204,7 +196,7 @@ def without(table: Table, dead: Bitmap) -> Table:
     """Return the entries of a table that are not dead."""
     keys, ordinals = np.empty_like(table.keys), np.empty_like(table.ordinals)
     count = kernel.keep(table.keys, table.ordinals, dead, keys, ordinals)
-    return Table(keys[:count], ordinals[:count], table.directory)
+    return Table(keys[:count], ordinals[:count])
 
 
 def slices(
@@ -222,8 +214,8 @@ def slices(
 class TableMerge:
     """One table of several runs, as far as it is merged.
 
-    `read`: the entries that were read, `kept`: those among them that were not left out, and
-    `written`: the entries of the merged table.
+    `merged`: the table, once it is complete, without a directory.  `read`: the entries that were
+    read, `kept`: those among them that were not left out, and `written`: the entries of `merged`.
     """
 
     def __init__(self, lengths: Sequence[int], count: int | None = None) -> None:
@@ -233,7 +225,7 @@ class TableMerge:
         """
         self._lengths = lengths
         self._positions = [0] * len(lengths)
-        self._merged = table_with_room(sum(lengths) if count is None else count)
+        self.merged = table_with_room(sum(lengths) if count is None else count)
         self._count = 0
         self.read = self.kept = self.written = NO_ENTRIES
 
@@ -241,11 +233,6 @@ class TableMerge:
     def is_complete(self) -> bool:
         """Whether all entries are merged."""
         return self._positions == list(self._lengths)
-
-    @property
-    def merged(self) -> Table:
-        """The merged table, once it is complete; the directory is left empty."""
-        return self._merged
 
     def advance(
         self, tables: Sequence[Table], source: Source, dead: Bitmap | None, most: int
@@ -257,7 +244,7 @@ class TableMerge:
         """
         stops = self._stops(tables, most)
         parts = [
-            Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
+            Table(table.keys[start:stop], table.ordinals[start:stop])
             for table, start, stop in zip(tables, self._positions, stops, strict=True)
         ]
         for array in (each for part in parts for each in (part.keys, part.ordinals)):
@@ -265,17 +252,17 @@ class TableMerge:
             if pages is not None:
                 file_map.fetch(pages)
         if dead is not None:
-            self.read = joint([self.read, *map(_entries, parts)])
+            self.read = joint([self.read, *(part.entries for part in parts)])
             parts = [without(part, dead) for part in parts]
-            self.kept = joint([self.kept, *map(_entries, parts)])
+            self.kept = joint([self.kept, *(part.entries for part in parts)])
         count = sum(len(part.keys) for part in parts)
-        if self._count + count > len(self._merged.keys):
+        if self._count + count > len(self.merged.keys):
             self._reserve(self._count + count)
         inside = slice(self._count, self._count + count)
-        keys, ordinals, directory = self._merged
-        room = Table(keys[inside], ordinals[inside], directory)
+        keys, ordinals, _ = self.merged
+        room = Table(keys[inside], ordinals[inside])
         _merge_range([part for part in parts if len(part.keys)], room.keys, room.ordinals)
-        self.written = joint([self.written, _entries(room)])
+        self.written = joint([self.written, room.entries])
         if dead is None:
             self.read = self.kept = self.written
         self._positions = stops
@@ -285,10 +272,10 @@ class TableMerge:
 
     def _reserve(self, count: int) -> None:
         """Move what is merged into a table with room for `count` entries."""
-        keys, ordinals, _ = self._merged
-        self._merged = table_with_room(count)
-        self._merged.keys[: self._count] = keys[: self._count]
-        self._merged.ordinals[: self._count] = ordinals[: self._count]
+        keys, ordinals, _ = self.merged
+        self.merged = table_with_room(count)
+        self.merged.keys[: self._count] = keys[: self._count]
+        self.merged.ordinals[: self._count] = ordinals[: self._count]
 
     def _stops(self, tables: Sequence[Table], most: int) -> list[int]:
         """Return where the next window ends in each table: all entries up to some key are in it."""
@@ -307,7 +294,3 @@ class TableMerge:
         # Keys that damage has put out of order must not keep the window from moving on.
         stops[longest] = max(stops[longest], last + 1)
         return stops
-
-
-def _entries(table: Table) -> Entries:
-    return entries_of(table.keys, table.ordinals)

@@ -315,7 +315,7 @@ class _Tables(NamedTuple):
         tables = [run.named_table(name, self.source) for run in self.runs]
         written = written_entries(self.runs, name, self.source, self.table_names)
         if len(tables) == 1 and self.left_out is None and self.piece is None:
-            check_read(self.runs, name, entries_of(tables[0].keys, tables[0].ordinals), written)
+            check_read(self.runs, name, tables[0].entries, written)
             return written, tables[0]
         merge = TableMerge([len(table.keys) for table in tables], self.counts.of(name))
         while not merge.is_complete:

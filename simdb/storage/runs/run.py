@@ -126,10 +126,6 @@ class Run:
         """Return cross-polytope table `number`; only documents with weights are in it."""
         return self.named_table(layout.polytope_name(number), source)
 
-    def id_table(self, source: Source) -> Table:
-        """Return the table of hashes of ids."""
-        return self.named_table(layout.IDS, source)
-
     def named_table(self, name: bytes, source: Source) -> Table:
         """Return the table of a sub-database."""
         table = self._tables.get(name)
@@ -220,15 +216,10 @@ class Run:
         codec.verify_value(key, source.value(name, layout.COLUMN_KINDS[column], key))
         self.column(column, number, source)
 
-    def verify_table(self, name: bytes, source: Source) -> None:
-        """Raise CorruptError unless a table is stored and the checksums of its values are right."""
-        self._verify_columns(name, layout.TABLE_KINDS, source)
-
-    def verify_directory(self, name: bytes, source: Source) -> None:
-        """Raise CorruptError unless the directory of a table is stored with the right checksum."""
-        self._verify_columns(name, (layout.DIRECTORY,), source)
-
-    def _verify_columns(self, name: bytes, columns: Iterable[int], source: Source) -> None:
+    def verify_table(
+        self, name: bytes, source: Source, columns: Iterable[int] = layout.TABLE_KINDS
+    ) -> None:
+        """Raise CorruptError unless columns of a table are stored with the right checksums."""
         if not is_stored(self.info, name):
             return
         for column in columns:

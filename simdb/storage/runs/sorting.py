@@ -102,7 +102,7 @@ def sorted_table(keys: U64, ordinals: U32, threads: int = 1) -> Table:
         return table
     copied = codec.allocated(ordinals)
     kernel.sort(keys, copied)
-    return Table(keys, copied, np.empty(0, np.uint32))
+    return Table(keys, copied)
 
 
 def _bins_of(sample: U64, mask: int, width: int) -> _Bins:

@@ -12,7 +12,7 @@ from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.merge import TableMerge
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.storage.runs.table import Entries, entries_of, joint, sums_of
+from simdb.storage.runs.table import Entries, joint, sums_of
 
 REMEDY = "build the tables again from the stored columns: rebuild(), simdb rebuild"
 
@@ -84,9 +84,9 @@ def table_differences(
             if name not in known:
                 run.verify_table(name, source)
                 continue
-            run.verify_directory(name, source)
+            run.verify_table(name, source, (layout.DIRECTORY,))
             table = run.named_table(name, source)
-            if entries_of(table.keys, table.ordinals).checksum != known[name]:
+            if table.entries.checksum != known[name]:
                 number = run.info.number
                 yield name, f"the entries of run {number} are not those that were written"
         except (CorruptError, FormatError) as error:
@@ -113,4 +113,4 @@ def _written(run: Run, name: bytes, source: Source, table_names: Sequence[bytes]
     if name in known:
         return Entries(len(table.keys), known[name])
     run.verify_table(name, source)
-    return entries_of(table.keys, table.ordinals)
+    return table.entries

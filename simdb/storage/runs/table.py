@@ -21,6 +21,7 @@ from simdb.storage.records.manifest import SUM_BYTES, RunInfo
 Stored = tuple[bytes, bytes, Any]
 Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
+NO_DIRECTORY = np.empty(0, np.uint32)
 ENTRY_BYTES = 12  # a key and an ordinal
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
@@ -32,19 +33,6 @@ POLYTOPE_HEADER_BITS = (7, 13, 18, 22)
 POLYTOPE_ENTRIES = (6000, 1 << 17, 6_000_000)
 
 
-class Table(NamedTuple):
-    """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1]."""
-
-    keys: U64
-    ordinals: U32
-    directory: U32
-
-    @property
-    def width(self) -> int:
-        """Bits of a header: t, where the directory has 2^t + 1 entries."""
-        return (len(self.directory) - 1).bit_length() - 1
-
-
 class Entries(NamedTuple):
     """The entries of a table: their number, and their checksum, see `entry_sum` of the kernel."""
 
@@ -53,6 +41,27 @@ class Entries(NamedTuple):
 
 
 NO_ENTRIES = Entries(0, 0)
+
+
+class Table(NamedTuple):
+    """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1].
+
+    The directory is empty while it is not made.
+    """
+
+    keys: U64
+    ordinals: U32
+    directory: U32 = NO_DIRECTORY
+
+    @property
+    def entries(self) -> Entries:
+        """Number and sum of the entries."""
+        return entries_of(self.keys, self.ordinals)
+
+    @property
+    def width(self) -> int:
+        """Bits of a header: t, where the directory has 2^t + 1 entries."""
+        return (len(self.directory) - 1).bit_length() - 1
 
 
 def entries_of(keys: U64, ordinals: U32) -> Entries:
@@ -82,9 +91,8 @@ def empty_table(bits: int) -> Table:
 
 
 def table_with_room(count: int) -> Table:
-    """Return a table with room for `count` entries; the directory is left empty."""
-    keys, ordinals = codec.allocate(np.uint64, count), codec.allocate(np.uint32, count)
-    return Table(keys, ordinals, np.empty(0, np.uint32))
+    """Return a table with room for `count` entries, without a directory."""
+    return Table(codec.allocate(np.uint64, count), codec.allocate(np.uint32, count))
 
 
 def put_table(
