@@ -26,7 +26,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
     "sketch/normalisation.py", "sketch/packages.py", "sketch/markup.py", "columns/arrow.py",
-    "ground/cold.py", "sketch/projection.py",
+    "ground/cold.py", "ground/checks.py", "sketch/projection.py",
     "ground/previews.py", "report/page.py", "report/template.py", "outputs/formats.py",
     "sources/encoding_guess.py", "spark/frames.py", "running/progress.py",
 }  # fmt: skip
@@ -73,7 +73,7 @@ def dangers_of(path):
     if "allow_pickle" in text_of(path):
         yield f"{name_of(path)} allows pickles"
     called = names | {getattr(function, "attr", "") for function in calls}
-    if "import_module" in called and str(path.relative_to(PACKAGE)) not in IMPORTING:
+    if called & {"import_module", "installed"} and str(path.relative_to(PACKAGE)) not in IMPORTING:
         yield f"{name_of(path)} imports modules by name"
 
 

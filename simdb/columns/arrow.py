@@ -13,12 +13,12 @@ numbers in decimal, bytes in hexadecimal digits.
 import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simdb.ground.checks import installed
 from simdb.ground.dtypes import I64, U8, U64
 from simdb.ground.errors import InputError, OptionError
 
@@ -45,11 +45,8 @@ FIRST_BUFFER = 2
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
     """Import pyarrow or a module of it; the OptionError if it is not installed names `purpose`."""
-    try:
-        # Loaded when needed: it takes a good part of a second.
-        return import_module(module)
-    except ImportError as error:
-        raise OptionError(f"{purpose} {REMEDY}") from error
+    # Loaded when needed: it takes a good part of a second.
+    return installed(module, f"{purpose} {REMEDY}")
 
 
 def arrays_of(values: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Checks: of settings, whose OptionError names setting and value, and of stored objects.
+"""Checks: of settings, whose OptionError names setting and value, of packages, of stored objects.
 
 A checksum detects accidents.  A file that somebody made on purpose may hold any object, so code
 that decodes an object checks its type and raises an error of simdb.
@@ -7,6 +7,7 @@ that decodes an object checks its type and raises an error of simdb.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,11 @@ def instance(name: str, value: Any, kind: type, example: str) -> None:
         )
 
 
-def whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raise OptionError unless `value` is a whole number from `least` to `most`."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= most:
-        raise OptionError(
-            f"{name} must be a whole number from {least} to {most}, got {shown(value)}"
-        )
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Give `value` if it is a whole number from `least` to `most`; raise OptionError otherwise."""
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    raise OptionError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
 
 
 def flag(name: str, value: Any) -> None:
@@ -125,6 +124,14 @@ def most_removed(max_share: float | None, removed: int, count: int, remedy: str)
             f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%} and"
             f" more than max_share={max_share:g}; {remedy}"
         )
+
+
+def installed(module: str, need: str) -> Any:
+    """Import a module of an optional package; raise OptionError with the text `need` without it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise OptionError(need) from error
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import IO, Any, NamedTuple
 
 from simdb.columns.arrow import load_arrow
+from simdb.ground.checks import installed
 from simdb.ground.errors import Error, InputError, OptionError
 from simdb.running.threads import AHEAD, mapped, thread_count
 
@@ -314,10 +315,7 @@ def _member(content: bytes) -> bytes:
 
 def _system(path: str) -> tuple[Any, str]:
     """Return the file system of a remote file, and its name there."""
-    try:
-        core = import_module("fsspec.core")
-    except ImportError as error:
-        raise OptionError(f"{path} needs the package fsspec: pip install fsspec") from error
+    core = installed("fsspec.core", f"{path} needs the package fsspec: pip install fsspec")
     try:
         system, inner = core.url_to_fs(path)
     except (ImportError, ValueError) as error:

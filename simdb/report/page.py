@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from simdb.ground.errors import OptionError
+from simdb.ground.checks import installed
 from simdb.report import template
 from simdb.report.facts import (
     Drawn,
@@ -240,13 +240,10 @@ def size_label(each: SizeBin) -> str:
     return f"{each.least:,}" if each.most == each.least else f"{each.least:,}\u2013{each.most:,}"
 
 
-def _load_matplotlib(module: str = "matplotlib") -> ModuleType:
+def _load_matplotlib(module: str = "matplotlib") -> Any:
     """Import matplotlib or a module of it; OptionError if it is not installed."""
-    try:
-        # Loaded when needed: it takes a good part of a second.
-        return import_module(module)
-    except ImportError as error:
-        raise OptionError(f"a report needs matplotlib: {REMEDY}") from error
+    # Loaded when needed: it takes a good part of a second.
+    return installed(module, f"a report needs matplotlib: {REMEDY}")
 
 
 def draw(chart: Chart) -> str:

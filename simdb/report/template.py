@@ -10,11 +10,11 @@ from datetime import datetime
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import simdb
 from simdb.columns.arrow import id_text
+from simdb.ground.checks import installed
 from simdb.ground.errors import OptionError
 from simdb.outputs.formats import PAGE, STANDARD_OUTPUT, Format
 from simdb.outputs.target import check_place, written
@@ -28,13 +28,10 @@ REMEDY = "pip install jinja2"
 ID_CHARACTERS = 120
 
 
-def load_jinja(remedy: str = REMEDY) -> ModuleType:
+def load_jinja(remedy: str = REMEDY) -> Any:
     """Import jinja2; OptionError with a remedy if it is not installed."""
-    try:
-        # Loaded when needed, because only pages need it.
-        return import_module("jinja2")
-    except ImportError as error:
-        raise OptionError(f"a report needs jinja2: {remedy}") from error
+    # Loaded when needed, because only pages need it.
+    return installed("jinja2", f"a report needs jinja2: {remedy}")
 
 
 def check_page(path: str) -> None:

@@ -21,8 +21,7 @@ from time import thread_time
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
-from simdb.ground.checks import shown
-from simdb.ground.errors import OptionError
+from simdb.ground.checks import whole
 
 VARIABLE = "SIMDB_THREADS"
 THREADS_MAX = 256
@@ -82,13 +81,13 @@ def thread_count(threads: object = None) -> int:
     whole number from 1 to 256.
     """
     if threads is not None:
-        return _checked("threads", threads)
+        return whole("threads", threads, 1, THREADS_MAX)
     bound = _BOUND.get()
     if bound is not None:
         return bound
     given = os.environ.get(VARIABLE, "").strip()
     if given:
-        return _checked(VARIABLE, int(given) if given.isdecimal() else given)
+        return whole(VARIABLE, int(given) if given.isdecimal() else given, 1, THREADS_MAX)
     return min(_processors(), THREADS_MAX)
 
 
@@ -393,15 +392,6 @@ def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) ->
     for first, rest in in_rounds(begin, streams, threads, ahead=1):
         yield from first
         yield from rest
-
-
-def _checked(name: str, threads: object) -> int:
-    is_whole = isinstance(threads, int) and not isinstance(threads, bool)
-    if not is_whole or not 1 <= threads <= THREADS_MAX:  # type: ignore[operator]
-        raise OptionError(
-            f"{name} must be a whole number from 1 to {THREADS_MAX}, got {shown(threads)}"
-        )
-    return threads  # type: ignore[return-value]
 
 
 def _processors() -> int:

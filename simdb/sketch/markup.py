@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from simdb.ground.errors import InputError, OptionError
+from simdb.ground.checks import installed
+from simdb.ground.errors import InputError
 from simdb.settings.text_sketch import TextSketch
 from simdb.sketch.normalisation import decoded
 
@@ -274,10 +275,7 @@ def _kinds() -> dict[int, int]:
 @cache
 def _load() -> Any:
     """Import the parser; OptionError if it is not installed."""
-    try:
-        return import_module("selectolax.lexbor")
-    except ImportError as error:
-        raise OptionError(f"markup='html' needs the package selectolax: {REMEDY}") from error
+    return installed("selectolax.lexbor", f"markup='html' needs the package selectolax: {REMEDY}")
 
 
 def _is_ordinary(page: bytes) -> bool:

@@ -6,8 +6,8 @@ These are stemmers and lists of stop words, by language.
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
+from simdb.ground.checks import installed
 from simdb.ground.errors import OptionError
 from simdb.settings.stored_options import Resources
 from simdb.settings.text_sketch import TextSketch
@@ -42,11 +42,11 @@ def installed_versions(options: TextSketch) -> dict[str, str]:
 
 def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> None:
     """Issue a RuntimeWarning for each package whose version is not the stored one."""
-    for name, installed in installed_versions(options).items():
-        stored = resources.versions.get(name, installed)
-        if _release(stored) != _release(installed):
+    for name, version in installed_versions(options).items():
+        stored = resources.versions.get(name, version)
+        if _release(stored) != _release(version):
             warnings.warn(
-                f"{where} was made with {name} {stored}, but {installed} is installed:"
+                f"{where} was made with {name} {stored}, but {version} is installed:"
                 f" {CONCERNS[name]} may differ, so a document may not match its stored copy;"
                 f" install {name} {stored}, or rebuild the database",
                 RuntimeWarning,
@@ -61,7 +61,9 @@ def _release(version: str) -> list[str]:
 
 def stop_words_of(language: str) -> tuple[str, ...]:
     """Return the stop words of a language, sorted; OptionError for an unknown language."""
-    package = _load("stop_words", f"stop_words={language!r} needs the package stop-words")
+    package = installed(
+        "stop_words", f"stop_words={language!r} needs the package stop-words: {REMEDY}"
+    )
     if language not in {*package.AVAILABLE_LANGUAGES, *package.LANGUAGE_MAPPING}:
         raise OptionError(_unknown("stop_words", language, package.AVAILABLE_LANGUAGES))
     return tuple(sorted(set(package.get_stop_words(language))))
@@ -69,7 +71,9 @@ def stop_words_of(language: str) -> tuple[str, ...]:
 
 def stemming_of(language: str) -> Stem:
     """Return a function from words of a language to their stems; threads can share it."""
-    package = _load("snowballstemmer", f"stemming={language!r} needs the package snowballstemmer")
+    package = installed(
+        "snowballstemmer", f"stemming={language!r} needs the package snowballstemmer: {REMEDY}"
+    )
     if language not in package.algorithms():
         raise OptionError(_unknown("stemming", language, package.algorithms()))
 
@@ -90,14 +94,6 @@ def snowball_version() -> str:
         return str(import_module(COMPILED_STEMMERS).version())
     # Loaded when needed: with all that it imports it is a tenth of the import of simdb.
     return str(import_module("importlib.metadata").version("snowballstemmer"))
-
-
-def _load(module: str, need: str) -> Any:
-    """Import a package; OptionError, which says what needs it, if it is not installed."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise OptionError(f"{need}: {REMEDY}") from error
 
 
 def _unknown(option: str, language: str, languages: list[str]) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from simdb.columns.arrow import load_arrow
+from simdb.ground.checks import installed
 from simdb.ground.dtypes import I64, U8
 from simdb.ground.errors import InputError, OptionError
 
@@ -44,14 +45,11 @@ def window() -> Any:
 
 def functions() -> Any:
     """Return pyspark.sql.functions; OptionError if PySpark is missing or too old."""
-    try:
-        pyspark = import_module("pyspark")
-        found = import_module("pyspark.sql.functions")
-    except ImportError as error:
-        raise OptionError(f"simdb.spark {REMEDY}") from error
+    need = f"simdb.spark {REMEDY}"
+    pyspark, found = (installed(each, need) for each in ("pyspark", "pyspark.sql.functions"))
     version = tuple(int(each) for each in pyspark.__version__.split(".")[:2])
     if version < LEAST_VERSION:
-        raise OptionError(f"simdb.spark {REMEDY}; this is {pyspark.__version__}")
+        raise OptionError(f"{need}; this is {pyspark.__version__}")
     return found
 
 

@@ -6,6 +6,7 @@ from importlib import metadata
 import pytest
 
 import simdb
+from simdb.ground import checks
 from simdb.sketch import markup, packages
 from simdb.storage import codec, layout
 
@@ -27,8 +28,8 @@ def without_packages(monkeypatch):
             return metadata
         raise ImportError(f"No module named {name!r}")
 
+    monkeypatch.setattr(checks, "import_module", fail)
     monkeypatch.setattr(packages, "import_module", fail)
-    monkeypatch.setattr(markup, "import_module", fail)
     markup._load.cache_clear()
 
 
