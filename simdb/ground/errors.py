@@ -14,6 +14,10 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Error(Exception):
     """The base class of every error that simdb raises on purpose."""
 
+    def __str__(self) -> str:
+        """Give the message itself; a KeyError would give its repr."""
+        return Exception.__str__(self)
+
 
 class OptionError(Error, ValueError):
     """An option has an impossible value, contradicts another or differs from the stored value."""
@@ -26,17 +30,9 @@ class InputError(Error, ValueError):
 class NotFoundError(Error, KeyError):
     """No document has this id, or no database is at this path."""
 
-    def __str__(self) -> str:
-        """Give the message itself; a KeyError would give its repr."""
-        return str(self.args[0]) if self.args else ""
-
 
 class ExistsError(Error, KeyError):
     """A document with this id, or a database at this path, exists already."""
-
-    def __str__(self) -> str:
-        """Give the message itself; a KeyError would give its repr."""
-        return str(self.args[0]) if self.args else ""
 
 
 class ForbiddenError(Error, PermissionError):
