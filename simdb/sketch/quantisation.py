@@ -146,10 +146,7 @@ class ReadySketcher:
             weights = np.stack([documents[at].weights for at in places])  # type: ignore[misc]
             numbers = [start + at for at in places]
             part = self._of_rows(bits[places], weights, is_query, numbers, is_rounded)
-            sketches.vectors[places] = part.vectors
-            sketches.states[places] = part.states
-            if sketches.levels is not None and part.levels is not None:
-                sketches.levels[places] = part.levels
+            sketches.put(places, part)
         for at, each in enumerate(documents):
             if each.is_empty:
                 sketches.states[at] = EMPTY

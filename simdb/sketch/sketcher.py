@@ -270,11 +270,7 @@ class Sketcher:
                 for at in chosen:
                     self._one_kind([documents[at]], kind, replace, start + at, is_query)
                 raise
-            whole.bits[chosen] = part.bits
-            whole.vectors[chosen] = part.vectors
-            whole.states[chosen] = part.states
-            if whole.levels is not None and part.levels is not None:
-                whole.levels[chosen] = part.levels
+            whole.put(chosen, part)
         return whole
 
     def _one_kind(

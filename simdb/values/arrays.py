@@ -227,7 +227,7 @@ class Ragged(Generic[Number]):
         return Ragged(own, self.values[places])
 
 
-class Rows(Generic[Row]):
+class RowSequence(Generic[Row]):
     """A sequence of rows of unequal lengths, one after the other in arrays.
 
     Row i is from offsets[i] to offsets[i + 1]; `offsets` int64[n + 1].
@@ -298,6 +298,14 @@ class Sketches:
     def __len__(self) -> int:
         """Count the documents."""
         return len(self.bits)
+
+    def put(self, places: Any, part: "Sketches") -> None:
+        """Store other documents at some places, without their grains and features."""
+        self.bits[places] = part.bits
+        self.vectors[places] = part.vectors
+        self.states[places] = part.states
+        if self.levels is not None and part.levels is not None:
+            self.levels[places] = part.levels
 
     def taken(self, chosen: Any) -> "Sketches":
         """Give some of the documents: `chosen` is a slice or positions."""
