@@ -13,9 +13,8 @@ import numpy.typing as npt
 from simdb.columns import arrow
 from simdb.ground import previews
 from simdb.ground.dtypes import I64
-from simdb.ground.errors import ClosedError
-from simdb.results.matches import Pair, Verification
-from simdb.values.arrays import IdT, Rows
+from simdb.results.matches import Pair, ReadOnce, Verification
+from simdb.values.arrays import IdT, RowSequence
 
 CHUNK_MEMBERS = 1 << 16
 
@@ -49,7 +48,7 @@ class Cluster(Generic[IdT]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clusters(Rows[Cluster[IdT]]):
+class Clusters(RowSequence[Cluster[IdT]]):
     """Clusters of two or more documents, in the order of their representatives.
 
     They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
@@ -164,36 +163,13 @@ class PairPositions:
         return f"<simdb.PairPositions: {size}{': ' if shown else ''}{shown}>"
 
 
-class ArrayPairs:
+class ArrayPairs(ReadOnce[PairPositions, Pair]):
     """All pairs of near fingerprints in an array, found while they are read.
 
     Read the pairs once, in bounded memory: with `chunks()`, or by iterating, one `Pair` of
     positions at a time.  Or use the arrays `left`, `right` and `distance`, which gather all pairs
     first.
     """
-
-    def __init__(self, stream: Iterator[PairPositions]) -> None:
-        """Wrap `stream`, which gives the chunks."""
-        self._stream: Iterator[PairPositions] | None = stream
-        self._gathered: PairPositions | None = None
-
-    def chunks(self) -> Iterator[PairPositions]:
-        """Give the pairs in chunks of arrays; works once, unless the pairs were gathered before."""
-        if self._gathered is not None:
-            return iter([self._gathered])
-        if self._stream is None:
-            raise ClosedError("these pairs were read already; call find_all again")
-        stream, self._stream = self._stream, None
-        return stream
-
-    def __iter__(self) -> Iterator[Pair]:
-        """Give one pair at a time."""
-        for chunk in self.chunks():
-            yield from chunk
-
-    def __len__(self) -> int:
-        """Count the pairs, after gathering them."""
-        return len(self._all())
 
     def __repr__(self) -> str:
         """Return the number of pairs if they are gathered; it reads none."""
@@ -216,19 +192,16 @@ class ArrayPairs:
         """The number of differing bits of each pair: uint8[k]."""
         return self._all().distance
 
-    def _all(self) -> PairPositions:
-        if self._gathered is None:
-            chunks = list(self.chunks())
-            self._gathered = PairPositions(
-                np.concatenate([np.empty(0, np.int64), *(chunk.left for chunk in chunks)]),
-                np.concatenate([np.empty(0, np.int64), *(chunk.right for chunk in chunks)]),
-                np.concatenate([np.empty(0, np.uint8), *(chunk.distance for chunk in chunks)]),
-            )
-        return self._gathered
+    def _joined(self, chunks: list[PairPositions]) -> PairPositions:
+        return PairPositions(
+            np.concatenate([np.empty(0, np.int64), *(chunk.left for chunk in chunks)]),
+            np.concatenate([np.empty(0, np.int64), *(chunk.right for chunk in chunks)]),
+            np.concatenate([np.empty(0, np.uint8), *(chunk.distance for chunk in chunks)]),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrayClusters(Rows[I64], Sequence[I64]):
+class ArrayClusters(RowSequence[I64], Sequence[I64]):
     """Connected sets of two or more positions of an array, in the order of their first members.
 
     Members of cluster i, ascending: positions[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1],

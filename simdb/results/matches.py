@@ -5,15 +5,18 @@ With verify="exact", a `Verification` counts what texts have decided where sketc
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.columns import arrow
 from simdb.ground import previews
-from simdb.values.arrays import Id, IdT, IdT_co, Rows, object_array
+from simdb.ground.errors import ClosedError
+from simdb.values.arrays import Id, IdT, IdT_co, RowSequence, object_array
 
+Arrays = TypeVar("Arrays", bound=Any)
+One = TypeVar("One")
 # So many ids are made only to show the first of them.
 PREVIEWED_IDS = 10_000
 
@@ -136,7 +139,7 @@ class Verification:
     unknown: int = 0
 
 
-class Matches(Rows[list[Match[IdT]]]):
+class Matches(RowSequence[list[Match[IdT]]]):
     """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
 
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
@@ -319,6 +322,46 @@ class PairArrays(Generic[IdT]):
         )
         columns = ("left", "right", "distance", "similarity")
         return previews.table(previews.counted(len(self), "pair"), columns, rows, len(self))
+
+
+class ReadOnce(Generic[Arrays, One]):
+    """Pairs that are found while they are read, in chunks, unless an array has gathered them."""
+
+    def __init__(self, stream: Iterator[Arrays]) -> None:
+        """Wrap `stream`, which gives the chunks."""
+        self._stream: Iterator[Arrays] | None = stream
+        self._gathered: Arrays | None = None
+
+    def chunks(self) -> Iterator[Arrays]:
+        """Return an iterator over the pairs in chunks of arrays.
+
+        The pairs can be read only once, unless an array has gathered them.  Raises ClosedError
+        when they are read a second time.
+        """
+        if self._gathered is not None:
+            return iter([self._gathered])
+        if self._stream is None:
+            raise ClosedError("these pairs were streamed already; call find_all again")
+        stream, self._stream = self._stream, None
+        return stream
+
+    def __iter__(self) -> Iterator[One]:
+        """Give one `Pair` at a time."""
+        for chunk in self.chunks():
+            yield from chunk
+
+    def __len__(self) -> int:
+        """Count the pairs, after gathering them."""
+        return len(self._all())
+
+    def _all(self) -> Arrays:
+        if self._gathered is None:
+            self._gathered = self._joined(list(self.chunks()))
+        return self._gathered
+
+    def _joined(self, chunks: list[Arrays]) -> Arrays:
+        """Return all chunks as one."""
+        raise NotImplementedError
 
 
 def known(similarity: Any) -> float | None:

@@ -26,8 +26,9 @@ FIRST = [
     "open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash", "Minhash",
     "TextSketch",
 ]  # fmt: skip
-# Members that several classes share are described once, with the best known class.
-SHARED = {"Database": {"reading": "Reading"}}
+# Members that several classes share are described with these classes.
+ONCE = {"results/matches": "ReadOnce"}
+SHARED = {"Database": {"engine/reading": "Reading"}, "Pairs": ONCE, "ArrayPairs": ONCE}
 # The classes whose verbs the site describes once, with one of them.
 VERBS_OF = {"Database", "Snapshot", "WriteTransaction", "ShardedDatabase"}
 # Classes whose options other classes have, too.
@@ -209,9 +210,9 @@ def describe_all(
 
 
 def shared_functions(classes: dict[str, str]) -> Iterator[ast.FunctionDef]:
-    """Yield the public methods of classes of the engine, given with their modules."""
+    """Yield the public methods of classes, given with their modules."""
     for module, name in classes.items():
-        shared = definition(ROOT / "simdb" / "engine" / f"{module}.py", name)
+        shared = definition(ROOT / "simdb" / f"{module}.py", name)
         assert isinstance(shared, ast.ClassDef)
         yield from public_functions(shared)
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, Generic, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
 from simdb.ground import previews
-from simdb.ground.errors import ClosedError, InputError
+from simdb.ground.errors import InputError
 from simdb.plan.problem import Criterion
-from simdb.results.matches import Pair, PairArrays, Verification
+from simdb.results.matches import Pair, PairArrays, ReadOnce, Verification
 from simdb.results.reports import Plan
 from simdb.values.arrays import IdT, object_array
 
@@ -77,7 +77,7 @@ def chunks_of_pairs(
         yield as_pairs(state, couples, is_exact=judge is not None)
 
 
-class Pairs(Generic[IdT]):
+class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     """All pairs of stored documents that match, found while they are read.
 
     Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
@@ -97,29 +97,10 @@ class Pairs(Generic[IdT]):
 
         `contained`: the least containment of a pair, if that is what was asked.
         """
+        super().__init__(stream)
         self.plan = plan
         self.verification = verification
         self._contained = contained
-        self._stream: Iterator[PairArrays[IdT]] | None = stream
-        self._gathered: PairArrays[IdT] | None = None
-
-    def chunks(self) -> Iterator[PairArrays[IdT]]:
-        """Return an iterator over the pairs in chunks of arrays.
-
-        The pairs can be read only once, unless an array has gathered them.  Raises ClosedError
-        when they are read a second time.
-        """
-        if self._gathered is not None:
-            return iter([self._gathered])
-        if self._stream is None:
-            raise ClosedError("these pairs were streamed already; call find_all again")
-        stream, self._stream = self._stream, None
-        return stream
-
-    def __iter__(self) -> Iterator[Pair[IdT]]:
-        """Yield one pair at a time."""
-        for chunk in self.chunks():
-            yield from chunk
 
     def to_batches(self, *, ids: str = "auto") -> Any:
         """Return the pairs as a pyarrow.RecordBatchReader, streamed like `chunks()`.
@@ -161,10 +142,6 @@ class Pairs(Generic[IdT]):
         arrow.checked_arrow("auto")  # before the pairs are gathered
         self._all()
         return arrow.stream(self.to_arrow(), requested_schema)
-
-    def __len__(self) -> int:
-        """Number of pairs; gathers all of them."""
-        return len(self._all())
 
     @overload
     def __getitem__(self, position: int) -> Pair[IdT]: ...
@@ -227,19 +204,16 @@ class Pairs(Generic[IdT]):
         if self._gathered is None:
             self._stream = chain(map(_chunk, batches), passed.latest, passed)
 
-    def _all(self) -> PairArrays[IdT]:
-        if self._gathered is None:
-            chunks = list(self.chunks())
-            self._gathered = PairArrays(
-                _joined([chunk.left for chunk in chunks], object),
-                _joined([chunk.right for chunk in chunks], object),
-                _joined([chunk.distance for chunk in chunks], np.uint8),
-                _joined([chunk.similarity for chunk in chunks], np.float32),
-                None
-                if self._contained is None
-                else _joined([_containment_of(chunk) for chunk in chunks], np.float64),
-            )
-        return self._gathered
+    def _joined(self, chunks: list[PairArrays[IdT]]) -> PairArrays[IdT]:
+        return PairArrays(
+            _joined([chunk.left for chunk in chunks], object),
+            _joined([chunk.right for chunk in chunks], object),
+            _joined([chunk.distance for chunk in chunks], np.uint8),
+            _joined([chunk.similarity for chunk in chunks], np.float32),
+            None
+            if self._contained is None
+            else _joined([_containment_of(chunk) for chunk in chunks], np.float64),
+        )
 
 
 class Passed:
