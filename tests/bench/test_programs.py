@@ -27,7 +27,6 @@ SIZES = {
     "matches": ["-n 40 --only equal mixture exact minhash numbers runs sizes"],
     "contained": ["-n 60"],
     "leaks": ["-n 14 --unrelated 10"],
-    "kernels": ["-n 1000"],
 }
 
 

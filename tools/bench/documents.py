@@ -231,10 +231,7 @@ def parts(source: Source, start: int, stop: int, size: int) -> Iterator[tuple[ra
 def taken(documents: Any, chosen: Any) -> Any:
     """Return some of the documents."""
     if isinstance(documents, simdb.Fingerprints):
-        weights = documents.weights
-        return simdb.Fingerprints(
-            documents.bits[chosen], None if weights is None else weights[chosen]
-        )
+        return documents.taken(chosen)
     if isinstance(documents, simdb.Signatures):
         minima, is_empty = documents.minima[chosen], documents.is_empty[chosen]
         return simdb.Signatures(minima, documents.sketch, is_empty)

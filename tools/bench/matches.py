@@ -316,9 +316,9 @@ def vocabulary(count: int = VOCABULARY) -> list[str]:
 
 
 @cache
-def frequencies(count: int = VOCABULARY) -> list[float]:
-    """Return the sums of the frequencies of the words of a vocabulary, the most frequent first."""
-    return list(accumulate(1 / (at + 1) for at in range(count)))
+def frequencies() -> list[float]:
+    """Return the sums of the frequencies of the vocabulary, the most frequent word first."""
+    return list(accumulate(1 / (at + 1) for at in range(VOCABULARY)))
 
 
 def page(chance: Random) -> list[str]:

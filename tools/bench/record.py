@@ -34,6 +34,7 @@ PACKAGES = (
     "lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind", "duckdb", "rensa", "datasketch",
 )  # fmt: skip
 TURN_SECONDS = 0.05  # shorter tasks cannot be told from disturbances
+FIRST_SECONDS = 3.0  # of the round of single calls that is not counted
 DISTURBED = 0.9  # share of a processor below which time by the clock says little
 MULTIPLES = {"k": 1_000, "M": 1_000_000}
 
@@ -209,7 +210,6 @@ def latencies(
     values: Sequence[Any],
     repeats: int,
     *,
-    seconds: float = 3.0,
     facts: Mapping[str, Any] | None = None,
 ) -> list[Any]:
     """Add rows for the median and the 99th percentile of one call for each value.
@@ -217,7 +217,7 @@ def latencies(
     The first round is not counted; it takes as many values as fit into some seconds, and its
     answers are returned.  Each figure is the median of the other rounds.
     """
-    answers, stop = [], time.perf_counter() + seconds
+    answers, stop = [], time.perf_counter() + FIRST_SECONDS
     for value in values:
         answers.append(task(value))
         if time.perf_counter() > stop:

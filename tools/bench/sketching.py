@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 import simdb
 from corpus import read_corpus
 from peers import installed, signed
+from pipelines import WORD, shingles
 from record import Record, in_turns, options
 from simdb.engine.state.incoming import SKETCHED_DOCUMENTS
 from simdb.running import kernel
@@ -71,7 +71,6 @@ SETTINGS: dict[str, Sketch] = {
 VARIANTS = ("words, tf", "word 3-shingles, binary", "MinHash, word 3-shingles")
 COMPARED = 100_000  # signatures that one is compared with
 DEVIATIONS = 6  # standard deviations that an estimate may be off
-WORD = re.compile(r"\w+")
 
 
 def main() -> None:
@@ -255,12 +254,6 @@ def check(found: Found) -> None:
 
 def words(text: str) -> list[str]:
     return WORD.findall(text.lower())
-
-
-def shingles(text: str) -> list[str]:
-    tokens = words(text)
-    pairs = list(pairwise(tokens))
-    return [f"{one} {two} {three}" for (one, two), three in zip(pairs, tokens[2:], strict=False)]
 
 
 def encoded(tokens: list[str]) -> list[bytes]:

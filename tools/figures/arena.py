@@ -48,7 +48,7 @@ class Arena:
 
     def psm(self, header_bits: int) -> Psm:
         """Return the paper's PSM over these fingerprints."""
-        return Psm(self.bits, header_bits=header_bits, is_sorted=True)
+        return Psm(self.bits, header_bits=header_bits)
 
     def curve(self, psm: Psm, *, first: bool, most: int) -> npt.NDArray[np.float64]:
         """Return the relative recall with 0, 1, .. `most` flip sets, of queries with matches."""
@@ -56,15 +56,15 @@ class Arena:
         found = psm.curve(self.asked(asked), most=most, first=first)
         return found / (len(asked) if first else asked.matches.sum())
 
-    def attempts(self, psm: Psm, *, first: bool, share: float = RECALL) -> int:
-        """Return the least k that reaches a relative recall."""
+    def attempts(self, psm: Psm, *, first: bool) -> int:
+        """Return the least k that reaches the relative recall RECALL."""
         most = 64
         while most <= ATTEMPTS_MAX:
-            reached = np.flatnonzero(self.curve(psm, first=first, most=most) >= share)
+            reached = np.flatnonzero(self.curve(psm, first=first, most=most) >= RECALL)
             if len(reached):
                 return int(reached[0])
             most *= 4
-        raise ValueError(f"{most // 4} flip sets do not find {share:.0%} of the matches")
+        raise ValueError(f"{most // 4} flip sets do not find {RECALL:.0%} of the matches")
 
     def timed(self, psm: Psm, *, attempts: int, first: bool) -> Searched:
         """Search with k flip sets; the fastest turn."""

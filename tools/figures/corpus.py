@@ -25,7 +25,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from simdb.settings.options import Simhash
 from simdb.sketch.markup import Markup
@@ -212,11 +211,7 @@ def _html_texts(pages: Iterator[bytes]) -> Iterator[str]:
     markup = Markup(Simhash(markup="html"))
     for page in pages:
         with contextlib.suppress(ValueError):
-            yield _string(markup.apply([page], replace=True, start=0)[0])
-
-
-def _string(text: Any) -> str:
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+            yield markup.apply([page], replace=True, start=0)[0]
 
 
 def _local_pages() -> Iterator[str]:

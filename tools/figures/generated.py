@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.columns.vector_form import fingerprints_of
 from simdb.ground.bits import bit_counts
 from simdb.plan import volatility
 
@@ -25,6 +26,7 @@ BITS = 64
 PART = 50_000
 DISTANCE = 3
 COPIES_MAX = 8
+SHARE_NEAR = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,7 @@ def _unit(weights: F32) -> F32:
 
 
 def world_of(
-    model: Model,
-    count: int,
-    asked: int,
-    *,
-    seed: int,
-    share_near: float = 0.5,
-    keeps_weights: bool = True,
+    model: Model, count: int, asked: int, *, seed: int, keeps_weights: bool = True
 ) -> tuple[U64, Queries]:
     """Return `count` stored fingerprints, sorted, and `asked` queries for them."""
     generator = np.random.default_rng([seed, count, asked])
@@ -86,12 +82,12 @@ def world_of(
         size = min(PART, asked - at)
         drawn = generator.integers(0, len(model.magnitudes), (size, BITS))
         weights = model.magnitudes[drawn] * _signs(generator, size)
-        bits = signs_of(weights)
-        is_near = generator.random(size) < share_near
+        bits = fingerprints_of(weights)
+        is_near = generator.random(size) < SHARE_NEAR
         copies = np.where(is_near, np.minimum(generator.geometric(0.5, size), COPIES_MAX), 0)
         owners = np.repeat(np.arange(size), copies)
         rows = model.differences[generator.integers(0, len(model.differences), len(owners))]
-        near = signs_of(weights[owners] + rows * _signs(generator, len(owners)))
+        near = fingerprints_of(weights[owners] + rows * _signs(generator, len(owners)))
         within = bit_counts(near ^ bits[owners]) <= DISTANCE
         matches = np.bincount(owners, within, minlength=size).astype(np.int64)
         planted.append(near)
@@ -105,12 +101,6 @@ def world_of(
     stored[: len(near)] = near
     stored.sort()
     return stored, queries
-
-
-def signs_of(weights: F32) -> U64:
-    """Return the fingerprints of weights."""
-    packed = np.packbits(weights >= 0, axis=1, bitorder="little")
-    return packed.view("<u8")[:, 0].astype(np.uint64)
 
 
 def _signs(generator: np.random.Generator, count: int) -> F32:

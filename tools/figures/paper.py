@@ -156,15 +156,15 @@ class Asked(NamedTuple):
 
 
 class Psm:
-    """One sorted copy of the fingerprints and a table of 2^t headers."""
+    """Sorted fingerprints and a table of 2^t headers."""
 
-    def __init__(self, bits: U64, *, header_bits: int, is_sorted: bool = False) -> None:
-        """Sort the copy and fill the headers."""
-        self.keys = bits if is_sorted else np.sort(bits)
+    def __init__(self, keys: U64, *, header_bits: int) -> None:
+        """Fill the headers of sorted fingerprints."""
+        self.keys = keys
         self.header_bits = header_bits
         self.headers = np.empty((1 << header_bits) + 1, np.uint32)
         library().fill_headers(
-            _at(self.keys), ctypes.c_int64(len(bits)), header_bits, _at(self.headers)
+            _at(self.keys), ctypes.c_int64(len(keys)), header_bits, _at(self.headers)
         )
 
     @property

@@ -143,7 +143,7 @@ def passed(
         started = time.process_time()
         counts.append(asked.left)
         if asked.left:
-            asked.look_up(Psm(file[at : at + size], header_bits=width, is_sorted=True))
+            asked.look_up(Psm(file[at : at + size], header_bits=width))
         times.append(time.process_time() - started)
     started = time.process_time()
     np.sort(batch.bits)

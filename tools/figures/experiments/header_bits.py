@@ -127,7 +127,7 @@ def real_counts(world: World) -> dict[int, int]:
     total = Bphs(stored, by_blocks(4, 1)).search(bits).matches - len(bits)
     found = {}
     for width in range(6, len(stored).bit_length(), 2):
-        curve = Psm(stored, header_bits=width, is_sorted=True).curve(
+        curve = Psm(stored, header_bits=width).curve(
             Asked(bits, levels, world.prices), most=REAL_MOST
         )
         reached = np.flatnonzero(curve - len(bits) >= RECALL * total)
