@@ -30,7 +30,7 @@ def test_many_groups_have_a_logarithmic_axis_and_few_have_not(count, is_log):
 
     assert chart.is_log is is_log
     assert ("factor of ten" in chart.value_label) is is_log
-    assert list(chart.series[0].values) == [count]
+    assert chart.series == {"groups": [count]}
 
 
 def test_the_fill_of_headers_is_a_share_for_each_kind_of_table():
@@ -42,7 +42,7 @@ def test_the_fill_of_headers_is_a_share_for_each_kind_of_table():
 
     chart = header_chart(fills, is_minhash=False)
 
-    assert [(each.name, list(each.values)) for each in chart.series] == [
+    assert list(chart.series.items()) == [
         ("Permutation tables", [37.5, 50.0, 12.5, 0.0]),
         ("Cross-polytope tables", [50.0, 0.0, 0.0, 50.0]),
     ]
