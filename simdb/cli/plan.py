@@ -8,7 +8,7 @@ from typing import Any
 import simdb
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_size
-from simdb.cli.options.sketch_options import MINHASH, Given, SketchOptions, check_given, make_sketch
+from simdb.cli.options.sketch_options import MINHASH, SketchOptions, check_given, make_sketch
 from simdb.cli.output.render import MICROSECONDS, is_table, print_one, print_rows, time_in_words
 from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import plan_without_database
@@ -67,7 +67,9 @@ def plan(
                 "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB,"
                 " and --memory by the machine; leave them out"
             )
-        found = _plan_in(db, sketch, documents, wanted.criterion, pairs=pairs)
+        with open_either(db) as database:
+            check_given(sketch, database.options.sketch, db)
+            found = database.plan(documents, pairs=pairs, **wanted.criterion)
         _print_plan(found, as_json=json)
         return
     if pairs:
@@ -135,15 +137,6 @@ def _bytes_of(memory: str | None) -> int | None:
     if memory is not None and not found:
         raise simdb.OptionError(f"--memory takes a size such as 500M or 128G; got {memory[:80]!r}")
     return found
-
-
-def _plan_in(
-    db: str, sketch: Given, documents: float | None, criterion: dict[str, Any], *, pairs: bool
-) -> simdb.Plan:
-    """Plan with the options and the calibration of the database `db`."""
-    with open_either(db) as database:
-        check_given(sketch, database.options.sketch, db)
-        return database.plan(documents, pairs=pairs, **criterion)
 
 
 def _print_plan(plan: simdb.Plan, *, as_json: bool) -> None:

@@ -117,7 +117,8 @@ def dedup(
             _write(kept, target)
             if removed is not None:
                 _write(kept.removed, removed)
-            count, groups = _counts(kept.removed)
+            count = kept.removed.count()
+            groups = kept.removed.select("kept").distinct().count()
         progress.finish()
         progress.note(
             f"{quantity(count, 'row')} removed, of {quantity(groups, 'group')}; the others are in"
@@ -135,11 +136,6 @@ def _format(path: str) -> str:
 
 def _write(frame: Any, path: str) -> None:
     frame.write.format(_format(path)).save(path)
-
-
-def _counts(removed: Any) -> tuple[int, int]:
-    """Return how many rows were removed, and of how many groups."""
-    return removed.count(), removed.select("kept").distinct().count()
 
 
 spark = CommandGroup(

@@ -224,13 +224,7 @@ class Decontaminated:
         facts = report.text_pairs.Leaks(
             items=self.items, leaked=len(self.leaked), documents=len(self.kept),
             with_item=self.documents, leaks=len(self.found),
-            pairs=[
-                report.text_pairs.leak_pair(
-                    (leak.id, leak.item), leak.field, (leak.text, leak.item_text), leak.coverage,
-                    leak.rarest, leak.count,
-                )
-                for leak in shown
-            ],
+            pairs=list(map(report.text_pairs.leak_pair, shown)),
         )  # fmt: skip
         report.template.write_page(report.text_pairs.render_leaks(facts), place)
 

@@ -54,13 +54,7 @@ def render(name: str, /, *, script: str = "", **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "size": size,
-        "count": count,
-        "moment": moment,
-        "id": shown_id,
-        "visible": visible,
-    }
+    environment.filters.update(size=size, count=count, moment=moment, id=shown_id, visible=visible)
     safe = import_module("markupsafe").Markup
     source = f"\n{_content(script)}" if script else ""
     digest = b64encode(sha256(source.encode()).digest()).decode() if script else ""

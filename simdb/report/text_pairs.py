@@ -108,23 +108,16 @@ def nearest_pairs(
     return pairs
 
 
-def leak_pair(
-    ids: tuple[Any, Any],
-    field: str,
-    texts: tuple[str, str],
-    coverage: float,
-    rarest: str,
-    count: int,
-) -> TextPair:
+def leak_pair(leak: Any) -> TextPair:
     """Return the passage of a document and the item that it has, with their ids, for a page.
 
-    `field`: of the item; `rarest`: the run of both that the fewest documents have, and how many do.
+    `leak`: a `simdb.decontamination.result.Leak`.
     """
     return TextPair(
-        left_title=template.shown_id(ids[0]),
-        right_title=f"{template.shown_id(ids[1])}, {visible(field)}",
-        left=shown_text(texts[0]), right=shown_text(texts[1]), number=coverage,
-        note=f"{counted(count, 'document')} with \u201c{rarest}\u201d",
+        left_title=template.shown_id(leak.id),
+        right_title=f"{template.shown_id(leak.item)}, {visible(leak.field)}",
+        left=shown_text(leak.text), right=shown_text(leak.item_text), number=leak.coverage,
+        note=f"{counted(leak.count, 'document')} with \u201c{leak.rarest}\u201d",
     )  # fmt: skip
 
 

@@ -44,11 +44,8 @@ FEATURE_OPTIONS = (
 SHINGLE_MAX = 64
 # What options meant before there were any, for what earlier versions have stored.
 EARLIER: dict[str, Any] = {
-    "html_weights": (),
-    "marks": "keep",
-    "clean": False,
-    "turkic_case": False,
-}
+    "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False,
+}  # fmt: skip
 
 
 def idf_weight(document_count: int, frequency: int) -> int:

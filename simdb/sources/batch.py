@@ -104,6 +104,7 @@ Found = Iterator[Batch | InputProblem]
 
 def batch_of(records: Sequence[Record]) -> Batch:
     """Return records as a batch."""
+    nulls = np.array([record.is_null for record in records], np.bool_)
     return Batch(
         ids=[record.id for record in records],
         texts=[record.text for record in records],
@@ -112,7 +113,7 @@ def batch_of(records: Sequence[Record]) -> Batch:
         sizes=np.array([record.size_bytes for record in records], np.int64),
         lines=_known([record.line for record in records]),
         fields=_known([record.fields for record in records]),
-        nulls=_some(np.array([record.is_null for record in records], np.bool_)),
+        nulls=nulls if nulls.any() else None,
         lack=records[0].lack if all(record.lack for record in records) else "",
     )
 
@@ -159,8 +160,8 @@ def joined(batches: Sequence[Batch]) -> Batch:
         sizes=np.concatenate([each.sizes for each in batches]),
         lines=_known(_chained(each.lines or [None] * len(each) for each in batches)),
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
-        origins=_joined_origins(batches),
-        nulls=_joined_nulls(batches),
+        origins=_joined_arrays(batches, "origins", NOWHERE),
+        nulls=_joined_arrays(batches, "nulls", False),
         lack=batches[0].lack if all(each.lack for each in batches) else "",
     )
 
@@ -194,25 +195,14 @@ def _joined_texts(parts: list[Texts]) -> Texts:
     return [text for part in parts for text in part if isinstance(text, str)]
 
 
-def _joined_nulls(batches: Sequence[Batch]) -> Bools | None:
-    """Return the nulls of all batches, None if there are none."""
-    if all(each.nulls is None for each in batches):
+def _joined_arrays(batches: Sequence[Batch], name: str, missing: int) -> Any:
+    """Return a column of all batches, `missing` in those without it; None if none has it."""
+    columns = [getattr(each, name) for each in batches]
+    if all(column is None for column in columns):
         return None
-    return np.concatenate(
-        [np.zeros(len(each), np.bool_) if each.nulls is None else each.nulls for each in batches]
-    )
-
-
-def _some(nulls: Bools) -> Bools | None:
-    return nulls if nulls.any() else None
-
-
-def _joined_origins(batches: Sequence[Batch]) -> I64 | None:
-    if all(each.origins is None for each in batches):
-        return None
-    nowhere = [np.full(len(each), NOWHERE, np.int64) for each in batches]
-    parts = zip(batches, nowhere, strict=True)
-    return np.concatenate([none if each.origins is None else each.origins for each, none in parts])
+    filled = (np.full(len(each), missing) for each in batches)
+    pairs = zip(columns, filled, strict=True)
+    return np.concatenate([other if column is None else column for column, other in pairs])
 
 
 def _chained(columns: Iterable[Iterable[Value]]) -> list[Value]:

@@ -404,13 +404,6 @@ class Range(NamedTuple):
     size: int
 
 
-class WholeLines(NamedTuple):
-    """Whole lines, each with a line feed; and the error that kept the lines after them away."""
-
-    lines: bytes
-    failure: OSError | None
-
-
 def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
     """Yield ranges of whole lines of a file; each but the last has at least `size_least` bytes."""
     start, is_last = 0, False
@@ -424,8 +417,11 @@ def line_ranges(descriptor: int, size_least: int) -> Iterator[Range]:
         start = stop
 
 
-def read_range(descriptor: int, wanted: Range) -> WholeLines:
-    """Return the lines of a range; a line feed is added if the last one has none."""
+def read_range(descriptor: int, wanted: Range) -> tuple[bytes, OSError | None]:
+    """Return the lines of a range, and the error that kept those after them away.
+
+    A line feed is added if the last one has none.
+    """
     failure: OSError | None = None
     try:
         found = _read(descriptor, wanted.start, wanted.size, wanted.size)
@@ -434,7 +430,7 @@ def read_range(descriptor: int, wanted: Range) -> WholeLines:
         found = _before_failure(descriptor, wanted)
     if found and not found.endswith(LINE_FEED):
         found += LINE_FEED
-    return WholeLines(found, failure)
+    return found, failure
 
 
 def _line_end(descriptor: int, at: int) -> tuple[int, bool]:

@@ -11,8 +11,9 @@ import glob
 import io
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from simdb.ground.errors import InputError
@@ -52,12 +53,14 @@ from simdb.sources.table_records import read_header, read_table
 # So many files of a folder are read by one thread at a time.
 FOLDER_FILES = 64
 FOLDER, FILE, OTHER = "folder", "file", "other"
-JSON_LINES = (".jsonl", ".ndjson")
-JSON = ".json"
-COMMAS = ".csv"
-TABS = ".tsv"
 PARQUET = ".parquet"
-RECORDS = (*JSON_LINES, JSON, COMMAS, TABS, PARQUET)
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# What reads the records of a file, by the end of its name without that of a compression.
+READERS: dict[str, Callable[[str, str, SourceOptions], Found]] = {
+    ".jsonl": read_json_lines, ".ndjson": read_json_lines, ".json": read_json,
+    **{end: partial(read_table, delimiter=each) for end, each in DELIMITERS.items()},
+}  # fmt: skip
+RECORDS = (*READERS, PARQUET)
 
 # Endings of files that are no text, and that no reader here takes.
 UNREADABLE = (
@@ -247,9 +250,10 @@ def header_of(path: str, reading: SourceOptions) -> list[str]:
     kind = unpacked(path)
     if kind.endswith(PARQUET):
         return list(schema_of(path).names)
-    if os.path.isdir(path) or not kind.endswith((COMMAS, TABS)):
+    delimiter = next((DELIMITERS[end] for end in DELIMITERS if kind.endswith(end)), None)
+    if os.path.isdir(path) or delimiter is None:
         return []
-    return read_header(path, reading, delimiter="," if kind.endswith(COMMAS) else "\t")
+    return read_header(path, reading, delimiter=delimiter)
 
 
 def columns_of(reading: SourceOptions, sources: Collection[str]) -> list[str]:
@@ -306,16 +310,10 @@ def _read_file(path: str, reading: SourceOptions) -> Found:
     name = valid_name(path)
     if name.lower().endswith(PARQUET):
         return _guarded(name, read_parquet(path, name, reading))
-    kind = unpacked(name)
-    if kind.endswith(JSON_LINES):
-        return _guarded(name, read_json_lines(path, name, reading))
-    if kind.endswith(JSON):
-        return _guarded(name, read_json(path, name, reading))
-    if kind.endswith(COMMAS):
-        return _guarded(name, read_table(path, name, reading, delimiter=","))
-    if kind.endswith(TABS):
-        return _guarded(name, read_table(path, name, reading, delimiter="\t"))
-    return batched([read_document(path, reading)])
+    read = next((READERS[end] for end in READERS if unpacked(name).endswith(end)), None)
+    if read is None:
+        return batched([read_document(path, reading)])
+    return _guarded(name, read(path, name, reading))
 
 
 def _guarded(name: str, found: Found) -> Found:

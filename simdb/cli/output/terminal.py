@@ -19,13 +19,8 @@ from rich.text import Text
 BAR_WIDTH = 20
 ARGUMENTS_PANEL = "Arguments"
 OPTIONS_PANEL = "Options"
-NAME, NEGATIVE, SHORT, VALUE, REQUIRED = (
-    "bold cyan",
-    "bold magenta",
-    "bold green",
-    "bold yellow",
-    "red",
-)
+NAME, NEGATIVE, SHORT = "bold cyan", "bold magenta", "bold green"
+VALUE, REQUIRED = "bold yellow", "red"
 
 
 class ProgressLine:
@@ -118,19 +113,15 @@ def _drawn(command: click.Command, context: click.Context, panels: Iterable[Pane
     """Return usage, text and panels as one text, in colours on a terminal."""
     pieces = " ".join(command.collect_usage_pieces(context))
     usage = Text.assemble(("Usage: ", "yellow"), (context.command_path, "bold"), " ", pieces)
-    first, *others = (command.help or "").split("\n\n")
-    texts = [Text(_joined(first)), *(Text("\n" + _joined(each), "dim") for each in others)]
+    paragraphs = (command.help or "").split("\n\n")
+    first, *others = (each.replace("\n", " ") for each in paragraphs)
+    texts = [Text(first), *(Text(f"\n{each}", "dim") for each in others)]
     console = Console()
     with console.capture() as captured:
         console.print(Padding(Group(usage, Text(), *texts, Text()), (1, 1, 0, 1)))
         for panel in panels:
             console.print(panel)
     return captured.get()
-
-
-def _joined(paragraph: str) -> str:
-    """Return a paragraph of a docstring without its line ends."""
-    return " ".join(paragraph.split("\n"))
 
 
 def _panel(title: str, rows: Iterable[list[Text]]) -> Panel:
