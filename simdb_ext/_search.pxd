@@ -77,6 +77,7 @@ cdef extern from "lookup.h" nogil:
         const uint64_t *queries
         size_t count
         const uint32_t *after
+        const uint64_t *counted
         unsigned distance
         const int8_t *flips
         uint8_t enough
@@ -163,6 +164,7 @@ cdef extern from "sweep.h" nogil:
     struct search_sweep_type "search_sweep":
         const uint64_t *keys
         const uint32_t *ordinals
+        const uint64_t *counted
         uint64_t count
         const uint64_t *masks
         const int8_t *flips
@@ -232,6 +234,7 @@ cdef extern from "polytope.h" nogil:
         uint32_t probed
 
     void search_polytope_prepare "polytope_prepare"()
+    uint64_t polytope_firm(const uint8_t *vector, size_t width)
     unsigned polytope_slice_count(unsigned width)
     void search_polytope_keys "polytope_keys"(const uint8_t *vectors, size_t count,
                                               size_t vector_width, size_t first_table,

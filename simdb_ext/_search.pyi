@@ -42,6 +42,13 @@ def levels_of_vectors(vectors: U8) -> U8:
     The weights are the odd integers for which the halves stand; s is over 2 * width of them.
     """
 
+def firm_signs(vectors: U8) -> U64:
+    """Return which of the first 64 signs of packed volatility vectors are firm: uint64[n].
+
+    Those of weights of the least size, 1 and -1, are not: what a similar document has in their
+    place says little.
+    """
+
 class Tables:
     """The runs of all block permutations of one collection, prepared for lookup.
 
@@ -98,11 +105,13 @@ class Tables:
         """
 
     def lookup_one(
-        self, query: int, distance: int, flips: int | Sequence[int], first: int, most: int = ...
-    ) -> list[tuple[int, int]] | None:
+        self, query: int, distance: int, flips: int | Sequence[int], first: int, most: int = ...,
+        counted: int = ...,
+    ) -> list[tuple[int, int]] | None:  # fmt: skip
         """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
 
         Returns None if there are more than `most` matches; by default all are returned.
+        `counted`: those of the delta differ in at most `distance` of these bits, not of all.
         """
 
     def probe(
@@ -179,8 +188,19 @@ class Tables:
         The number is the sum over the first `tables` tables, whatever the window; 0 without a run.
         """
 
-    def scan(self, queries: U64, *, distance: int, first: int, after: U32 | None) -> Found:
-        """Return every stored fingerprint within `distance`; all of them are compared."""
+    def scan(
+        self,
+        queries: U64,
+        *,
+        distance: int,
+        first: int,
+        after: U32 | None,
+        counted: U64 | None = None,
+    ) -> Found:
+        """Return every stored fingerprint within `distance`; all of them are compared.
+
+        `counted`: those that differ from query i in at most `distance` of the bits counted[i].
+        """
 
     def nearest(self, queries: U64, k: int) -> Found:
         """Return the `k` (1 or more) nearest stored fingerprints of each query; all are compared.
@@ -222,6 +242,7 @@ def sweep(
     keys: U64, ordinals: U32, masks: Sequence[int], table: int, distance: int,
     cursor: tuple[int, int], left: U32, right: U32, distances: U8, flips: int | Sequence[int] = 0,
     flipped: int = 0, width: int | None = None, stop: int | None = None,
+    counted: U64 | None = None,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Write the pairs within `distance` whose headers differ in `flipped`, from one sorted table.
 
@@ -231,7 +252,8 @@ def sweep(
     the bits masks[t].  `flips`: a number for every table, or one number for each; -1: the table
     reaches nothing.  A pair that the table does not reach, or that an earlier table reaches, is
     left out.  So with flips = 0 and no `flipped` these are the pairs that agree on masks[table] and
-    on no earlier mask.  With an empty mask every two entries are measured.  Writes at most
+    on no earlier mask.  With an empty mask every two entries are measured.  `counted`: pairs differ
+    in at most `distance` of the bits counted[i] of their keys, not of all.  Writes at most
     len(left) pairs, left[i] < right[i] by ordinal, in the order of positions (i, j), i < j, from
     `cursor` = (i, j) on, with i below `stop` (None: len(keys)); begin with (0, 1).  Returns the
     number written and the cursor to continue from, the first pair without room; its first member is
@@ -411,10 +433,11 @@ class Polytopes:
         above 32767 are never reached.
 
         Entries with these headers are candidates if the 42 lowest bits of their keys differ from
-        the query's in at most `distance` bits, and if the weights of the query behind these bits
-        are, by their absolute values, at most the share `flipped` of those behind all 42, in whole
-        numbers rounded down.  Documents of the delta are candidates if their
-        fingerprints differ in at most `delta_distance` bits of 64.
+        the query's in at most `distance` of those that are firm in the query (`firm_signs`), and if
+        the weights of the query behind these bits are, by their absolute values, at most the share
+        `flipped` of those behind all firm ones of the 42, in whole numbers rounded down.  The share
+        does not count if fewer than three fifths of the 42 are firm.  Documents of the delta are
+        candidates if their fingerprints differ in at most `delta_distance` of the firm bits of 64.
         `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
         Then near headers are looked up before the others.  `after`: for query i only ordinals
         greater than after[i].

@@ -14,6 +14,7 @@ from cpython.buffer cimport (
 )
 from libc.stddef cimport size_t
 from libc.stdint cimport (
+    UINT64_MAX,
     int8_t,
     int16_t,
     int32_t,
@@ -101,10 +102,24 @@ def levels_of_vectors(vectors):
     return result
 
 
+def firm_signs(vectors):
+    """Return which signs of packed volatility vectors are firm, uint64[n]."""
+    cdef Views views = Views(2)
+    cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
+    cdef size_t count = view.shape[0], width = view.shape[1], i
+    cdef const uint8_t *start = <const uint8_t *> view.buf
+    result = np.empty(count, np.uint64)
+    cdef uint64_t *found = <uint64_t *> views.output(result, UINT64, 8)
+    with nogil:
+        for i in range(count):
+            found[i] = polytope_firm(start + i * width, width)
+    return result
+
+
 def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances,
-          flips=0, uint64_t flipped=0, width=None, stop=None):
+          flips=0, uint64_t flipped=0, width=None, stop=None, counted=None):
     """Write the pairs within `distance` whose headers differ in `flipped`, from one table."""
-    cdef Views views = Views(5)
+    cdef Views views = Views(6)
     cdef Memory memory = Memory(9 * len(masks))
     cdef uint64_t *own_masks = <uint64_t *> memory.start
     cdef int8_t *own_flips = <int8_t *> (own_masks + len(masks))
@@ -127,6 +142,7 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
     state.count = views.uint64(keys, &state.keys)
     if <uint64_t> views.uint32(ordinals, &state.ordinals) != state.count:
         raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
+    views.counted(counted, state.count, &state.counted)
     if state.count > <uint64_t> 1 << 32:
         raise ValueError(f"there are {len(keys)} keys, over 2**32")
     state.masks, state.flips, state.table = own_masks, own_flips, table

@@ -36,7 +36,7 @@ from simdb.ground.bits import ALL_BITS, leading_masks
 from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
-from simdb.plan.chance import filter_distance
+from simdb.plan.chance import firm_distance
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.polytopes import flipped_limit, sign_limit, table_share, universal
 from simdb.running import kernel
@@ -360,10 +360,10 @@ def _compared(
     vectors: U8, bits: U64, similarity: float, recall: float, threads: int
 ) -> Iterator[Couples]:
     """Compare every two vectors."""
-    limit = filter_distance(min(similarity, 1.0), 1.0 - recall)
+    limit, firm = firm_distance(min(similarity, 1.0), 1.0 - recall), kernel.firm_signs(vectors)
     every = Table(bits, np.arange(len(bits), dtype=np.uint32), np.empty(0, np.uint32))
     measured = kernel.Vectors(vectors.shape[1], [(0, vectors)])
-    for couples in sweep_table(every, [0], limit, threads=threads):
+    for couples in sweep_table(every, [0], limit, threads=threads, firm=firm):
         found = measured.between(couples.left, couples.right)
         is_similar = found >= np.float32(similarity)
         if is_similar.any():

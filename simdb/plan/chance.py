@@ -2,6 +2,11 @@
 
 Each bit of two documents differs with probability angle / pi (Charikar 2002); bits are taken as
 independent.  Each bit of unrelated documents differs with probability 1/2.
+
+A sign is *firm* if its weight is not of the least size to which weights are rounded.  Others differ
+nearly as often between similar documents as between unlike ones, and as often if a few features
+rule a text and cancel out in these weights.  So candidates that are to be measured are judged by
+the firm signs of the query alone.
 """
 
 import math
@@ -14,10 +19,15 @@ from simdb.ground.dtypes import F64
 
 # Inside a transaction every insertion leads to a new plan, mostly of the same probabilities.
 REMEMBERED = 4096
+# Weights below it, in standard deviations, are of the least size (`QUANTISE_STEP` in the kernel).
+FIRM_LEAST = 0.335
+# Where weights are not normal more firm signs differ; hardly any unlike documents differ in so few.
+FIRM_DISTANCE_LEAST = 3
 # Integrals over the weights of a query, in standard deviations, and the search for a share; a tail
 # begins so many standard deviations from the mean.
 NODES, WEIGHT_MOST = 64, 6.0
 SHARE_STEPS, NEWTON_STEPS, NEARLY, TAIL_LEAST = 18, 60, 1e-7, 0.01
+EQUAL = 1e-12  # one less the square of the similarity, at least
 # Above this similarity few signs differ, and of small weights alone, which rounding changes most.
 ALIKE = 0.98
 
@@ -52,15 +62,38 @@ def filter_distance(similarity: float, loss: float, sign_count: int = bits.FINGE
 
 
 @lru_cache(REMEMBERED)
+def firm_distance(similarity: float, loss: float, sign_count: int = bits.FINGERPRINT_BITS) -> int:
+    """Return the same over the firm ones of `sign_count` signs, and a few at least.
+
+    The weights of similar documents are jointly normal with correlation `similarity`.
+    """
+    for distance in range(FIRM_DISTANCE_LEAST, sign_count):
+        if 1.0 - firm_within(similarity, distance, sign_count) <= loss:
+            return distance
+    return sign_count
+
+
+def firm_within(similarity: float, distance: int, sign_count: int = bits.FINGERPRINT_BITS) -> float:
+    """Return the share of documents at `similarity` that differ in so many firm signs or fewer.
+
+    Unrelated documents are at 0.
+    """
+    weights, chances = _weights()
+    differs = _differing(similarity)
+    return binomial_below(sign_count, float((chances * differs)[weights > 0.0].sum()), distance)
+
+
+@lru_cache(REMEMBERED)
 def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
     """Return the share of a query's weights that at most the share `loss` of similar ones exceeds.
 
-    The weights whose signs differ in a similar document are added up by their absolute values, and
-    divided by the sum of all `sign_count` of them.  Weights a of the query are normal, and those
-    of the document, too, with correlation `similarity`; so the sign of a differs with probability
-    p(a), and seldom where a is large.  With d = 1 where it does, the share exceeds t if the sum of
-    a (d - t) is positive.  These are independent and alike, and the saddlepoint approximation says
-    how probable that is (Lugannani & Rice 1980, Adv. Appl. Probab. 12, section 3).
+    The weights behind firm signs that differ in a similar document are added up by their absolute
+    values, and divided by the sum of those behind all firm ones of `sign_count` signs.  Weights a
+    of the query are normal, and those of the document, too, with correlation `similarity`; so the
+    sign of a differs with probability p(a), and seldom where a is large.  With d = 1 where it does,
+    the share exceeds t if the sum of a (d - t) is positive.  These are independent and alike, and
+    the saddlepoint approximation says how probable that is (Lugannani & Rice 1980, Adv. Appl.
+    Probab. 12, section 3).
     """
     if similarity > ALIKE:
         return 1.0
@@ -79,9 +112,8 @@ def _exceeding(share: float, similarity: float, sign_count: int) -> float:
 
     1 where the sum is likely to be, and near its mean, where the approximation does not hold.
     """
-    weights, chances = _half_normal()
-    slope = similarity / math.sqrt(2.0 * (1.0 - similarity * similarity))
-    differs = np.array([math.erfc(slope * weight) / 2.0 for weight in weights.tolist()])
+    weights, chances = _weights()
+    differs = _differing(similarity)
     mean = (chances * weights * (differs - share)).sum()
     if mean * math.sqrt(sign_count) > -TAIL_LEAST * math.sqrt((chances * weights**2).sum()):
         return 1.0
@@ -105,12 +137,23 @@ def _exceeding(share: float, similarity: float, sign_count: int) -> float:
 
 
 @cache
-def _half_normal() -> tuple[F64, F64]:
-    """Return absolute values of a normal variable, and their probabilities, for integrals."""
+def _weights() -> tuple[F64, F64]:
+    """Return absolute values of normal weights, and their probabilities, for integrals.
+
+    Those whose signs are not firm are together the last one, 0.
+    """
     nodes, parts = np.polynomial.legendre.leggauss(NODES)
-    weights = (nodes + 1.0) * WEIGHT_MOST / 2.0
+    weights = FIRM_LEAST + (nodes + 1.0) * (WEIGHT_MOST - FIRM_LEAST) / 2.0
     chances = parts * np.exp(-weights * weights / 2.0)
-    return weights, chances / chances.sum()
+    chances *= math.erfc(FIRM_LEAST / math.sqrt(2.0)) / chances.sum()
+    return np.append(weights, 0.0), np.append(chances, 1.0 - chances.sum())
+
+
+def _differing(similarity: float) -> F64:
+    """Return how probably the sign of each of `_weights` differs in a document at `similarity`."""
+    weights, _ = _weights()
+    slope = similarity / math.sqrt(2.0 * max(1.0 - similarity * similarity, EQUAL))
+    return np.array([math.erfc(slope * weight) / 2.0 for weight in weights.tolist()])
 
 
 @lru_cache(REMEMBERED)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import binomial_below, filter_distance, flipped_share
+from simdb.plan.chance import firm_distance, firm_within, flipped_share
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 from simdb.results.reports import Plan
@@ -36,7 +36,7 @@ FILTER_PART = 0.2
 # The part of it that is lost because signs of large weights differ, not because many signs do; and
 # how many of the documents in which few signs differ are left.
 FLIPPED_PART = 0.75
-FLIPPED_REST = 0.15
+FLIPPED_REST = 0.5
 # A probe reads the directory and the first entries of a bucket, partly at the same time.
 PROBE_READS = 1.25
 PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for volatility
@@ -88,13 +88,13 @@ def table_share(recall: float) -> float:
 
 
 def sign_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> int:
-    """Return the limit of the filter: in how many of so many sign bits candidates may differ."""
+    """Return the limit of the filter: in how many firm ones of so many signs candidates differ."""
     loss = (1.0 - FLIPPED_PART) * _filter_loss(recall)
-    return filter_distance(min(similarity, 1.0), loss, signs)
+    return firm_distance(min(similarity, 1.0), loss, signs)
 
 
 def flipped_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> float:
-    """Return the other limit: the share of the query's weights that these bits may have."""
+    """Return the other limit: the share of the query's weights that these signs may have."""
     return flipped_share(similarity, FLIPPED_PART * _filter_loss(recall), signs)
 
 
@@ -124,7 +124,7 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     )
     signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
     limit = sign_limit(criterion.similarity, criterion.recall, signs)
-    share = FLIPPED_REST * binomial_below(signs, 0.5, limit)
+    share = FLIPPED_REST * firm_within(0.0, limit, signs)
     seconds = (
         population.asking_seconds
         + tables * PREPARE_TIMES * delays.prepare
@@ -140,7 +140,7 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
         POLYTOPE, tables, 0, round(sum(counts)),
         sign_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
         criterion.recall, seconds, _in_words(problem, tables, sum(counts)),
-        header_bits=max((run.width for run in runs), default=0),
+        header_bits=max((run.width for run in runs), default=0), is_firm=True,
         bytes_per_document=population.bytes_of_polytopes(tables),
     )  # fmt: skip
     largest = max([1, *(run.count for run in runs)])

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import binomial_below, reach, share_of_reached, share_within
+from simdb.ground.previews import counted
+from simdb.plan.chance import binomial_below, firm_within, reach, share_of_reached, share_within
 from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
@@ -34,7 +35,8 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 def comparing(problem: Problem[Population]) -> list[Plan]:
     """Return a plan for each distance limit for candidates."""
-    return [_by_comparing(problem, limit) for limit in candidate_distances(problem.criterion)]
+    limits = candidate_distances(problem.criterion, is_firm=True)
+    return [_by_comparing(problem, limit) for limit in limits]
 
 
 def looking_up(problem: Problem[Population]) -> list[Plan]:
@@ -106,19 +108,30 @@ def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
             bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
         )  # fmt: skip
         return paging.charged(plan, row_bytes=count * population.vector_bytes)
-    share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+    is_firm = criterion.distance is None
+    share = unlike_share(limit, is_firm=is_firm)
     compare = SWEPT_SECONDS if population.is_swept else delays.compare
     cost = count * (compare + share * delays.candidate)
     is_measured = criterion.similarity is not None
-    recall = share_within(criterion.similarity, criterion.distance, limit)
+    recall, where = 1.0, f"fingerprints within distance {limit}"
+    if is_firm and criterion.similarity is not None:
+        recall = firm_within(criterion.similarity, limit)
+        where = f"those that differ in at most {counted(limit, 'sign')} of its larger weights"
     plan = Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
-        f"each of {population.count} fingerprints is compared; fingerprints within distance"
-        f" {limit} are candidates",
+        f"each of {population.count} fingerprints is compared; {where} are candidates",
+        is_firm=is_firm,
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
     measured = is_measured * count * share
     return paging.charged(plan, measured=measured, row_bytes=count * FINGERPRINT_BYTES)
+
+
+def unlike_share(limit: int, *, is_firm: bool) -> float:
+    """Return the share of unrelated fingerprints that are candidates within the limit."""
+    if is_firm:
+        return firm_within(0.0, limit)
+    return binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
 
 
 def _exact(problem: Problem[Population]) -> Plan | None:

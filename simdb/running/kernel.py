@@ -52,6 +52,7 @@ FlipSets = _search.FlipSets
 Polytopes = _search.Polytopes
 Tables = _search.Tables
 Vectors = _search.Vectors
+firm_signs = _search.firm_signs
 flip_set_children = _search.flip_set_children
 levels = _search.levels
 levels_of_vectors = _search.levels_of_vectors

@@ -12,6 +12,7 @@ struct search_bucket {
     const uint64_t *start;
     const uint64_t *stop;
     uint64_t key;
+    uint64_t counted;                   /* the bits that decide whether a key is near */
     const struct search_column *column; /* column of the range; not used by the comparison */
     uint32_t query;                     /* number of the query; likewise */
 };
@@ -19,7 +20,7 @@ struct search_bucket {
 struct search_hit {
     const uint64_t *place;
     uint32_t bucket;   /* number of its bucket among those given */
-    uint32_t distance; /* Hamming distance */
+    uint32_t distance; /* Hamming distance of all bits */
 };
 
 struct search_hits {
@@ -99,8 +100,8 @@ struct search_kernel {
     size_t (*first_reached)(uint64_t difference, const uint64_t *masks, const int8_t *flips,
                             size_t table, size_t count);
 
-    /* Append to `hits`, in order, all keys within `distance` of their bucket's key, and return how
-       many buckets are finished.  If `hits` fills up, that is fewer than `count`, and the start of
+    /* Append to `hits`, in order, all keys that differ from their bucket's key in at most `distance`
+       of the bits that count, and return how many buckets are finished.  If `hits` fills up, that is fewer than `count`, and the start of
        the next bucket has moved past the keys that were compared. */
     size_t (*measure)(struct search_bucket *buckets, size_t count, unsigned distance,
                       struct search_hits *hits);
@@ -147,14 +148,13 @@ struct search_kernel {
     size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
                            uint32_t *headers);
 
-    /* Write to `list` the keys of some stretches that differ in at most `distance` bits from
-       tags[place % SEARCH_SIFTING], where the upper `skipped` bits of both do not count; set
-       `sifted` to their number.  Return how many stretches are finished.  If there is no more
+    /* Write to `list` the keys of some stretches that differ from tags[place % SEARCH_SIFTING] in at
+       most `distance` of the bits counted[place % SEARCH_SIFTING]; set `sifted` to their number.  Return how many stretches are finished.  If there is no more
        room, that is fewer than `count`, and the start of the next stretch has moved past the keys
        that were compared. */
     size_t (*sift)(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   unsigned skipped, unsigned distance, struct search_sifted *list, size_t room,
-                   size_t *sifted);
+                   const uint64_t *counted, unsigned distance, struct search_sifted *list,
+                   size_t room, size_t *sifted);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

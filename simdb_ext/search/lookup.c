@@ -218,7 +218,8 @@ static size_t fetch_buckets(const struct search_probing *probing,
             continue;
         search_fetch(column, range, &fetched);
         buckets[held++] = (struct search_bucket){
-            column->keys + range.start, column->keys + range.stop, keys[i], column, numbers[i],
+            column->keys + range.start, column->keys + range.stop, keys[i], ~(uint64_t)0, column,
+            numbers[i],
         };
     }
     return held;
@@ -306,7 +307,7 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
     search_begin(&probing, tables, request, scratch->done, found);
     probing.is_returned = is_reached_first;
     choose_readers(&probing);
-    search_scan_column(&probing, &tables->delta, request->queries, count);
+    search_scan_column(&probing, &tables->delta, request->queries, request->counted, count);
     for (size_t table = 0; table < tables->table_count; table++) {
         if (!is_read(&probing, table))
             continue;
@@ -326,14 +327,20 @@ void search_scan(const struct search_tables *tables, const struct search_request
                  const struct search_scratch *scratch, struct search_found *found)
 {
     struct search_probing probing;
+    uint64_t *counted = NULL;
 
     search_begin(&probing, tables, request, scratch->done, found);
     /* Only the first table is scanned: each table has all entries. */
-    search_scan_column(&probing, &tables->delta, request->queries, request->count);
+    search_scan_column(&probing, &tables->delta, request->queries, request->counted,
+                       request->count);
     search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys);
+    if (request->counted != NULL) {
+        counted = scratch->sorted;
+        search_kernel->permute(request->counted, request->count, tables->masks[0], counted);
+    }
     for (size_t run = 0; run < tables->run_count; run++)
         search_scan_column(&probing, &tables->columns[run * tables->table_count], scratch->keys,
-                    request->count);
+                           counted, request->count);
     search_finish(&probing);
 }
 
@@ -347,7 +354,9 @@ enum {
 static void compare_tile(const struct search_tables *tables, const struct search_column *column,
                          uint64_t start, uint64_t stop, uint64_t key, struct search_best *best)
 {
-    struct search_bucket bucket = {column->keys + start, column->keys + stop, key, column, 0};
+    struct search_bucket bucket = {
+        column->keys + start, column->keys + stop, key, ~(uint64_t)0, column, 0,
+    };
     struct search_hit list[HITS];
     size_t finished;
 

@@ -47,12 +47,14 @@ struct search_request {
     const uint64_t *queries;
     size_t count;
     const uint32_t *after; /* NULL: any ordinal */
+    const uint64_t *counted; /* the bits of each query in which at most `distance` differ, where
+                                all fingerprints are compared; NULL: all bits */
     unsigned distance;
     const int8_t *flips; /* leading bits that may differ in each table; -1: it is not read */
     uint8_t enough; /* so many matches of a query, if the scratch memory has `done` */
 };
 
-/* Room for all queries; a single query needs only `keys`. */
+/* Room for all queries; a single query that is looked up needs only `keys`. */
 struct search_scratch {
     uint64_t *keys;
     uint64_t *sorted;

@@ -23,14 +23,14 @@ static size_t measure(struct search_bucket *buckets, size_t count, unsigned dist
     for (size_t i = 0; i < count; i++) {
         struct search_bucket *bucket = &buckets[i];
         for (const uint64_t *place = bucket->start; place < bucket->stop; place++) {
-            unsigned measured = (unsigned)__builtin_popcountll(*place ^ bucket->key);
-            if (measured > distance)
+            uint64_t difference = *place ^ bucket->key;
+            if ((unsigned)__builtin_popcountll(difference & bucket->counted) > distance)
                 continue;
             if (hits->count == hits->capacity) {
                 bucket->start = place;
                 return i;
             }
-            add_hit(hits, place, i, measured);
+            add_hit(hits, place, i, (unsigned)__builtin_popcountll(difference));
         }
     }
     return count;

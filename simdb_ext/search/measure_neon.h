@@ -9,30 +9,34 @@
 #include "measure.h"
 #include "polytope.h"
 
-
 enum {
     BLOCK = 16, /* keys that are compared before it is asked whether one is near */
     SHORT = 8   /* up to so many keys, half a block is compared */
 };
 
-/* Return how many bits differ, for each byte of two keys.  The highest `skipped` bits of a key, a
-   constant, are not compared. */
-VECTOR_INLINE uint8x16_t differing(uint64x2_t keys, uint64x2_t wanted, const int skipped)
-{
-    uint64x2_t difference = veorq_u64(keys, wanted);
+/* A key, and the bits of it that count. */
+struct wanted {
+    uint64x2_t key, counted;
+};
 
-    if (skipped > 0)
-        difference = vshlq_u64(difference, vdupq_n_s64(skipped));
+static inline struct wanted wanted_of(uint64_t key, uint64_t counted)
+{
+    return (struct wanted){vdupq_n_u64(key), vdupq_n_u64(counted)};
+}
+
+/* Return how many of the bits that count differ, for each byte of two keys. */
+VECTOR_INLINE uint8x16_t differing(uint64x2_t keys, struct wanted wanted)
+{
+    uint64x2_t difference = vandq_u64(veorq_u64(keys, wanted.key), wanted.counted);
+
     return vcntq_u8(vreinterpretq_u8_u64(difference));
 }
 
 /* Return the distances of four pairs of keys: two bytes for each key, whose sum counts. */
-VECTOR_INLINE uint8x16_t eight(const uint64x2_t *pairs, uint64x2_t wanted, const int skipped)
+VECTOR_INLINE uint8x16_t eight(const uint64x2_t *pairs, struct wanted wanted)
 {
-    uint8x16_t low = vpaddq_u8(differing(pairs[0], wanted, skipped),
-                               differing(pairs[1], wanted, skipped));
-    uint8x16_t high = vpaddq_u8(differing(pairs[2], wanted, skipped),
-                                differing(pairs[3], wanted, skipped));
+    uint8x16_t low = vpaddq_u8(differing(pairs[0], wanted), differing(pairs[1], wanted));
+    uint8x16_t high = vpaddq_u8(differing(pairs[2], wanted), differing(pairs[3], wanted));
 
     return vpaddq_u8(low, high);
 }
@@ -46,21 +50,20 @@ static inline uint64_t near(uint8x16_t distances, uint8x16_t limit)
 }
 
 /* Return the same bits for a whole block. */
-VECTOR_INLINE uint64_t near_of_block(const uint64_t *start, uint64x2_t wanted,
-                                     uint8x16_t limit, const int skipped)
+VECTOR_INLINE uint64_t near_of_block(const uint64_t *start, struct wanted wanted,
+                                     uint8x16_t limit)
 {
     uint64x2_t pairs[BLOCK / 2];
 
     for (int i = 0; i < BLOCK / 2; i++)
         pairs[i] = vld1q_u64(start + 2 * i);
-    return near(vpaddq_u8(eight(pairs, wanted, skipped),
-                          eight(pairs + 4, wanted, skipped)), limit);
+    return near(vpaddq_u8(eight(pairs, wanted), eight(pairs + 4, wanted)), limit);
 }
 
 /* Return the same bits for 1 to BLOCK keys.  Their number, and so where a loop over them would
    end, cannot be predicted: the last key is compared more than once instead. */
-VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, uint64x2_t wanted,
-                                   uint8x16_t limit, const int skipped)
+VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, struct wanted wanted,
+                                   uint8x16_t limit)
 {
     uint64x2_t pairs[BLOCK / 2];
     const size_t last = count - 1;
@@ -69,12 +72,12 @@ VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, uint64x2
     for (size_t i = 0; i < SHORT; i += 2)
         pairs[i / 2] = vcombine_u64(vld1_u64(start + (i < last ? i : last)),
                                     vld1_u64(start + (i + 1 < last ? i + 1 : last)));
-    low = high = eight(pairs, wanted, skipped);
+    low = high = eight(pairs, wanted);
     if (count > SHORT) {
         for (size_t i = SHORT; i < BLOCK; i += 2)
             pairs[i / 2] = vcombine_u64(vld1_u64(start + (i < last ? i : last)),
                                         vld1_u64(start + (i + 1 < last ? i + 1 : last)));
-        high = eight(pairs + SHORT / 2, wanted, skipped);
+        high = eight(pairs + SHORT / 2, wanted);
     }
     return near(vpaddq_u8(low, high), limit) & ~(uint64_t)0 >> (64 - 4 * count);
 }
@@ -98,7 +101,7 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
 static inline int measure_one(struct search_bucket *bucket, size_t number, uint8x16_t limit,
                               struct search_hits *hits)
 {
-    const uint64x2_t wanted = vdupq_n_u64(bucket->key);
+    const struct wanted wanted = wanted_of(bucket->key, bucket->counted);
     const uint64_t *place = bucket->start, *stop = bucket->stop;
     size_t count = place < stop ? (size_t)(stop - place) : 0;
     uint64_t near;
@@ -106,18 +109,18 @@ static inline int measure_one(struct search_bucket *bucket, size_t number, uint8
     if (count == 0)
         return 1;
     if (count < BLOCK) {
-        near = near_of_few(place, count, wanted, limit, 0);
+        near = near_of_few(place, count, wanted, limit);
         return near == 0 || add_near(hits, bucket, number, place, near);
     }
     for (; stop - place >= BLOCK; place += BLOCK) {
-        near = near_of_block(place, wanted, limit, 0);
+        near = near_of_block(place, wanted, limit);
         if (near != 0 && !add_near(hits, bucket, number, place, near))
             return 0;
     }
     if (place == stop)
         return 1;
     size_t again = (size_t)(BLOCK - (stop - place));
-    near = near_of_block(place - again, wanted, limit, 0) & ~(uint64_t)0 << 4 * again;
+    near = near_of_block(place - again, wanted, limit) & ~(uint64_t)0 << 4 * again;
     return near == 0 || add_near(hits, bucket, number, place - again, near);
 }
 
@@ -137,20 +140,21 @@ static size_t measure(struct search_bucket *buckets, size_t count, unsigned dist
 _Static_assert((int)SEARCH_SIFTED_MIN >= (int)BLOCK, "a block has room");
 
 static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   unsigned skipped, unsigned distance, struct search_sifted *list, size_t room,
-                   size_t *sifted)
+                   const uint64_t *counted, unsigned distance, struct search_sifted *list,
+                   size_t room, size_t *sifted)
 {
     const uint8x16_t limit = vdupq_n_u8(distance < 64 ? (uint8_t)distance : 64);
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct search_stretch *stretch = &stretches[i];
-        const uint64x2_t tag = vdupq_n_u64(tags[stretch->place % SEARCH_SIFTING]);
+        const unsigned query = stretch->place % SEARCH_SIFTING;
+        const struct wanted wanted = wanted_of(tags[query], counted[query]);
         const uint64_t *keys = stretch->keys;
         uint32_t left = stretch->count;
         while (left > 0) {
             uint32_t some = left < BLOCK ? left : BLOCK;
-            uint64_t near = near_of_few(keys, some, tag, limit, skipped);
+            uint64_t near = near_of_few(keys, some, wanted, limit);
             for (near &= 0x1111111111111111u; near != 0; near &= near - 1)
                 list[found++] = (struct search_sifted){
                     keys + __builtin_ctzll(near) / 4, stretch->place,

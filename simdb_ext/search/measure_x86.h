@@ -75,19 +75,33 @@ static inline __m256i halves(__m256i one, __m256i other)
                                                  _mm256_castsi256_ps(other), 0x88));
 }
 
-/* Return the distances of eight keys from `key`, each in 32 bits; or only of their lower halves. */
-static inline __m256i distances_of(__m256i one, __m256i other, __m256i key, int is_halved)
+/* A key, and the bits of it that count. */
+struct wanted {
+    __m256i key, counted;
+};
+
+static inline struct wanted wanted_of(const struct search_bucket *bucket)
+{
+    return (struct wanted){_mm256_set1_epi64x((long long)bucket->key),
+                           _mm256_set1_epi64x((long long)bucket->counted)};
+}
+
+/* Return in how many of the bits that count each of eight keys differs, in 32 bits; or only their
+   lower halves. */
+static inline __m256i distances_of(__m256i one, __m256i other, struct wanted wanted, int is_halved)
 {
     const __m256i zero = _mm256_setzero_si256();
 
+    one = _mm256_xor_si256(one, wanted.key);
+    other = _mm256_xor_si256(other, wanted.key);
     if (is_halved) {
-        __m256i bytes = count_bits(halves(_mm256_xor_si256(one, key),
-                                              _mm256_xor_si256(other, key)));
+        __m256i bytes = count_bits(_mm256_and_si256(
+            halves(one, other), halves(wanted.counted, wanted.counted)));
         return _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)),
                                  _mm256_set1_epi16(1));
     }
-    one = _mm256_sad_epu8(count_bits(_mm256_xor_si256(one, key)), zero);
-    other = _mm256_sad_epu8(count_bits(_mm256_xor_si256(other, key)), zero);
+    one = _mm256_sad_epu8(count_bits(_mm256_and_si256(one, wanted.counted)), zero);
+    other = _mm256_sad_epu8(count_bits(_mm256_and_si256(other, wanted.counted)), zero);
     return halves(one, other);
 }
 
@@ -98,7 +112,7 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
 {
     const uint64_t *start = bucket->start;
     const size_t count = (size_t)(bucket->stop - start);
-    const __m256i key = _mm256_set1_epi64x((long long)bucket->key);
+    const struct wanted wanted = wanted_of(bucket);
     const __m256i left = _mm256_set1_epi64x((long long)count);
     __m256i distances = _mm256_setzero_si256(), keys[2];
 
@@ -111,23 +125,23 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
             keys[i] = _mm256_maskload_epi64((const long long *)place,
                                             _mm256_cmpgt_epi64(left, numbers));
         }
-        __m256i found = distances_of(keys[0], keys[1], key, is_halved);
+        __m256i found = distances_of(keys[0], keys[1], wanted, is_halved);
         distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
     }
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit)) & inside(count);
 }
 
 /* Do the same for a whole block. */
-static inline uint32_t near_of_block(const uint64_t *start, uint64_t wanted, __m256i limit,
-                                     int is_halved)
+static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
+                                     __m256i limit, int is_halved)
 {
-    const __m256i key = _mm256_set1_epi64x((long long)wanted);
+    const struct wanted wanted = wanted_of(bucket);
     __m256i distances = _mm256_setzero_si256();
 
     for (unsigned g = 0; g < BLOCK / 8; g++) {
         __m256i one = _mm256_loadu_si256((const __m256i *)(start + 8 * g));
         __m256i other = _mm256_loadu_si256((const __m256i *)(start + 8 * g + 4));
-        __m256i found = distances_of(one, other, key, is_halved);
+        __m256i found = distances_of(one, other, wanted, is_halved);
         distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
     }
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit));
@@ -143,9 +157,22 @@ static inline uint32_t ordered(uint32_t near) { return near; }
 
 static inline __m512i limit_of(unsigned distance) { return _mm512_set1_epi64((long long)distance); }
 
-static inline __m512i distances(__m512i keys, __m512i key)
+/* A key, and the bits of it that count. */
+struct wanted {
+    __m512i key, counted;
+};
+
+static inline struct wanted wanted_of(const struct search_bucket *bucket)
 {
-    return _mm512_popcnt_epi64(_mm512_xor_si512(keys, key));
+    return (struct wanted){_mm512_set1_epi64((long long)bucket->key),
+                           _mm512_set1_epi64((long long)bucket->counted)};
+}
+
+/* Return in how many of the bits that count each key differs. */
+static inline __m512i distances(__m512i keys, struct wanted wanted)
+{
+    return _mm512_popcnt_epi64(_mm512_and_si512(_mm512_xor_si512(keys, wanted.key),
+                                                wanted.counted));
 }
 
 /* Return a mask of the near keys of a bucket, whose cache lines, at most `lines`, are loaded one by
@@ -153,7 +180,7 @@ static inline __m512i distances(__m512i keys, __m512i key)
 static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigned lines,
                                      __m512i limit)
 {
-    const __m512i key = _mm512_set1_epi64((long long)bucket->key);
+    const struct wanted wanted = wanted_of(bucket);
     const uint64_t *start = line_of(bucket->start);
     unsigned before = (unsigned)(bucket->start - start);
     uint64_t near = 0, within = _bzhi_u64(~(uint64_t)0, (unsigned)(bucket->stop - start));
@@ -162,7 +189,7 @@ static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigne
     for (unsigned line = 0; line < lines; line++) {
         __mmask8 lanes = (__mmask8)(within >> 8 * line);
         const uint64_t *place = lanes != 0 ? start + 8 * line : start;
-        __m512i found = distances(_mm512_maskz_load_epi64(lanes, place), key);
+        __m512i found = distances(_mm512_maskz_load_epi64(lanes, place), wanted);
         near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, found, limit) << 8 * line;
     }
     return (uint32_t)(near >> before);
@@ -177,16 +204,16 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
                                                        : near_of_lines(bucket, 5, limit);
 }
 
-static inline uint32_t near_of_block(const uint64_t *start, uint64_t wanted, __m512i limit,
-                                     int is_halved)
+static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
+                                     __m512i limit, int is_halved)
 {
-    const __m512i key = _mm512_set1_epi64((long long)wanted);
+    const struct wanted wanted = wanted_of(bucket);
     __m512i found[4];
     uint32_t near = 0;
 
     (void)is_halved;
     for (int i = 0; i < 4; i++)
-        found[i] = distances(_mm512_loadu_si512(start + 8 * i), key);
+        found[i] = distances(_mm512_loadu_si512(start + 8 * i), wanted);
     __m512i least = _mm512_min_epu64(_mm512_min_epu64(found[0], found[1]),
                                      _mm512_min_epu64(found[2], found[3]));
     if (_mm512_cmple_epu64_mask(least, limit) == 0)
@@ -205,14 +232,14 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
 {
     for (near = ordered(near); near != 0; near &= near - 1) {
         const uint64_t *found = start + __builtin_ctz(near);
-        unsigned measured = (unsigned)__builtin_popcountll(*found ^ bucket->key);
-        if (measured > distance)
+        uint64_t difference = *found ^ bucket->key;
+        if ((unsigned)__builtin_popcountll(difference & bucket->counted) > distance)
             continue;
         if (hits->count == hits->capacity) {
             bucket->start = found;
             return 0;
         }
-        add_hit(hits, found, number, measured);
+        add_hit(hits, found, number, (unsigned)__builtin_popcountll(difference));
     }
     return 1;
 }
@@ -226,7 +253,7 @@ static inline int measure_long(struct search_bucket *bucket, size_t number, unsi
     const uint64_t *place = bucket->start, *stop = bucket->stop, *next;
 
     for (size_t again = 0;; again = (size_t)(place + BLOCK - next), place = next) {
-        uint32_t near = near_of_block(place, bucket->key, limit, is_halved);
+        uint32_t near = near_of_block(place, bucket, limit, is_halved);
         if (near != 0 &&
             !add_near(hits, bucket, number, place, near & ~inside(again), distance))
             return 0;
@@ -314,33 +341,31 @@ static size_t measure(struct search_bucket *buckets, size_t count, unsigned dist
    to `last`.  Lanes outside the range count as keys of zeros. */
 static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
                                  __mmask8 head, __mmask8 tail,
-                                 const __m512i keys[4], __m512i limit)
+                                 const struct wanted wanted[4], __m512i limit)
 {
     __m512i first = _mm512_maskz_load_epi64(head, place), end = _mm512_maskz_load_epi64(tail, last);
     __m512i least[4];
     unsigned near = 0;
 
     for (int i = 0; i < 4; i++)
-        least[i] = _mm512_min_epu64(_mm512_popcnt_epi64(_mm512_xor_si512(first, keys[i])),
-                                    _mm512_popcnt_epi64(_mm512_xor_si512(end, keys[i])));
+        least[i] = _mm512_min_epu64(distances(first, wanted[i]), distances(end, wanted[i]));
     for (place += 8; place < last; place += 8) {
         __m512i line = _mm512_load_si512(place);
         for (int i = 0; i < 4; i++)
-            least[i] = _mm512_min_epu64(least[i],
-                                        _mm512_popcnt_epi64(_mm512_xor_si512(line, keys[i])));
+            least[i] = _mm512_min_epu64(least[i], distances(line, wanted[i]));
     }
     for (int i = 0; i < 4; i++)
         near |= (unsigned)(_mm512_cmple_epu64_mask(least[i], limit) != 0) << i;
     return near;
 }
 
-/* Append the keys of a bucket that are within `limit`.  Return 1, or 0 if they did not all have
+/* Append the near keys of a bucket.  Return 1, or 0 if they did not all have
    room; then the start of the bucket has moved to the first without room.  Eight lines are compared
    before the near keys among them, which cannot be predicted, are appended. */
 static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
                         size_t number, __m512i limit)
 {
-    const __m512i key = _mm512_set1_epi64((long long)bucket->key);
+    const struct wanted wanted = wanted_of(bucket);
     const uint64_t *place = line_of(bucket->start);
 
     for (; place < bucket->stop; place += 64) {
@@ -351,7 +376,7 @@ static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
         for (size_t line = 0; line < 8 && 8 * line < left; line++) {
             __mmask8 lanes = (__mmask8)(inside >> 8 * line);
             __m512i keys = _mm512_maskz_load_epi64(lanes, place + 8 * line);
-            __m512i bits = _mm512_popcnt_epi64(_mm512_xor_si512(keys, key));
+            __m512i bits = distances(keys, wanted);
             near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, bits, limit) << 8 * line;
         }
         for (; near != 0; near &= near - 1) {
@@ -380,10 +405,10 @@ static size_t measure_crowd(struct search_bucket *buckets, size_t count,
 
     for (size_t i = 0; i < count; i += 4) {
         size_t some = count - i < 4 ? count - i : 4;
-        __m512i keys[4];
+        struct wanted wanted[4];
         for (size_t j = 0; j < 4; j++)
-            keys[j] = _mm512_set1_epi64((long long)buckets[j < some ? i + j : i].key);
-        unsigned near = near_four(place, last, head, tail, keys, limit) & ((1u << some) - 1);
+            wanted[j] = wanted_of(&buckets[j < some ? i + j : i]);
+        unsigned near = near_four(place, last, head, tail, wanted, limit) & ((1u << some) - 1);
         for (; near != 0; near &= near - 1) {
             size_t number = i + (unsigned)__builtin_ctz(near);
             if (!add_all_near(hits, &buckets[number], number, limit))

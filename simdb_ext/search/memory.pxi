@@ -74,6 +74,13 @@ cdef class Views:
             raise ValueError(f"after must have one ordinal for each of {count} queries")
         return 0
 
+    cdef Py_ssize_t counted(self, object values, size_t count, const uint64_t **data) except -1:
+        """Do the same for the bits that count in each of `count` fingerprints, or None."""
+        data[0] = NULL
+        if values is not None and self.uint64(values, data) != <Py_ssize_t> count:
+            raise ValueError(f"counted must have 64 bits for each of {count} fingerprints")
+        return 0
+
     cdef Py_ssize_t bits(self, object values, const uint8_t **data) except -1:
         """Do the same for bits by ordinal; None is no bits."""
         cdef Py_buffer *view

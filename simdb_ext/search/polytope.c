@@ -90,12 +90,12 @@ unsigned polytope_slice_count(unsigned width)
     return 0;
 }
 
-/* Return the bits number 3 + `shift` of eight bytes, the first byte's as the lowest. */
-static uint64_t eight_signs(const uint8_t *bytes, unsigned shift)
-{
-    uint64_t signs = mix_load(bytes) >> (3 + shift) & 0x0101010101010101u;
+static const uint64_t EACH = 0x0101010101010101u; /* the same in each of eight bytes */
 
-    return signs * 0x0102040810204080u >> 56;
+/* Return the lowest bits of eight bytes, the first byte's as the lowest. */
+static uint64_t lowest_bits(uint64_t bytes)
+{
+    return (bytes & EACH) * 0x0102040810204080u >> 56;
 }
 
 uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
@@ -104,7 +104,7 @@ uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
 
     if (width >= 64) {
         for (unsigned i = 0; i < 64; i += 8)
-            fingerprint |= eight_signs(vector + i, 0) << i;
+            fingerprint |= lowest_bits(mix_load(vector + i) >> 3) << i;
         return fingerprint;
     }
     for (size_t i = 0; i < 2 * width && i < 64; i++) {
@@ -112,6 +112,25 @@ uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
         fingerprint |= (uint64_t)(half > 7) << i;
     }
     return fingerprint;
+}
+
+uint64_t polytope_firm(const uint8_t *vector, size_t width)
+{
+    uint64_t firm = 0;
+
+    if (width >= 64) {
+        for (unsigned i = 0; i < 64; i += 8) {
+            /* The halves 7 and 8, and they alone, become 0 and so no bit 4. */
+            uint64_t halves = (mix_load(vector + i) & 15 * EACH) + EACH;
+            firm |= lowest_bits((((halves & 14 * EACH) ^ 8 * EACH) + 14 * EACH) >> 4) << i;
+        }
+        return firm;
+    }
+    for (size_t i = 0; i < 2 * width && i < 64; i++) {
+        unsigned half = i < width ? vector[i] & 15 : vector[i - width] >> 4;
+        firm |= (uint64_t)(half - 7 > 1) << i;
+    }
+    return firm;
 }
 
 double polytope_deviation(int32_t norm, size_t vector_width)

@@ -85,6 +85,10 @@ unsigned polytope_slice_count(unsigned width);
 /* Return the fingerprint of a packed vector; bits beyond its weights are 0. */
 uint64_t polytope_fingerprint(const uint8_t *vector, size_t width);
 
+/* Return which bits of the fingerprint of a packed vector are firm: the signs of weights that are
+   not of the least size, 1.  What a similar vector has in place of those says little. */
+uint64_t polytope_firm(const uint8_t *vector, size_t width);
+
 /* Return the standard deviation of a rotated coordinate, which is the unit of thresholds, of a
    vector of so many bytes whose squared weights have this sum. */
 double polytope_deviation(int32_t norm, size_t vector_width);

@@ -241,20 +241,10 @@ VECTOR_INLINE unsigned affordable(__m256i entries, int32_t most, size_t count)
                      count < 8 ? (unsigned)count : 8);
 }
 
-/* Which bits of keys count, and in how many of them alike keys differ at most. */
-struct alike {
-    __m256i counted, limit;
-};
-
-static inline struct alike prepare_alike(unsigned skipped, unsigned distance)
-{
-    return (struct alike){_mm256_set1_epi64x((long long)(UINT64_MAX >> skipped)),
-                          _mm256_set1_epi64x(distance)};
-}
-
-/* Return a mask of the lanes, of the first `some` keys, that are alike a tag. */
-VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag,
-                                const struct alike *alike)
+/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit` of
+   the bits that count. */
+VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag, __m256i counted,
+                                __m256i limit)
 {
     static const int64_t lanes[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
     const __m256i counts = _mm256_broadcastsi128_si256(
@@ -262,13 +252,13 @@ VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag
     const __m256i half = _mm256_set1_epi8(15);
     __m256i inside = _mm256_loadu_si256((const __m256i *)(lanes + 4 - some));
     __m256i found = _mm256_maskload_epi64((const long long *)keys, inside);
-    __m256i difference = _mm256_and_si256(_mm256_xor_si256(found, tag), alike->counted);
+    __m256i difference = _mm256_and_si256(_mm256_xor_si256(found, tag), counted);
     __m256i low = _mm256_shuffle_epi8(counts, _mm256_and_si256(difference, half));
     __m256i high = _mm256_shuffle_epi8(
         counts, _mm256_and_si256(_mm256_srli_epi16(difference, 4), half));
     __m256i bits = _mm256_sad_epu8(_mm256_add_epi8(low, high), _mm256_setzero_si256());
     unsigned far = (unsigned)_mm256_movemask_pd(
-        _mm256_castsi256_pd(_mm256_cmpgt_epi64(bits, alike->limit)));
+        _mm256_castsi256_pd(_mm256_cmpgt_epi64(bits, limit)));
 
     return _bzhi_u32(~far, some);
 }

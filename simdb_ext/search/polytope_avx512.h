@@ -256,26 +256,16 @@ VECTOR_INLINE size_t compress(__m512i lanes, unsigned chosen, uint32_t *out)
     return (size_t)__builtin_popcount(chosen);
 }
 
-/* Which bits of keys do not count, and in how many of the others alike keys differ at most. */
-struct alike {
-    __m512i limit;
-    __m128i skipped;
-};
-
-static inline struct alike prepare_alike(unsigned skipped, unsigned distance)
-{
-    return (struct alike){_mm512_set1_epi64(distance), _mm_cvtsi32_si128((int)skipped)};
-}
-
-/* Return a mask of the lanes, of the first `some` keys, that are alike a tag. */
-VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m512i tag,
-                                const struct alike *alike)
+/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit` of
+   the bits that count. */
+VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m512i tag, __m512i counted,
+                                __m512i limit)
 {
     __mmask8 inside = (__mmask8)_bzhi_u32(255, some);
-    __m512i difference = _mm512_sll_epi64(
-        _mm512_xor_si512(_mm512_maskz_loadu_epi64(inside, keys), tag), alike->skipped);
+    __m512i difference = _mm512_and_si512(
+        _mm512_xor_si512(_mm512_maskz_loadu_epi64(inside, keys), tag), counted);
 
-    return _mm512_mask_cmple_epu64_mask(inside, _mm512_popcnt_epi64(difference), alike->limit);
+    return _mm512_mask_cmple_epu64_mask(inside, _mm512_popcnt_epi64(difference), limit);
 }
 
 #endif

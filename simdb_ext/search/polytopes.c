@@ -12,6 +12,8 @@ enum {
     WAITING = 96,     /* near keys that are held back where some matches are enough */
     CROWD = 64,       /* keys of the delta that are measured at a time */
     SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
+    FIRM_PART = 3,    /* so many of FIRM_SIGNS signs are firm where weights are usual */
+    FIRM_SIGNS = 5,
     AHEAD = 8,        /* matches between the request for a vector and its use */
     PART_BITS = 6,    /* signs that are looked up together, */
     PARTS = (64 + PART_BITS - 1) / PART_BITS /* and how often */
@@ -31,6 +33,8 @@ struct group {
     size_t first; /* number of the first query in the request */
     size_t count;
     uint64_t fingerprints[GROUP];
+    uint64_t firm[GROUP];    /* the bits of them that count, */
+    uint64_t counted[GROUP]; /* and of these, the bits that keys of runs have */
     double deviations[GROUP];
     uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
@@ -88,6 +92,8 @@ static void begin_group(struct searching *searching, size_t first)
         search_kernel->rotate(query, width, tables->first_table,
                               tables->first_table + tables->table_count, scratch->rotated[i][0]);
         group->fingerprints[i] = polytope_fingerprint(query, width);
+        group->firm[i] = polytope_firm(query, width);
+        group->counted[i] = group->firm[i] & UINT64_MAX >> tables->skipped;
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
         group->deviations[i] = polytope_deviation(group->weights[i].norm, width);
         group->done[i] = 0;
@@ -154,17 +160,18 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
     }
 }
 
-/* Add up the weights of each set of signs of a query that a part has. */
+/* Add up the weights of each set of signs of a query that a part has; only bits that count have
+   weights. */
 static void add_flips(struct searching *searching, unsigned query)
 {
-    const struct search_polytopes *tables = searching->tables;
     struct group *group = &searching->scratch->group;
     const struct search_weights *weights = &group->weights[query];
-    size_t width = tables->vectors.width, signs = 64 - tables->skipped;
+    size_t width = searching->tables->vectors.width;
     uint16_t sizes[PARTS * PART_BITS] = {0};
     uint32_t sum = 0;
 
-    for (size_t i = 0; i < signs; i++) {
+    for (uint64_t left = group->counted[query]; left != 0; left &= left - 1) {
+        size_t i = (size_t)__builtin_ctzll(left);
         sizes[i] = (uint16_t)abs(i < width ? weights->low[i] : weights->high[i - width]);
         sum += sizes[i];
     }
@@ -175,7 +182,11 @@ static void add_flips(struct searching *searching, unsigned query)
             flips[set] = (uint16_t)(flips[set & (set - 1)]
                                     + sizes[part * PART_BITS + (size_t)__builtin_ctz(set)]);
     }
-    group->flipped[query] = (uint32_t)((double)searching->request->flipped * sum);
+    /* Where few signs are firm, weights are far from normal, and the share says little. */
+    size_t firm = (size_t)__builtin_popcountll(group->counted[query]);
+    int is_usual = FIRM_SIGNS * firm >= FIRM_PART * (64 - (size_t)searching->tables->skipped);
+    double share = is_usual ? (double)searching->request->flipped : 1;
+    group->flipped[query] = (uint32_t)(share * sum);
 }
 
 /* Drop near keys whose signs differ where the weights of the query are large. */
@@ -185,7 +196,6 @@ static void drop_flipped(struct searching *searching)
     struct scratch *scratch = searching->scratch;
     struct group *group = &scratch->group;
     size_t stored = tables->run_count * tables->table_count * GROUP, kept = 0;
-    uint64_t mask = UINT64_MAX >> tables->skipped;
 
     for (size_t i = 0; i < searching->sifted_count; i++) {
         struct search_sifted sifted = scratch->sifted[i];
@@ -194,7 +204,7 @@ static void drop_flipped(struct searching *searching)
         if (sifted.place < stored) {
             if (group->flipped[query] == FLIPS_UNKNOWN)
                 add_flips(searching, query);
-            uint64_t differing = (*sifted.key ^ group->fingerprints[query]) & mask;
+            uint64_t differing = *sifted.key ^ group->fingerprints[query];
             for (size_t part = 0; part < PARTS; part++, differing >>= PART_BITS)
                 flipped += group->flips[query][part][differing % (1 << PART_BITS)];
         }
@@ -289,7 +299,7 @@ static void sift_stretches(struct searching *searching, size_t count)
     while (count > 0 && !searching->is_missing) {
         size_t sifted;
         size_t finished = search_kernel->sift(
-            stretches, count, scratch->group.fingerprints, searching->tables->skipped,
+            stretches, count, scratch->group.fingerprints, scratch->group.counted,
             searching->request->distance, scratch->sifted + searching->sifted_count,
             room - searching->sifted_count, &sifted);
         searching->sifted_count += sifted;
@@ -404,7 +414,8 @@ static void scan_delta(struct searching *searching)
 
     for (size_t i = 0; i < group->count; i++)
         buckets[i] = (struct search_bucket){
-            delta->keys, delta->keys + delta->count, group->fingerprints[i], NULL, (uint32_t)i,
+            delta->keys, delta->keys + delta->count, group->fingerprints[i], group->firm[i], NULL,
+            (uint32_t)i,
         };
     while (start < group->count && !searching->is_missing) {
         size_t finished = search_kernel->measure_crowd(

@@ -45,10 +45,10 @@ struct polytope_request {
     const uint32_t *members; /* with a forest: the number of each query in it */
     const float *thresholds; /* of each run */
     float similarity;
-    unsigned distance;       /* of the bits of fingerprints that keys of runs have */
+    unsigned distance;       /* of the firm bits of fingerprints that keys of runs have */
     float flipped;           /* share of the weights of a query, by their size, whose signs may
                                 differ in these bits; 1: any */
-    unsigned delta_distance; /* of all bits of fingerprints in the delta */
+    unsigned delta_distance; /* of all firm bits of fingerprints in the delta */
     uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
 };
 

@@ -359,7 +359,8 @@ void search_probe(const struct search_tables *tables, const struct search_reques
     flipping.volatility = volatility;
     flipping.scratch = scratch;
     search_begin(&flipping.probing, tables, request, scratch->done, found);
-    search_scan_column(&flipping.probing, &tables->delta, request->queries, request->count);
+    search_scan_column(&flipping.probing, &tables->delta, request->queries, NULL,
+                       request->count);
     if (scratch->done != NULL && request->count >= FEW) {
         for_all_parts(&flipping, probe_unflipped);
         for_all_parts(&flipping, probe_flipped);

@@ -124,7 +124,7 @@ void search_add_crowd(struct search_probing *probing, const struct search_column
         search_measure(probing);
     for (size_t i = 0; i < count; i++) {
         uint32_t query = (uint32_t)queries[i];
-        search_add_bucket(probing, column, range, keys[query], query);
+        search_add_bucket(probing, column, range, keys[query], ~(uint64_t)0, query);
         if (probing->bucket_count < SEARCH_GROUP)
             continue;
         if (is_crowd)
@@ -161,7 +161,7 @@ static void resolve(struct search_probing *probing)
         if (range.start >= range.stop || search_is_done(probing, probe->query))
             continue;
         search_fetch(probe->column, range, &fetched);
-        search_add_bucket(probing, probe->column, range, probe->key, probe->query);
+        search_add_bucket(probing, probe->column, range, probe->key, ~(uint64_t)0, probe->query);
     }
     probing->probe_count = 0;
 }
@@ -180,7 +180,7 @@ void search_finish(struct search_probing *probing)
 }
 
 void search_scan_column(struct search_probing *probing, const struct search_column *column,
-                        const uint64_t *keys, size_t count)
+                        const uint64_t *keys, const uint64_t *counted, size_t count)
 {
     uint64_t last = column->window.last;
 
@@ -190,7 +190,7 @@ void search_scan_column(struct search_probing *probing, const struct search_colu
             if (search_is_done(probing, (uint32_t)query))
                 continue;
             search_add_bucket(probing, column, (struct search_range){start, stop}, keys[query],
-                              (uint32_t)query);
+                              counted == NULL ? ~(uint64_t)0 : counted[query], (uint32_t)query);
             if (probing->bucket_count == SEARCH_GROUP)
                 search_measure(probing);
         }

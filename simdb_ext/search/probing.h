@@ -88,9 +88,10 @@ void search_add_crowd(struct search_probing *probing, const struct search_column
 /* Measure everything that has been probed for, and accept all matches. */
 void search_finish(struct search_probing *probing);
 
-/* Compare all keys of a column with all queries, given as keys of that column. */
+/* Compare all keys of a column with all queries, given as keys of that column; so are the bits
+   `counted` of each that count, NULL for all. */
 void search_scan_column(struct search_probing *probing, const struct search_column *column,
-                        const uint64_t *keys, size_t count);
+                        const uint64_t *keys, const uint64_t *counted, size_t count);
 
 /* Return whether the bucket that begins at directory entry `first` is in the window. */
 static inline int search_is_inside(const struct search_column *column, uint64_t first)
@@ -128,10 +129,11 @@ static inline void search_fetch(const struct search_column *column, struct searc
 
 static inline void search_add_bucket(struct search_probing *probing,
                                      const struct search_column *column,
-                                     struct search_range range, uint64_t key, uint32_t query)
+                                     struct search_range range, uint64_t key, uint64_t counted,
+                                     uint32_t query)
 {
     probing->buckets[probing->bucket_count++] = (struct search_bucket){
-        column->keys + range.start, column->keys + range.stop, key, column, query,
+        column->keys + range.start, column->keys + range.stop, key, counted, column, query,
     };
 }
 

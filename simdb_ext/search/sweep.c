@@ -152,8 +152,8 @@ size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
                 j = groups.partner;
             if (j < groups.partner_stop)
                 buckets[some++] = (struct search_bucket){
-                    sweep->keys + j, sweep->keys + groups.partner_stop, sweep->keys[i], NULL,
-                    (uint32_t)i,
+                    sweep->keys + j, sweep->keys + groups.partner_stop, sweep->keys[i],
+                    sweep->counted != NULL ? sweep->counted[i] : ~(uint64_t)0, NULL, (uint32_t)i,
                 };
         }
         if (!measure(sweep, buckets, some, &pairs))

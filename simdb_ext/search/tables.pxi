@@ -142,7 +142,7 @@ cdef class Tables:
 
     def lookup(self, queries, *, distance, flips, uint8_t first, after):
         """Return stored fingerprints within `distance` whose header is reached in some table."""
-        return self.run(queries, distance, flips, first, after, False)
+        return self.run(queries, distance, flips, first, after, None, False)
 
     def probe(self, queries, levels, *, costs, theta, cap, distance, bint first, after, tables,
               header_bits=None):
@@ -312,9 +312,9 @@ cdef class Tables:
                                 counts)
         return result
 
-    def scan(self, queries, *, distance, uint8_t first, after):
+    def scan(self, queries, *, distance, uint8_t first, after, counted=None):
         """Return every stored fingerprint within `distance`; all of them are compared."""
-        return self.run(queries, distance, 0, first, after, True)
+        return self.run(queries, distance, 0, first, after, counted, True)
 
     def nearest(self, queries, k):
         """Return the `k` nearest stored fingerprints of each query; all are compared."""
@@ -336,12 +336,13 @@ cdef class Tables:
             start += size
         return best.result()
 
-    cdef tuple run(self, queries, distance, flips, uint8_t first, after, bint is_scan):
-        cdef Views views = Views(2)
+    cdef tuple run(self, queries, distance, flips, uint8_t first, after, counted, bint is_scan):
+        cdef Views views = Views(3)
         cdef search_request request
         cdef search_scratch scratch
         cdef const uint64_t *all_queries
         cdef const uint32_t *all_after
+        cdef const uint64_t *all_counted
         cdef size_t total, start = 0, size, group
         cdef Memory table_flips
         request.distance = checked_distance(distance, "distance")
@@ -351,6 +352,7 @@ cdef class Tables:
         request.enough = first
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
+        views.counted(counted, total, &all_counted)
         group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
         memory = Memory(group * 21 + (<size_t> 4 << PARTITION_BITS))
         matches = Matches(total, group, False)
@@ -365,6 +367,7 @@ cdef class Tables:
         while start < total:
             request.queries = all_queries + start
             request.after = all_after + start if all_after != NULL else NULL
+            request.counted = all_counted + start if all_counted != NULL else NULL
             request.count = min(size, total - start)
             with nogil:
                 if is_scan:
@@ -376,7 +379,7 @@ cdef class Tables:
         return matches.result()
 
     def lookup_one(self, uint64_t query, unsigned distance, flips, uint8_t first,
-                   Py_ssize_t most=PY_SSIZE_T_MAX):
+                   Py_ssize_t most=PY_SSIZE_T_MAX, uint64_t counted=UINT64_MAX):
         """Return (ordinal, distance) of each match of one query, sorted.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
@@ -396,6 +399,7 @@ cdef class Tables:
             own = <int8_t *> flip_memory.start
         most_flips = take_flips_of_tables(flips, own, self.tables.table_count)
         request.queries, request.count, request.after = &query, 1, NULL
+        request.counted = &counted if counted != UINT64_MAX else NULL
         request.distance, request.flips, request.enough = distance, own, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         scratch.keys = &key

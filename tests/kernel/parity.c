@@ -60,6 +60,23 @@ static void draw_keys(uint64_t *keys, size_t count, uint64_t key)
     }
 }
 
+/* Draw which bits count: all, most, half or few. */
+static uint64_t draw_counted(void)
+{
+    uint64_t counted = draw();
+
+    switch (below(4)) {
+    case 0:
+        return ~(uint64_t)0;
+    case 1:
+        return counted | draw();
+    case 2:
+        return counted;
+    default:
+        return counted & draw() & draw();
+    }
+}
+
 /* Measure all buckets, and resume whenever the hits have no more room. */
 static size_t measured(const struct search_kernel *kernel, const struct search_bucket *buckets,
                        size_t count, unsigned distance, size_t capacity, struct search_hit *all)
@@ -95,8 +112,8 @@ static void check_measure(const struct search_kernel *scalar, const struct searc
     draw_keys(keys, ROOM, key);
     for (size_t i = 0; i < count; i++) {
         size_t start = below(ROOM - 256);
-        buckets[i] = (struct search_bucket){keys + start, keys + start + draw_size(250), key, NULL,
-                                            0};
+        buckets[i] = (struct search_bucket){keys + start, keys + start + draw_size(250), key,
+                                            draw_counted(), NULL, 0};
     }
     size_t capacity = SEARCH_HITS_MIN + below(50);
     size_t hits = measured(scalar, buckets, count, distance, capacity, expected);
@@ -106,8 +123,8 @@ static void check_measure(const struct search_kernel *scalar, const struct searc
 }
 
 static size_t sifted(const struct search_kernel *kernel, const struct search_stretch *stretches,
-                     size_t count, const uint64_t *tags, unsigned skipped, unsigned distance,
-                     struct search_sifted *all)
+                     size_t count, const uint64_t *tags, const uint64_t *counted,
+                     unsigned distance, struct search_sifted *all)
 {
     struct search_stretch left[32];
     struct search_sifted list[40];
@@ -116,7 +133,7 @@ static size_t sifted(const struct search_kernel *kernel, const struct search_str
     memcpy(left, stretches, count * sizeof *left);
     while (finished < count) {
         size_t some;
-        finished += kernel->sift(left + finished, count - finished, tags, skipped, distance,
+        finished += kernel->sift(left + finished, count - finished, tags, counted, distance,
                                  list, 40, &some);
         for (size_t i = 0; i < some; i++, total++) {
             memset(&all[total], 0, sizeof all[total]);
@@ -132,17 +149,19 @@ static void check_sift(const struct search_kernel *scalar, const struct search_k
     static uint64_t keys[ROOM];
     static struct search_sifted expected[32 * 64], found[32 * 64];
     struct search_stretch stretches[32];
-    uint64_t tags[SEARCH_SIFTING], key = draw();
+    uint64_t tags[SEARCH_SIFTING], counted[SEARCH_SIFTING], key = draw();
     size_t count = draw_size(32);
-    unsigned skipped = (unsigned)below(64), distance = (unsigned)below(66);
+    unsigned distance = (unsigned)below(66);
 
     draw_keys(keys, ROOM, key);
     draw_keys(tags, SEARCH_SIFTING, key);
+    for (size_t i = 0; i < SEARCH_SIFTING; i++)
+        counted[i] = draw_counted();
     for (size_t i = 0; i < count; i++)
         stretches[i] = (struct search_stretch){keys + below(ROOM - 64), (uint32_t)draw_size(60),
                                                (uint32_t)below(100)};
-    size_t total = sifted(scalar, stretches, count, tags, skipped, distance, expected);
-    compare_numbers(total, sifted(other, stretches, count, tags, skipped, distance, found), "sift",
+    size_t total = sifted(scalar, stretches, count, tags, counted, distance, expected);
+    compare_numbers(total, sifted(other, stretches, count, tags, counted, distance, found), "sift",
                     other->name);
     compare(expected, found, total * sizeof *found, "sift", other->name);
 }

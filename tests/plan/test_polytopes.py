@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from over import over
 
-from simdb.plan.chance import flipped_share
+from simdb.plan.chance import (
+    FIRM_DISTANCE_LEAST,
+    FIRM_LEAST,
+    firm_distance,
+    firm_within,
+    flipped_share,
+)
 from simdb.plan.polytopes import (
     ALL_SIGNS,
     KEY_SIGNS,
@@ -106,12 +112,41 @@ def test_as_many_similar_documents_as_planned_flip_larger_weights(similarity, si
         (count, signs), np.float32
     )
     sizes = np.abs(weights)
+    sizes[sizes < FIRM_LEAST] = 0
     shares = (sizes * ((weights >= 0) != (others >= 0))).sum(axis=1) / sizes.sum(axis=1)
 
     # Six deviations of a binomial variable, and what the approximation may be wrong by.
     for loss in (0.002, 0.02):
         exceeding = int((shares > flipped_share(similarity, loss, signs)).sum())
         assert abs(exceeding - count * loss) < 6 * math.sqrt(count * loss) + 0.02 * count * loss
+
+
+@over("similarity", [0.0, 0.6, 0.88, 0.97])
+@over("signs", [KEY_SIGNS, ALL_SIGNS])
+def test_as_many_similar_documents_as_planned_differ_in_firm_signs(similarity, signs):
+    generator = np.random.default_rng(6)
+    count = 100_000
+    weights = generator.standard_normal((count, signs), np.float32)
+    others = similarity * weights + math.sqrt(1 - similarity**2) * generator.standard_normal(
+        (count, signs), np.float32
+    )
+    differs = ((weights >= 0) != (others >= 0)) & (np.abs(weights) >= FIRM_LEAST)
+    distances = differs.sum(axis=1)
+
+    # Six deviations of a binomial variable.
+    for distance in range(0, signs, 3):
+        expected = count * firm_within(similarity, distance, signs)
+        most = 6 * math.sqrt(max(expected * (1 - expected / count), 1.0))
+        assert abs(int((distances <= distance).sum()) - expected) < most
+
+
+@over("similarity", [0.0, 0.6, 0.88, 0.97, 1.0])
+def test_the_limit_of_firm_signs_loses_no_more_than_allowed_and_could_not_be_narrower(similarity):
+    for loss in (0.0005, 0.01):
+        distance = firm_distance(similarity, loss)
+
+        assert 1 - firm_within(similarity, distance) <= loss
+        assert distance == FIRM_DISTANCE_LEAST or 1 - firm_within(similarity, distance - 1) > loss
 
 
 def test_more_may_be_flipped_by_less_similar_documents_and_for_a_smaller_loss():

@@ -144,7 +144,7 @@ def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
 def sorted_tables(every: Searched, masks: list[int], threads: int = 1) -> Callable[[int], Table]:
     """Return a function that makes the table of a given number, over the table made before."""
     if masks == [0]:  # a table without leading bits is not sorted
-        return lambda number: Table(*every, np.empty(0, np.uint32))
+        return lambda number: Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
     keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
     sorting = Sorting(every.fingerprints, every.ordinals, masks, threads)
 

@@ -76,14 +76,19 @@ def joined_couples(parts: Sequence[Couples]) -> Couples:
 
 
 class Searched(NamedTuple):
-    """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n]."""
+    """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n].
+
+    `firm`: the firm signs of each, uint64[n]; None if all bits count.
+    """
 
     fingerprints: U64
     ordinals: U32
+    firm: U64 | None = None
 
     def chosen(self, which: Any) -> "Searched":
         """Return the documents at the positions `which`, a mask, a slice or numbers."""
-        return Searched(self.fingerprints[which], self.ordinals[which])
+        firm = None if self.firm is None else self.firm[which]
+        return Searched(self.fingerprints[which], self.ordinals[which], firm)
 
 
 class Batches:
@@ -151,10 +156,12 @@ def sweep_table(
     *,
     threads: int = 1,
     rows: int | None = None,
+    firm: U64 | None = None,
 ) -> Iterator[Couples]:
     """Yield the pairs within `distance` that table `number` is the first to reach.
 
-    `rows`: only pairs with one of the first `rows` rows; None for all pairs.
+    `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `firm`: of each key,
+    the bits in which later ones are within `distance`; None for all bits.
     """
     of_tables = 0 if flips is None else flips
     width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
@@ -174,7 +181,7 @@ def sweep_table(
             stop = min(cursor[0] - cursor[0] % SWEPT_ROWS + SWEPT_ROWS, end)
             count, *after = kernel.sweep(
                 table.keys, table.ordinals, masks, number, distance, cursor,
-                left, right, distances, of_tables, flipped, width, stop,
+                left, right, distances, of_tables, flipped, width, stop, firm,
             )  # fmt: skip
             unknown = np.full(count, np.nan, np.float32)
             found = Couples(

@@ -31,12 +31,11 @@ from simdb.engine.write.undecided import (
     matches_in,
 )
 from simdb.engine.write.write_state import WriteState
-from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.dtypes import I64, Bools
 from simdb.plan import polytopes
 from simdb.plan.calibration import delays_of
-from simdb.plan.chance import binomial_below
 from simdb.plan.problem import Criterion, Problem
+from simdb.plan.tables import unlike_share
 from simdb.results.matches import Match, Matches
 from simdb.results.reports import Plan
 from simdb.running.progress import Progress, report_of
@@ -239,8 +238,9 @@ def _are_few_by_chance(state: State, criterion: Criterion) -> bool:
     """
     if state.kind.stores != FINGERPRINTS:
         return False
-    distance = state.plan(by_comparing(criterion)).distance
-    return binomial_below(FINGERPRINT_BITS, 0.5, distance) * GROUP_DOCUMENTS <= MATCHES_ENOUGH
+    plan = state.plan(by_comparing(criterion))
+    share = unlike_share(plan.distance, is_firm=plan.is_firm)
+    return share * GROUP_DOCUMENTS <= MATCHES_ENOUGH
 
 
 def _decide(
