@@ -13,6 +13,9 @@ enum {
     TOGETHER = 16 /* short ranges that are compared together */
 };
 
+/* How keys are compared, a constant: only their lower halves at first, only the bits that count. */
+enum { HALVED = 1, MASKED = 2, BOTH = HALVED | MASKED };
+
 /* Return the beginning of the cache line of a key. */
 static inline const uint64_t *line_of(const uint64_t *place)
 {
@@ -86,29 +89,31 @@ static inline struct wanted wanted_of(const struct search_bucket *bucket)
                            _mm256_set1_epi64x((long long)bucket->counted)};
 }
 
-/* Return in how many of the bits that count each of eight keys differs, in 32 bits; or only their
-   lower halves. */
-static inline __m256i distances_of(__m256i one, __m256i other, struct wanted wanted, int is_halved)
+/* Return in how many bits each of eight keys differs, in 32 bits. */
+static inline __m256i distances_of(__m256i one, __m256i other, struct wanted wanted, int kind)
 {
     const __m256i zero = _mm256_setzero_si256();
 
     one = _mm256_xor_si256(one, wanted.key);
     other = _mm256_xor_si256(other, wanted.key);
-    if (is_halved) {
-        __m256i bytes = count_bits(_mm256_and_si256(
-            halves(one, other), halves(wanted.counted, wanted.counted)));
+    if (kind & MASKED) {
+        one = _mm256_and_si256(one, wanted.counted);
+        other = _mm256_and_si256(other, wanted.counted);
+    }
+    if (kind & HALVED) {
+        __m256i bytes = count_bits(halves(one, other));
         return _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)),
                                  _mm256_set1_epi16(1));
     }
-    one = _mm256_sad_epu8(count_bits(_mm256_and_si256(one, wanted.counted)), zero);
-    other = _mm256_sad_epu8(count_bits(_mm256_and_si256(other, wanted.counted)), zero);
+    one = _mm256_sad_epu8(count_bits(one), zero);
+    other = _mm256_sad_epu8(count_bits(other), zero);
     return halves(one, other);
 }
 
 /* Return a mask of the keys of a bucket that may be near; it has at most 8 * `groups` keys, up to a
    block. */
 static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups,
-                                   __m256i limit, int is_halved)
+                                   __m256i limit, int kind)
 {
     const uint64_t *start = bucket->start;
     const size_t count = (size_t)(bucket->stop - start);
@@ -125,7 +130,7 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
             keys[i] = _mm256_maskload_epi64((const long long *)place,
                                             _mm256_cmpgt_epi64(left, numbers));
         }
-        __m256i found = distances_of(keys[0], keys[1], wanted, is_halved);
+        __m256i found = distances_of(keys[0], keys[1], wanted, kind);
         distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
     }
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit)) & inside(count);
@@ -133,7 +138,7 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
 
 /* Do the same for a whole block. */
 static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
-                                     __m256i limit, int is_halved)
+                                     __m256i limit, int kind)
 {
     const struct wanted wanted = wanted_of(bucket);
     __m256i distances = _mm256_setzero_si256();
@@ -141,7 +146,7 @@ static inline uint32_t near_of_block(const uint64_t *start, const struct search_
     for (unsigned g = 0; g < BLOCK / 8; g++) {
         __m256i one = _mm256_loadu_si256((const __m256i *)(start + 8 * g));
         __m256i other = _mm256_loadu_si256((const __m256i *)(start + 8 * g + 4));
-        __m256i found = distances_of(one, other, wanted, is_halved);
+        __m256i found = distances_of(one, other, wanted, kind);
         distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
     }
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit));
@@ -197,21 +202,21 @@ static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigne
 
 /* Most short buckets have two lines, so that this branch is predicted. */
 static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups,
-                                   __m512i limit, int is_halved)
+                                   __m512i limit, int kind)
 {
-    (void)groups, (void)is_halved;
+    (void)groups, (void)kind;
     return bucket->stop - line_of(bucket->start) <= 16 ? near_of_lines(bucket, 2, limit)
                                                        : near_of_lines(bucket, 5, limit);
 }
 
 static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
-                                     __m512i limit, int is_halved)
+                                     __m512i limit, int kind)
 {
     const struct wanted wanted = wanted_of(bucket);
     __m512i found[4];
     uint32_t near = 0;
 
-    (void)is_halved;
+    (void)kind;
     for (int i = 0; i < 4; i++)
         found[i] = distances(_mm512_loadu_si512(start + 8 * i), wanted);
     __m512i least = _mm512_min_epu64(_mm512_min_epu64(found[0], found[1]),
@@ -247,13 +252,13 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
 /* Measure a bucket with more keys than a block.  All blocks but the first and the last begin with a
    cache line; some keys of the second and the last were compared before. */
 static inline int measure_long(struct search_bucket *bucket, size_t number, unsigned distance,
-                               int is_halved, struct search_hits *hits)
+                               int kind, struct search_hits *hits)
 {
     const vector limit = limit_of(distance);
     const uint64_t *place = bucket->start, *stop = bucket->stop, *next;
 
     for (size_t again = 0;; again = (size_t)(place + BLOCK - next), place = next) {
-        uint32_t near = near_of_block(place, bucket, limit, is_halved);
+        uint32_t near = near_of_block(place, bucket, limit, kind);
         if (near != 0 &&
             !add_near(hits, bucket, number, place, near & ~inside(again), distance))
             return 0;
@@ -266,13 +271,13 @@ static inline int measure_long(struct search_bucket *bucket, size_t number, unsi
 
 /* Measure buckets that have at most 8 * `groups` keys each; return how many are finished. */
 static inline size_t measure_short(struct search_bucket *buckets, size_t first, size_t count,
-                                   unsigned groups, unsigned distance, int is_halved,
+                                   unsigned groups, unsigned distance, int kind,
                                    struct search_hits *hits)
 {
     uint32_t near[TOGETHER], any = 0;
 
     for (size_t i = 0; i < count; i++) {
-        near[i] = near_of_few(&buckets[first + i], groups, limit_of(distance), is_halved);
+        near[i] = near_of_few(&buckets[first + i], groups, limit_of(distance), kind);
         any |= (uint32_t)(near[i] != 0) << i;
     }
     for (; any != 0; any &= any - 1) {
@@ -301,26 +306,26 @@ static inline size_t count_short(const struct search_bucket *buckets, size_t cou
 }
 
 static inline size_t measure_all(struct search_bucket *buckets, size_t count, unsigned distance,
-                                 int is_halved, struct search_hits *hits)
+                                 int kind, struct search_hits *hits)
 {
     size_t longest, some, finished;
 
     for (size_t i = 0; i < count; i += some) {
         some = count_short(buckets + i, count - i, &longest);
         if (some == 0) {
-            if (!measure_long(&buckets[i], i, distance, is_halved, hits))
+            if (!measure_long(&buckets[i], i, distance, kind, hits))
                 return i;
             some = 1;
             continue;
         }
         if (longest <= 8)
-            finished = measure_short(buckets, i, some, 1, distance, is_halved, hits);
+            finished = measure_short(buckets, i, some, 1, distance, kind, hits);
         else if (longest <= 16)
-            finished = measure_short(buckets, i, some, 2, distance, is_halved, hits);
+            finished = measure_short(buckets, i, some, 2, distance, kind, hits);
         else if (longest <= 24)
-            finished = measure_short(buckets, i, some, 3, distance, is_halved, hits);
+            finished = measure_short(buckets, i, some, 3, distance, kind, hits);
         else
-            finished = measure_short(buckets, i, some, 4, distance, is_halved, hits);
+            finished = measure_short(buckets, i, some, 4, distance, kind, hits);
         if (finished < some)
             return i + finished;
     }
@@ -330,9 +335,15 @@ static inline size_t measure_all(struct search_bucket *buckets, size_t count, un
 static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
                       struct search_hits *hits)
 {
+    uint64_t counted = ~(uint64_t)0;
+
+    for (size_t i = 0; i < count; i++)
+        counted &= buckets[i].counted;
     if ((int)distance <= HALVED_MAX)
-        return measure_all(buckets, count, distance, 1, hits);
-    return measure_all(buckets, count, distance, 0, hits);
+        return counted == ~(uint64_t)0 ? measure_all(buckets, count, distance, HALVED, hits)
+                                       : measure_all(buckets, count, distance, BOTH, hits);
+    return counted == ~(uint64_t)0 ? measure_all(buckets, count, distance, 0, hits)
+                                   : measure_all(buckets, count, distance, MASKED, hits);
 }
 
 #if VECTORS == VECTORS_AVX512
