@@ -100,9 +100,10 @@ struct search_kernel {
     size_t (*first_reached)(uint64_t difference, const uint64_t *masks, const int8_t *flips,
                             size_t table, size_t count);
 
-    /* Append to `hits`, in order, all keys that differ from their bucket's key in at most `distance`
-       of the bits that count, and return how many buckets are finished.  If `hits` fills up, that is fewer than `count`, and the start of
-       the next bucket has moved past the keys that were compared. */
+    /* Append to `hits`, in order, all keys that differ from their bucket's key in at most
+       `distance` of the bits that count, and return how many buckets are finished.  If `hits` fills
+       up, that is fewer than `count`, and the start of the next bucket has moved past the keys that
+       were compared. */
     size_t (*measure)(struct search_bucket *buckets, size_t count, unsigned distance,
                       struct search_hits *hits);
 
@@ -148,10 +149,10 @@ struct search_kernel {
     size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
                            uint32_t *headers);
 
-    /* Write to `list` the keys of some stretches that differ from tags[place % SEARCH_SIFTING] in at
-       most `distance` of the bits counted[place % SEARCH_SIFTING]; set `sifted` to their number.  Return how many stretches are finished.  If there is no more
-       room, that is fewer than `count`, and the start of the next stretch has moved past the keys
-       that were compared. */
+    /* Write to `list` the keys of some stretches that differ from tags[place % SEARCH_SIFTING] in
+       at most `distance` of the bits counted[place % SEARCH_SIFTING]; set `sifted` to their number.
+       Return how many stretches are finished.  If there is no more room, that is fewer than
+       `count`, and the start of the next stretch has moved past the keys that were compared. */
     size_t (*sift)(struct search_stretch *stretches, size_t count, const uint64_t *tags,
                    const uint64_t *counted, unsigned distance, struct search_sifted *list,
                    size_t room, size_t *sifted);

@@ -304,7 +304,8 @@ static size_t sift(struct search_stretch *stretches, size_t count, const uint64_
         uint32_t left = stretch->count;
         while (left > 0) {
             uint32_t some = left < VECTOR_WORDS ? left : VECTOR_WORDS;
-            for (unsigned near = alike_of(keys, some, tag, bits, limit); near != 0; near &= near - 1)
+            unsigned near = alike_of(keys, some, tag, bits, limit);
+            for (; near != 0; near &= near - 1)
                 list[found++] = (struct search_sifted){
                     keys + __builtin_ctz(near), stretch->place,
                 };

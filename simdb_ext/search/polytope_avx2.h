@@ -241,8 +241,8 @@ VECTOR_INLINE unsigned affordable(__m256i entries, int32_t most, size_t count)
                      count < 8 ? (unsigned)count : 8);
 }
 
-/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit` of
-   the bits that count. */
+/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit`
+   of the bits that count. */
 VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag, __m256i counted,
                                 __m256i limit)
 {

@@ -256,8 +256,8 @@ VECTOR_INLINE size_t compress(__m512i lanes, unsigned chosen, uint32_t *out)
     return (size_t)__builtin_popcount(chosen);
 }
 
-/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit` of
-   the bits that count. */
+/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit`
+   of the bits that count. */
 VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m512i tag, __m512i counted,
                                 __m512i limit)
 {
