@@ -25,7 +25,7 @@ FIRM_LEAST = 0.335
 FIRM_DISTANCE_LEAST = 3
 # Integrals over the weights of a query, in standard deviations, and the search for a share; a tail
 # begins so many standard deviations from the mean.
-NODES, WEIGHT_MOST = 64, 6.0
+NODES, WEIGHT_MOST = 129, 6.0
 SHARE_STEPS, NEWTON_STEPS, NEARLY, TAIL_LEAST = 18, 60, 1e-7, 0.01
 EQUAL = 1e-12  # one less the square of the similarity, at least
 # Above this similarity few signs differ, and of small weights alone, which rounding changes most.
@@ -142,13 +142,14 @@ def _weights() -> tuple[F64, F64]:
 
     Those whose signs are not firm are together the last one, 0.
     """
-    nodes, parts = np.polynomial.legendre.leggauss(NODES)
-    weights = FIRM_LEAST + (nodes + 1.0) * (WEIGHT_MOST - FIRM_LEAST) / 2.0
-    chances = parts * np.exp(-weights * weights / 2.0)
+    weights = np.linspace(FIRM_LEAST, WEIGHT_MOST, NODES)
+    chances = np.exp(-weights * weights / 2.0)
+    chances[1:-1] *= np.tile([4.0, 2.0], NODES // 2)[:-1]  # Simpson's rule
     chances *= math.erfc(FIRM_LEAST / math.sqrt(2.0)) / chances.sum()
     return np.append(weights, 0.0), np.append(chances, 1.0 - chances.sum())
 
 
+@lru_cache(REMEMBERED)
 def _differing(similarity: float) -> F64:
     """Return how probably the sign of each of `_weights` differs in a document at `similarity`."""
     weights, _ = _weights()
