@@ -13,6 +13,7 @@ import numpy.typing as npt
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.search.couples import Searched, sweep_tables
 from simdb.ground.bits import ALL_BITS
+from simdb.ground.dtypes import U32, U64
 from simdb.ground.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_tables
 from simdb.results.clusters import ArrayClusters, PairPositions
@@ -29,9 +30,6 @@ from simdb.values.arrays import (
     describe,
     is_first,
 )
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 # So many entries are copied or compared by one thread at a time.

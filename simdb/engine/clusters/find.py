@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.clusters.labels import first_equal_rows, grouped
 from simdb.engine.search.couples import Couples, couples_of, matching, table_of_equals
@@ -20,6 +19,7 @@ from simdb.engine.search.sweep import join_links
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of
+from simdb.ground.dtypes import I64, U32, Bools
 from simdb.plan.problem import Criterion
 from simdb.results.clusters import Clusters
 from simdb.results.reports import Plan
@@ -39,9 +39,6 @@ GROWTH = 8
 COMPARED_MAX = 256
 # So many pairs are compared at a time; more pairs of representatives and documents are looked up.
 COMPARED_PAIRS = 1 << 20
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 
 def check_policy(policy: object) -> None:
@@ -241,7 +238,7 @@ def _claimed(
     plan: Plan,
     leaders: U32,
     ordered: U32,
-    is_left: npt.NDArray[np.bool_],
+    is_left: Bools,
     judge: Judge | None,
 ) -> Couples:
     """Return the pairs of `leaders` and those of `ordered` that are left, leader by leader."""
@@ -254,9 +251,7 @@ def _claimed(
     return found if judge is None else judge.kept(state, found)
 
 
-def _settle(
-    state: State, criterion: Criterion, plan: Plan, batch: U32, judge: Judge | None
-) -> npt.NDArray[np.int64]:
+def _settle(state: State, criterion: Criterion, plan: Plan, batch: U32, judge: Judge | None) -> I64:
     """Return for each of `batch` the position in it of its representative within the batch."""
     owners = np.arange(len(batch))
     among = method_of(state, plan).links_among
@@ -274,7 +269,7 @@ def _judged(state: State, couples: Couples, batch: U32, judge: Judge) -> Couples
     return couples.chosen(known.similarities >= np.float32(judge.least))
 
 
-def _claim(owners: npt.NDArray[np.int64], left: U32, right: U32) -> None:
+def _claim(owners: I64, left: U32, right: U32) -> None:
     """Make each of `left` that represents itself the representative of its matches.
 
     The matches are on the `right`; those with a representative keep it.  Pairs are in the order of

@@ -6,21 +6,16 @@ fingerprints, as their signs are the bits.)
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.search.buckets import not_labels
 from simdb.ground.bits import ALL_BITS
+from simdb.ground.dtypes import I64, U8, U32
 from simdb.storage.membership import Membership
 from simdb.storage.runs.sorting import Sorting
 from simdb.values.arrays import Sketches, is_first
 
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
-
-def grouped(
-    labels: U32, places: U32 | None = None, *, threads: int = 1
-) -> tuple[npt.NDArray[np.int64], U32]:
+def grouped(labels: U32, places: U32 | None = None, *, threads: int = 1) -> tuple[I64, U32]:
     """Return offsets int64[c + 1] and members uint32[k] of components of two or more members.
 
     `labels`: one member of the component of each number.  `places`: the place of each number in
@@ -71,7 +66,7 @@ def first_equal(sketches: Sketches, *, is_measured: bool) -> I64:
     return found
 
 
-def first_equal_rows(vectors: npt.NDArray[np.uint8]) -> I64:
+def first_equal_rows(vectors: U8) -> I64:
     """Return for each row of uint8[n, width] the position of the first equal row: int64[n]."""
     if not len(vectors):
         return np.empty(0, np.int64)

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.clusters.labels import first_equal
 from simdb.engine.search.lookup import search
@@ -24,6 +23,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES, View
 from simdb.ground.bits import bit_counts
+from simdb.ground.dtypes import F32, I64, U32, Bools
 from simdb.plan.problem import Criterion
 from simdb.running import kernel
 from simdb.settings.options import AUTO
@@ -51,9 +51,6 @@ QUERIES_AT_ONCE = 16
 # A round takes as long as comparing this number of members, some 100 microseconds.
 ROUND_MEMBERS = 256
 
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-F32 = npt.NDArray[np.float32]
 Links = tuple[U32, U32]
 
 
@@ -244,9 +241,7 @@ def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int
     ]
 
 
-def _is_close(
-    state: State, criterion: Criterion, neighbours: U32, position: int
-) -> npt.NDArray[np.bool_]:
+def _is_close(state: State, criterion: Criterion, neighbours: U32, position: int) -> Bools:
     """Return whether each of `neighbours` matches the neighbour at `position`."""
     close = np.ones(len(neighbours), np.bool_)
     if criterion.distance is not None:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.links import labels_after, links_of, parts_of
 from simdb.engine.state.state import State
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import CorruptError, FullError
 from simdb.plan.problem import Criterion
 from simdb.running import kernel
@@ -29,9 +29,6 @@ from simdb.values.arrays import ORDINALS_MAX
 SWEPT_LEAST = 4096
 # Up to this size the members of a cluster that loses some are all compared with each other.
 WHOLE_MAX = 128
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 
 class Maintainer:

@@ -9,20 +9,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.columns.arrow import text_column
 from simdb.engine.search.judge import Judge
 from simdb.engine.state.state import State
+from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import OptionError
 from simdb.settings import keeping
 from simdb.storage import codec
 
 # The texts of so many documents are read at a time.
 READ_TOGETHER = 1 << 12
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

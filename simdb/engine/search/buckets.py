@@ -16,8 +16,8 @@ from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from simdb.ground.dtypes import I64, U32, Bools
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table
@@ -36,10 +36,6 @@ CROWD_ROOTS = 2
 COUNTED_PAIRS = 512
 # So many labels are compared at a time: they fit the cache.
 LABELLED_AT_ONCE = 1 << 18
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-Bools = npt.NDArray[np.bool_]
 
 
 class Buckets(NamedTuple):

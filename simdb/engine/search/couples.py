@@ -11,6 +11,7 @@ from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.ground.bits import FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
+from simdb.ground.dtypes import F32, U8, U32, U64
 from simdb.plan.problem import Criterion
 from simdb.results.matches import PairArrays
 from simdb.running import kernel
@@ -31,11 +32,6 @@ LOOKUP_QUERIES_FIRST = 1 << 6
 LOOKUP_PARTS = 8
 # So many times larger is a batch than the one before, at most.
 LOOKUP_GROWTH = 4
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-F32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
