@@ -54,7 +54,11 @@ def find(
     The best match comes first; at most `limit` are returned.  `first`: any one match.
     """
     if id is not None:
-        return _find_stored(state, document, id, given, 1 if first else limit)
+        if document is not None:
+            raise InputError("query takes a document or the id= of a stored document, not both")
+        ordinals = known_ordinals(state, [id])
+        sketches, own = stored_sketches(state, ordinals), int(ordinals[0])
+        return find_sketched(state, sketches, given, limit, first=first, left_out=own)
     if type(document) is int and state.store.takes_bits:
         prepared = prepare(state, given, ANY_BITS, BARE)
         if not 0 <= document <= ALL_BITS:
@@ -63,7 +67,7 @@ def find(
     if document is None:
         raise InputError("query needs a document, or the id= of a stored document")
     sketches = state.store.sketcher.sketch([document], errors=errors, is_query=True)
-    return _search(state, sketches, given, first, 1 if first else limit)
+    return find_sketched(state, sketches, given, limit, first=first)
 
 
 def find_sketched(
@@ -79,9 +83,14 @@ def find_sketched(
 
     `left_out`: the ordinal of the document itself, if it is stored.
     """
+    document_state = int(sketches.states[0])
+    prepared = prepare(state, given, sketches, document_state)
+    if document_state == EMPTY:
+        return []
     most = 1 if first else limit
     # Any one match of a stored document could be the document itself.
-    return _search(state, sketches, given, first and left_out is None, most, left_out)
+    any_one = first and left_out is None
+    return _carry_out(state, sketches, document_state, prepared, any_one, most, left_out)
 
 
 def prepare(state: State, given: Given, sketches: Sketches, document_state: int) -> Prepared:
@@ -147,36 +156,6 @@ def best_match(
     return found[0] if found else None
 
 
-def _find_stored(
-    state: State, document: Any, id: Id, given: Given, limit: int | None
-) -> list[Match]:
-    """Return the matches of a stored document without itself, best first, at most `limit`."""
-    if document is not None:
-        raise InputError("query takes a document or the id= of a stored document, not both")
-    ordinals = known_ordinals(state, [id])
-    sketches = stored_sketches(state, ordinals)
-    return _search(state, sketches, given, False, limit, int(ordinals[0]))
-
-
-def _search(
-    state: State,
-    sketches: Sketches,
-    given: Given,
-    first: bool,
-    limit: int | None,
-    left_out: int | None = None,
-) -> list[Match]:
-    """Return the matches of the single document in `sketches`, best first, at most `limit`.
-
-    `left_out`: the ordinal of the document itself, if it is stored.
-    """
-    document_state = int(sketches.states[0])
-    prepared = prepare(state, given, sketches, document_state)
-    if document_state == EMPTY:
-        return []
-    return _carry_out(state, sketches, document_state, prepared, first, limit, left_out)
-
-
 def _carry_out(
     state: State,
     sketches: Sketches,
@@ -186,7 +165,7 @@ def _carry_out(
     limit: int | None,
     left_out: int | None = None,
 ) -> list[Match]:
-    """Return the matches of a document with features; see `_search`."""
+    """Return the matches of a document with features, at most `limit`; see `find_sketched`."""
     criterion, plan, method = prepared.criterion, prepared.plan, prepared.method
     # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
