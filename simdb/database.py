@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from traceback import clear_frames
 from types import TracebackType
@@ -14,41 +14,27 @@ from simdb.engine.reading import Reading
 from simdb.engine.state.opening import Access, Handle, open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
+from simdb.engine.writing import Writing
 from simdb.ground import previews
-from simdb.ground.choices import (
-    ConflictName,
-    DistanceTablesName,
-    DurabilityName,
-    ErrorsName,
-    MatchName,
-    MethodName,
-    ModeName,
-    VerifyName,
-)
+from simdb.ground.choices import DistanceTablesName, DurabilityName, ErrorsName, ModeName
 from simdb.ground.errors import BusyError, ClosedError, Error, ReadOnlyError
 from simdb.ground.foreign import answering
 from simdb.plan.calibration import Calibration
-from simdb.results.matches import Match, Matches
-from simdb.running.threads import crew, thread_count
+from simdb.running.threads import thread_count
 from simdb.settings.options import Options
-from simdb.settings.search import Search
 from simdb.sketch.sketcher import AnySketcher
 from simdb.values.arrays import IdT
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from simdb.engine.search.filters import Where
-    from simdb.engine.search.judge import Texts
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.transaction import WriteTransaction
+    from simdb.engine.write.write_state import WriteState
     from simdb.results.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
     from simdb.running.progress import Progress
     from simdb.settings.text_sketch import IdfTable
-    from simdb.values.documents import DocumentLike
 
 
-class Database(Reading[IdT]):
+class Database(Writing[IdT]):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
 
     A process that was forked may use the database of its parent, which opens itself again there;
@@ -111,152 +97,6 @@ class Database(Reading[IdT]):
         """
         self._check_writable()
         return engine.transaction.WriteTransaction(self._store)
-
-    def insert(
-        self,
-        id: IdT,
-        document: "DocumentLike",
-        metadata: Any = None,
-        *,
-        on_conflict: ConflictName = "error",
-        errors: ErrorsName = "strict",
-    ) -> None:
-        """Store one document and commit; see `WriteTransaction.insert`."""
-        with self.write() as transaction:
-            transaction.insert(id, document, metadata, on_conflict=on_conflict, errors=errors)
-
-    def insert_many(
-        self,
-        ids: Iterable[IdT],
-        documents: Any = None,
-        metadata: Any = None,
-        *,
-        on_conflict: ConflictName = "error",
-        errors: ErrorsName = "strict",
-        progress: "Progress | None" = None,
-        threads: int | None = None,
-    ) -> int:
-        """Store many documents and commit, all or none of them; returns how many were stored.
-
-        `ids` and `documents`: as many of both, or a mapping from ids to documents alone.  The other
-        arguments are described at `WriteTransaction.insert_many`.
-        """
-        with crew(), self.write() as transaction:
-            return transaction.insert_many(
-                ids, documents, metadata, on_conflict=on_conflict, errors=errors,
-                progress=progress, threads=threads,
-            )  # fmt: skip
-
-    @answering
-    def add_if_new(
-        self,
-        id: IdT,
-        document: "DocumentLike",
-        metadata: Any = None,
-        *,
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        search: "MethodName | Search | None" = None,
-        on_conflict: ConflictName = "same",
-        errors: ErrorsName = "strict",
-    ) -> Match[IdT] | None:
-        """Store a document and commit, unless a stored document matches it.
-
-        Returns None if it was stored, otherwise its best match.  The same claim made again returns
-        a match with the stored document.  No other writer can store a match between the search and
-        the insertion.  See `WriteTransaction.add_if_new`.
-        """
-        with self.write() as transaction:
-            return transaction.add_if_new(
-                id, document, metadata, similarity=similarity, distance=distance, recall=recall,
-                search=search, on_conflict=on_conflict, errors=errors,
-            )  # fmt: skip
-
-    @answering
-    def add_many_if_new(
-        self,
-        ids: Iterable[IdT],
-        documents: Any = None,
-        metadata: Any = None,
-        *,
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        search: "MethodName | Search | None" = None,
-        on_conflict: ConflictName = "same",
-        errors: ErrorsName = "strict",
-        verify: VerifyName | None = None,
-        texts: "Texts[IdT] | None" = None,
-        progress: "Progress | None" = None,
-        threads: int | None = None,
-    ) -> Matches[IdT]:
-        """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
-        with crew(), self.write() as transaction:
-            return transaction.add_many_if_new(
-                ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
-                search=search, on_conflict=on_conflict, errors=errors, verify=verify, texts=texts,
-                progress=progress, threads=threads,
-            )  # fmt: skip
-
-    def insert_batch(
-        self,
-        ids: Iterable[IdT],
-        documents: Any = None,
-        metadata: Any = None,
-        *,
-        match: MatchName = "all",
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        search: "MethodName | Search | None" = None,
-        errors: ErrorsName = "strict",
-        progress: "Progress | None" = None,
-        threads: int | None = None,
-    ) -> Matches[IdT]:
-        """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
-        with crew(), self.write() as transaction:
-            return transaction.insert_batch(
-                ids, documents, metadata, match=match, similarity=similarity, distance=distance,
-                recall=recall, search=search, errors=errors,
-                progress=progress, threads=threads,
-            )  # fmt: skip
-
-    def update_metadata(self, id: IdT, metadata: Any) -> None:
-        """Replace the metadata of one document and commit; None removes them.
-
-        Raises NotFoundError if the id is unknown.
-        """
-        with self.write() as transaction:
-            transaction.update_metadata(id, metadata)
-
-    def delete(self, id: IdT) -> None:
-        """Delete one document and commit; NotFoundError if the id is unknown."""
-        with self.write() as transaction:
-            transaction.delete(id)
-
-    def delete_many(self, ids: Iterable[IdT]) -> int:
-        """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
-        with self.write() as transaction:
-            return transaction.delete_many(ids)
-
-    def delete_where(self, where: "Where") -> int:
-        """Delete each document for whose metadata `where(metadata)` is true, and commit.
-
-        Returns the number of documents deleted.  See `WriteTransaction.delete_where`.
-        """
-        with self.write() as transaction:
-            return transaction.delete_where(where)
-
-    def expire(self, before: "datetime", *, where: "Where | None" = None) -> int:
-        """Delete the documents whose time is before `before`, and commit; returns their number.
-
-        `where`: of these only the ones that `delete_where(where)` would delete.
-        The database must have been created with `Options.keep_times`.  See
-        `WriteTransaction.expire`.
-        """
-        with self.write() as transaction:
-            return transaction.expire(before, where=where)
 
     def fit_idf(
         self,
@@ -437,6 +277,11 @@ class Database(Reading[IdT]):
         if self._mode == "r":
             raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
         self._handle.check_may_write()
+
+    @contextmanager
+    def _changing(self, what: str) -> "Iterator[WriteState]":
+        with self.write() as transaction, transaction._changing(what) as writing:
+            yield writing
 
     def _state(self) -> State:
         return self._handle.store.state()

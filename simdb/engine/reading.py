@@ -50,7 +50,6 @@ from simdb.ground.choices import ErrorsName, MatchName, MethodName, PolicyName, 
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import InputError, OptionError
 from simdb.ground.foreign import answering
-from simdb.plan.problem import Criterion
 from simdb.results.matches import Match, Matches, PairArrays
 from simdb.results.reports import Plan
 from simdb.running.threads import thread_count
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     from simdb.columns.arrow import Columns
     from simdb.engine.passages.queries import Containment
     from simdb.engine.search.filters import Accept, AcceptMany, Where
-    from simdb.engine.search.judge import Judge, Texts
+    from simdb.engine.search.judge import Texts
     from simdb.engine.search.nearest import Vectors, Wanted
     from simdb.engine.search.pairs import Pairs
     from simdb.results.clusters import Clusters
@@ -418,16 +417,14 @@ class Reading(Protocol[IdT]):
         if contained is not None:
             how = contained, texts, (similarity, distance, recall, search), None, where, None
             return self._contained(how, verify)
-        is_exact, count = self._is_exact(verify, texts), thread_count(threads)
+        options, count = self._store.options, thread_count(threads)
+        is_exact = searches.judge.check_verification(verify, texts, options)
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         check_filters(where)
         owner, end = self._lasting()
         with owner._state() as state:
             state.threads = count
-            criterion = of_pairs(self._store.options, state.counts, question)
-            judge = None
-            if is_exact:
-                criterion, judge = self._judging(criterion, question, texts)
+            criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             if where is not None:
                 state = only_where(state, where)
             plan = state.plan(criterion, is_swept=True)
@@ -474,9 +471,9 @@ class Reading(Protocol[IdT]):
         """
         clusters.find.check_policy(policy)
         check_filters(where)
-        options = self._store.options
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
-        is_exact, count = self._is_exact(verify, texts), thread_count(threads)
+        options, count = self._store.options, thread_count(threads)
+        is_exact = searches.judge.check_verification(verify, texts, options)
         clusters.order.check_keep(keep, has_texts=is_exact and texts is not None)
         is_exact &= not options.keeps_clusters or (verify, texts) != (None, None)
         question = question if is_exact else bounded(options, question)
@@ -487,10 +484,7 @@ class Reading(Protocol[IdT]):
                 places = clusters.order.places_by(state, keep, None)
                 labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
                 return clusters.find.as_clusters(state, labels, places)
-            criterion = of_pairs(options, state.counts, question)
-            judge = None
-            if is_exact:
-                criterion, judge = self._judging(criterion, question, texts)
+            criterion, judge = searches.judge.for_pairs(state, question, texts, is_exact=is_exact)
             places = clusters.order.places_by(state, keep, judge)
             if where is not None:
                 state = only_where(state, where)
@@ -535,14 +529,16 @@ class Reading(Protocol[IdT]):
         for an unknown id, InputError unless there are as many ids on both sides.  `verify`,
         `texts`: see `find_all`.  `threads`: see `insert_many`.
         """
-        is_exact, count = self._is_exact(verify, texts), thread_count(threads)
+        options, count = self._store.options, thread_count(threads)
+        is_exact = searches.judge.check_verification(verify, texts, options)
         both = states.incoming.as_lists(left, right)
         with self._state() as state:
             state.threads = count
             ordinals = [known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
             if is_exact:
-                found = self._judge(Question(verify=verify), texts).measured(state, found)
+                judge = searches.judge.judge_of(state, Question(verify=verify), texts)
+                found = judge.measured(state, found)
             return searches.couples.as_pairs(state, found, is_exact=is_exact)
 
     @overload
@@ -744,25 +740,6 @@ class Reading(Protocol[IdT]):
             chunks = passages.pairs.find_pairs(self._store, state, asked)
             stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
-
-    def _judge(self, question: Question, texts: "Texts[IdT] | None") -> "Judge":
-        """Return the judge with the exact threshold asked for, or that of the database."""
-        is_of_numbers = question.verify == searches.judge.NUMBERS
-        exact = self._store.exact_similarity(compares_numbers=is_of_numbers)
-        return searches.judge.judge_of(exact, texts, question.similarity, self._store.options)
-
-    def _is_exact(self, verify: VerifyName | None, texts: "Texts[IdT] | None") -> bool:
-        """Return whether texts or stored features decide; see `check_verification`."""
-        return searches.judge.check_verification(verify, texts, self._store.options)
-
-    def _judging(
-        self, criterion: Criterion, question: Question, texts: "Texts[IdT] | None"
-    ) -> "tuple[Criterion, Judge | None]":
-        """Return the criterion of candidates, and the judge that decides them, if any does."""
-        if (texts, question.verify, criterion.similarity) == (None, None, None):
-            return criterion, None  # features say nothing about distances
-        judge = self._judge(question, texts)
-        return searches.judge.candidates_of(self._store.options, criterion, judge), judge
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
         """Yield what `read` returns for the documents stored now, `size` documents at a time."""

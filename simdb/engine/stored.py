@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from simdb.engine.search.question import Question, criterion_of
+from simdb.engine.search.question import Question
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.state.polytope_tables import with_sealed
 from simdb.engine.state.state import State
 from simdb.engine.state.view import Sealed
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write import claim
-from simdb.engine.write.undecided import Referee
-from simdb.plan.problem import Criterion
+from simdb.engine.write.undecided import refereed
 from simdb.results.matches import Matches
 from simdb.values.arrays import IdT, Sketches
 
@@ -54,26 +53,19 @@ class Lookups(Generic[IdT]):
 
         `sketches`: those of the `documents`, which are a list or a column.
         """
-        held, question, texts = self._held, self._question, self._texts
+        held = self._held
         if isinstance(held, WriteTransaction):
-            criterion, referee = held._refereed(
-                sketches, documents, question, texts, is_exact=self._is_exact
-            )
-            writing = held._writing
-            with writing.alone("the transaction must be idle to note what was matched"):
-                found = self._found(writing.current(), sketches, criterion, referee)
+            with held._changing("note what was matched") as writing:
+                found = self._found(writing.current(), documents, sketches)
                 writing.staging.see(found.ordinals.astype(np.uint32, copy=False))
                 return found
-        criterion, referee = criterion_of(held._store.options, sketches, question), None
         with held._state() as state:
-            if self._is_exact:
-                criterion, judge = held._judging(criterion, question, texts)
-                referee = None if judge is None else Referee(judge, documents, state.next_ordinal)
-            return self._found(state, sketches, criterion, referee)
+            return self._found(state, documents, sketches)
 
-    def _found(
-        self, state: State, sketches: Sketches, criterion: Criterion, referee: Referee | None
-    ) -> Matches[IdT]:
+    def _found(self, state: State, documents: Any, sketches: Sketches) -> Matches[IdT]:
+        criterion, referee = refereed(
+            state, sketches, documents, self._question, self._texts, is_exact=self._is_exact
+        )
         state.threads = self._threads
         sealed = state.view.sealed
         if len(sketches) and self._of is not sealed:

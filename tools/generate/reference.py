@@ -28,12 +28,16 @@ FIRST = [
 ]  # fmt: skip
 # Members that several classes share are described with these classes.
 ONCE = {"results/matches": "ReadOnce"}
-SHARED = {"Database": {"engine/reading": "Reading"}, "Pairs": ONCE, "ArrayPairs": ONCE}
+VERBS = {"engine/reading": "Reading", "engine/writing": "Writing"}
+SHARED = {"Database": VERBS, "Pairs": ONCE, "ArrayPairs": ONCE}
 # The classes whose verbs the site describes once, with one of them.
 VERBS_OF = {"Database", "Snapshot", "WriteTransaction", "ShardedDatabase"}
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
-SHARED_VERBS = "the reading verbs, `query` to `note`"
+SHARED_VERBS = (
+    "`Snapshot` has the reading verbs, `query` to `note`, and `WriteTransaction` these and the"
+    " writing verbs, `insert` to `expire`, too.\n"
+)
 # A public class is written without the type of its ids; a list of ids has it.
 ID_TYPES = ("IdT", "IdT_co")
 BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
@@ -161,7 +165,7 @@ def describe(
         yield "```python\n" + "\n".join(fields) + "\n```\n"
     members = public_functions(node)
     if name == "Database":
-        yield f"`Snapshot` and `WriteTransaction` have {SHARED_VERBS}, too.\n"
+        yield SHARED_VERBS
     if name in SHARED:
         own = {each.name for each in members}
         shared = (each for each in shared_functions(SHARED[name]) if each.name not in own)

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 REFERENCE = Path(__file__).resolve().parents[1] / "generate" / "reference.py"
-FULL = "see `WriteTransaction."
 
 
 @lru_cache(maxsize=1)
@@ -22,17 +21,12 @@ def reference() -> ModuleType:
 
 
 def verb(name: str) -> str:
-    """Describe a function `query`, a method `Database.query` or a class, as one section.
-
-    A verb of the database that only refers to the verb of a transaction gets its description.
-    """
+    """Describe a function `query`, a method `Database.query` or a class, as one section."""
     owner, _, member = name.rpartition(".")
     if not owner:
         return function(name)
     node = members(owner)[member]
     description = shown("\n".join(reference().signature(member, node)))
-    if owner == "Database" and FULL in (ast.get_docstring(node) or "").replace("See", "see"):
-        description += "\n" + (ast.get_docstring(members("WriteTransaction")[member]) or "")
     return f"## {name}\n\n{description}\n"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.filters import by_ids
+from simdb.engine.search.question import Question, of_pairs
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of, shown
 from simdb.ground.dtypes import F32, I64, U32, U64
@@ -213,21 +214,43 @@ def check_verification(verify: object, texts: object, options: Options | None = 
     return verify != ESTIMATE
 
 
-def judge_of(
-    exact: ExactSimilarity, texts: Texts | None, similarity: float | None, options: Options
-) -> Judge:
-    """Return the judge with the exact threshold `similarity`, if it is given.
+def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
+    """Return the judge with the exact threshold asked for, or that of the database.
 
-    Otherwise the threshold is that which the default of `options`, of the estimate, means.
-    `texts`: None if none is known.
+    The default of the database is an estimate; the judge's threshold is what it means.  `texts`:
+    None if none is known.
     """
-    least = exact.least(options.similarity) if similarity is None else similarity
+    options = state.store.options
+    exact = state.store.exact_similarity(compares_numbers=question.verify == NUMBERS)
+    least = question.similarity
+    least = exact.least(options.similarity) if least is None else least
     remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
     has_features = options.features and not exact.compares_numbers
     return Judge(
         exact, _reader_of(texts), least, remembered, has_features=has_features,
         only_estimates=texts is None and not has_features,
     )  # fmt: skip
+
+
+def judging(
+    state: State, criterion: Criterion, question: Question, texts: Texts | None, *, is_exact: bool
+) -> tuple[Criterion, Judge | None]:
+    """Return the criterion of candidates, and the judge that decides them, if any does.
+
+    `is_exact`: more than estimates decides, see `check_verification`.
+    """
+    if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
+        return criterion, None  # features say nothing about distances
+    judge = judge_of(state, question, texts)
+    return candidates_of(state.store.options, criterion, judge), judge
+
+
+def for_pairs(
+    state: State, question: Question, texts: Texts | None, *, is_exact: bool
+) -> tuple[Criterion, Judge | None]:
+    """Return the same for the pairs of stored documents."""
+    criterion = of_pairs(state.store.options, state.counts, question)
+    return judging(state, criterion, question, texts, is_exact=is_exact)
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from simdb.columns.arrow import listed, text_column
 from simdb.engine.state.store import Beside
 from simdb.ground.checks import shown
+from simdb.ground.dtypes import I64, U8, U64
 from simdb.ground.errors import InputError
 from simdb.running import kernel
 from simdb.running.progress import Progress, report_of
@@ -97,12 +98,9 @@ class EncodedIds:
 
     @property
     def previous(self) -> dict[int, int]:
-        """The position of the last equal id before it, for each id that was given before.
-
-        Positions ascend.
-        """
+        """The position of the last equal id before it, for each id that was given before."""
         if self._previous is None:
-            self._previous = self._repeated()
+            self._previous = repeated(self.hashes, self.offsets, self.content)
         return self._previous
 
     def check_distinct(self) -> None:
@@ -113,19 +111,23 @@ class EncodedIds:
                 f" and {second}; nothing was inserted"
             )
 
-    def _repeated(self) -> dict[int, int]:
-        ordered = self.hashes.copy()
-        order = np.arange(len(ordered), dtype=np.uint32)
-        kernel.sort(ordered, order)
-        twins = np.flatnonzero(ordered[1:] == ordered[:-1])
-        found: dict[int, int] = {}
-        latest: dict[bytes, int] = {}
-        for at in sorted_unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
-            stored = bytes(self.content[self.offsets[at] : self.offsets[at + 1]])
-            if stored in latest:
-                found[at] = latest[stored]
-            latest[stored] = at
-        return found
+
+def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
+    """Return the position of the last equal id before it, for each id that was given before.
+
+    The ids are in their stored form.  Positions ascend; ids with equal hashes can be different.
+    """
+    ordered, order = hashes.copy(), np.arange(len(hashes), dtype=np.uint32)
+    kernel.sort(ordered, order)
+    twins = np.flatnonzero(ordered[1:] == ordered[:-1])
+    found: dict[int, int] = {}
+    latest: dict[bytes, int] = {}
+    for at in sorted_unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
+        stored = bytes(content[offsets[at] : offsets[at + 1]])
+        if stored in latest:
+            found[at] = latest[stored]
+        latest[stored] = at
+    return found
 
 
 def sketching(
@@ -271,11 +273,6 @@ def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> StoredBatch:
         sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content,
         sketches.grains, sketches.features,
     )  # fmt: skip
-
-
-def pack_one(metadata: Any, id: Any) -> list[tuple[int, bytes]]:
-    """Return the position, 0, and the stored form of the metadata of one document, if any."""
-    return [] if metadata is None else pack_all([metadata], [id])
 
 
 def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:

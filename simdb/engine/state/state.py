@@ -61,6 +61,7 @@ from simdb.values.arrays import (
 )
 
 if TYPE_CHECKING:
+    from simdb.sketch.exact_similarity import ExactSimilarity
     from simdb.sketch.sketcher import AnySketcher
 
 
@@ -74,6 +75,9 @@ class Origin(Protocol):
     @property
     def sketcher(self) -> "AnySketcher":
         """The sketcher, which makes sketches of documents."""
+
+    def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
+        """Return the exact similarity of documents that the sketches estimate."""
 
     def source_of(self, holder: Holder | None) -> Source:
         """Return a source over the transaction of `holder`; None if it has ended."""
@@ -265,8 +269,7 @@ class State:
         `asked`: so many documents will be looked up in them by distance, for which the tables of
         lean runs may be made.
         """
-        view = self.view
-        lean = view.sealed.lean
+        view, lean = self.view, self.view.sealed.lean
         if asked and lean:
             lean = self._lean_after(asked)
         known, tables = view.tables
@@ -284,8 +287,7 @@ class State:
 
         `asked`: see `tables`.
         """
-        view = self.view
-        lean = view.sealed.lean
+        view, lean = self.view, self.view.sealed.lean
         if asked and lean:
             lean = self._lean_after(asked)
         known, tables = view.covered_tables
@@ -322,7 +324,16 @@ class State:
 
     def find(self, offsets: I64, content: U8, hashes: U64) -> I64:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
-        return find_ordinals(self.view, self.source, offsets, content, hashes)
+        if len(hashes) == 1:
+            return self._find_one(offsets, content, int(hashes[0]))
+        tables = self._id_tables()
+        starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
+        found = np.full(len(hashes), -1, np.int64)
+        if len(ordinals):
+            queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
+            same = self._equal_ids(ordinals, offsets[queries], offsets[queries + 1], content)
+            found[queries[same]] = ordinals[same]
+        return found
 
     def check_known(self, ordinals: U32) -> None:
         """Raise CorruptError if an ordinal from a stored table belongs to no document."""
@@ -411,14 +422,8 @@ class State:
             population = population.with_glimpse(seen)
         if is_swept or not source.is_larger_than_memory:
             return population
-        return replace(population, paging=self.paging)
-
-    @property
-    def paging(self) -> Paging:
-        """What the planner must know of the memory."""
-        source, sealed = self.source, self.view.sealed
-        runs = sealed.entry_count / max(sealed.largest, 1)
-        return Paging(source.data_bytes, source.memory_bytes, runs)
+        runs = view.sealed.entry_count / max(view.sealed.largest, 1)
+        return replace(population, paging=Paging(source.data_bytes, source.memory_bytes, runs))
 
     def _make_named(self, criterion: Criterion) -> None:
         """Make the tables of lean runs if the criterion names a method that looks up in them."""
@@ -448,52 +453,32 @@ class State:
             found.append(np.flatnonzero(view.delta.batch.states != WEIGHTED) + view.delta.start)
         return np.concatenate([np.empty(0, np.int64), *found])
 
+    def _id_tables(self) -> Any:
+        """Return the hashes of all ids, ready for look-up."""
+        view = self.view
+        if view.id_tables is None:
+            sealed = view.sealed
+            if sealed.id_tables is None:
+                parts = [run.named_table(layout.IDS, self.source) for run in sealed.runs]
+                rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
+                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
+            delta = view.delta
+            view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
+        return view.id_tables
 
-def find_ordinals(view: View, source: Source, offsets: I64, content: U8, hashes: U64) -> I64:
-    """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
-    if len(hashes) == 1:
-        return _find_one(view, source, offsets, content, hashes)
-    tables = _id_tables(view, source)
-    starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
-    found = np.full(len(hashes), -1, np.int64)
-    if len(ordinals):
-        queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
-        first, last = offsets[queries], offsets[queries + 1]
-        same = _equal_ids(view, source, ordinals, first, last, content)
-        found[queries[same]] = ordinals[same]
-    return found
+    def _find_one(self, offsets: I64, content: U8, hash: int) -> I64:
+        """Return what `find` returns for a single id."""
+        found = -1
+        for ordinal, _ in self._id_tables().lookup_one(hash, 0, 0, False):
+            ordinals = np.array([ordinal], np.uint32)
+            if self.identifiers(ordinals).equal(ordinals, offsets, content)[0]:
+                found = ordinal
+        return np.array([found], np.int64)
 
-
-def _id_tables(view: View, source: Source) -> Any:
-    """Return the hashes of all ids, ready for look-up."""
-    if view.id_tables is None:
-        sealed = view.sealed
-        if sealed.id_tables is None:
-            parts = [run.named_table(layout.IDS, source) for run in sealed.runs]
-            rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
-            sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
-        delta = view.delta
-        view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
-    return view.id_tables
-
-
-def _find_one(view: View, source: Source, offsets: I64, content: U8, hashes: U64) -> I64:
-    """Return what `find_ordinals` returns for a single id."""
-    found = -1
-    for ordinal, _ in _id_tables(view, source).lookup_one(int(hashes[0]), 0, 0, False):
-        ordinals = np.array([ordinal], np.uint32)
-        if view.identifiers.over(source, ordinals).equal(ordinals, offsets, content)[0]:
-            found = ordinal
-    return np.array([found], np.int64)
-
-
-def _equal_ids(
-    view: View, source: Source, ordinals: U32, first: I64, last: I64, content: U8
-) -> Bools:
-    """Return whether content[first:last] is the id of each ordinal, not only its hash."""
-    lengths = last - first
-    offsets = offsets_of(lengths)
-    positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
-    wanted = np.ascontiguousarray(content[positions])
-    same = view.identifiers.over(source, ordinals).equal(ordinals, offsets, wanted)
-    return np.asarray(same, np.bool_)
+    def _equal_ids(self, ordinals: U32, first: I64, last: I64, content: U8) -> Bools:
+        """Return whether content[first:last] is the id of each ordinal, not only its hash."""
+        lengths = last - first
+        offsets = offsets_of(lengths)
+        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
+        wanted = np.ascontiguousarray(content[positions])
+        return np.asarray(self.identifiers(ordinals).equal(ordinals, offsets, wanted), np.bool_)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = ["idf", "write_state"]
+__all__ = ["idf", "storing", "write_state"]
 
 if TYPE_CHECKING:
-    from simdb.engine.write import idf, write_state
+    from simdb.engine.write import idf, storing, write_state
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -45,18 +45,17 @@ class Arriving(NamedTuple):
     rule: str
 
 
-def rule_of(on_conflict: Any) -> str:
-    """Return the rule that `on_conflict` names; OptionError if it is none."""
+def check_rule(on_conflict: object) -> None:
+    """Raise OptionError unless `on_conflict` is a rule."""
     one_of("on_conflict", on_conflict, RULES)
-    return str(on_conflict)
 
 
-def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
+def arriving(state: State, ids: list[Any], metadata: Any, rule: str) -> Arriving:
     """Return the ids and the metadata of one call, checked and in their stored form.
 
     With the rule "error", an id that is given twice raises InputError, a stored one ExistsError.
     """
-    encoded = EncodedIds(incoming.as_list(ids, "ids"))
+    encoded = EncodedIds(ids)
     if rule == ERROR:
         encoded.check_distinct()
     packed = incoming.pack_all(metadata, encoded.ids)

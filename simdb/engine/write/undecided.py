@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simdb.engine import search
 from simdb.engine.search import lookup
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.method import SURE_SHARE
+from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.engine.state.incoming import chosen_batch
 from simdb.engine.state.state import State
@@ -33,7 +35,7 @@ from simdb.storage.records.delta import DeltaView, StoredBatch, delta_view
 from simdb.values.arrays import Sketches, offsets_of, sorted_unique
 
 if TYPE_CHECKING:
-    from simdb.engine.search.judge import Judge
+    from simdb.engine.search.judge import Judge, Texts
 
 # At first so many candidates of a document are enough; a document with fewer matches than one in
 # `SURE_SHARE` of them has no others.
@@ -182,6 +184,24 @@ class Referee:
         )
         texts = self._texts_before(state, ordinals[:before]) if before else []
         return [*texts, *(self._documents[place] for place in places)]
+
+
+def refereed(
+    state: State,
+    sketches: Sketches,
+    documents: Sequence[Any],
+    question: Question,
+    texts: "Texts[Any] | None",
+    *,
+    is_exact: bool,
+) -> tuple[Criterion, Referee | None]:
+    """Return by what stored matches of `documents` are found, and who confirms them, if any does.
+
+    `is_exact`: texts decide, those of stored documents by `texts`.
+    """
+    found = criterion_of(state.store.options, sketches, question)
+    criterion, judge = search.judge.judging(state, found, question, texts, is_exact=is_exact)
+    return criterion, None if judge is None else Referee(judge, documents, state.next_ordinal)
 
 
 class Refusals:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.engine.state.incoming import repeated
 from simdb.engine.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
@@ -37,7 +38,7 @@ class WriteState:
     def __init__(self, store: Store) -> None:
         """Wait for the write lock, and begin."""
         self.is_ended = True
-        self._store = store
+        self.store = store
         self._gate = Gate("verbs of this transaction", timeout=store.timeout)
         self._preparing = threading.RLock()  # reading prepares what is staged for the kernel
         self._is_torn = False
@@ -57,7 +58,7 @@ class WriteState:
 
     def begin_change(self, owner: Holder, why: str) -> Saved:
         """Keep all verbs but that of `owner` out; returns the changes staged now."""
-        self._gate.block(owner, why, None, self._store.timeout)
+        self._gate.block(owner, why, None, self.store.timeout)
         try:
             self.check_open()
             return self.staging.saved()
@@ -83,7 +84,7 @@ class WriteState:
 
     def current(self, threads: int = 1) -> State:
         """Return the state with all staged changes, for a verb that has entered already."""
-        state = State(self._store, self._view(), self.source, self.staging, staged=self)
+        state = State(self.store, self._view(), self.source, self.staging, staged=self)
         state.threads = threads
         return state
 
@@ -145,7 +146,7 @@ class WriteState:
         """Discard all staged changes, and end; aborting again does nothing."""
         if self.is_ended:
             return
-        if self._store.environment.is_foreign:
+        if self.store.environment.is_foreign:
             self.is_ended = True
             return
         with self._gate.alone("the transaction must be idle to abort"):
@@ -168,7 +169,7 @@ class WriteState:
     def _begin_from(self, base: State) -> None:
         """Begin from a committed state, whose LMDB transaction this one ends."""
         self._base_view, self.source = base.view, base.source
-        self._base = self._store.contents(base.source)
+        self._base = self.store.contents(base.source)
 
     def _view(self) -> View:
         with self._preparing:
@@ -180,7 +181,7 @@ class WriteState:
         try:
             self.check_open()
             return State(
-                self._store, view(), self.source, self.staging, holder, gate=gate, staged=self
+                self.store, view(), self.source, self.staging, holder, gate=gate, staged=self
             )
         except BaseException:
             gate.leave(holder)
@@ -203,10 +204,10 @@ class WriteState:
     def _write(self) -> None:
         """Commit, again after each growth of the map that the commit needs."""
         self._has_written = True
-        environment = self._store.environment
+        environment = self.store.environment
         while True:
             base = self._base
-            ahead = Ahead(self._store, base.manifest, base.transaction_number)
+            ahead = Ahead(self.store, base.manifest, base.transaction_number)
             try:
                 write_ahead(ahead, base, self.staging, self.source)
                 number, manifest = environment.write(
@@ -223,11 +224,11 @@ class WriteState:
         if self.staging.maintainer is not None:
             membership = self.staging.maintainer.membership
             membership.written()
-            self._store.membership = stamp, membership
+            self.store.membership = stamp, membership
         if self.staging.merging is not None:
-            self._store.merging = stamp, self.staging.merging
+            self.store.merging = stamp, self.staging.merging
         kept = self.staging.kept or self._base_view.kept
-        self._store.publish(self.staging.committed(number, manifest), kept)
+        self.store.publish(self.staging.committed(number, manifest), kept)
 
     def _write_staged(self, ahead: Ahead, transaction: Any) -> tuple[int, Manifest]:
         """Write all staged changes; returns the number of the LMDB transaction and the manifest."""
@@ -237,12 +238,12 @@ class WriteState:
     def _grow(self) -> None:
         """Make the map larger.  Pointers into it become invalid, so the base is read again."""
         self.source.end()
-        self._base_view = self._store.empty_view()
-        self._store.forget_views()
+        self._base_view = self.store.empty_view()
+        self.store.forget_views()
         try:
-            self._store.environment.grow(GROWTH_BYTES, self._right)
+            self.store.environment.grow(GROWTH_BYTES, self._right)
         finally:
-            self._begin_from(self._store.state())
+            self._begin_from(self.store.state())
         self.staging.rebase(self._base, self.source)
 
 
@@ -258,10 +259,11 @@ class Change:
         self._owner = Holder()
         self._saved: Saved | None = None
 
-    def __enter__(self) -> None:
-        """Wait until no other verb is running."""
+    def __enter__(self) -> WriteState:
+        """Wait until no other verb is running, and return the transaction."""
         self._owner.thread = get_ident()
         self._saved = self._writing.begin_change(self._owner, self._why)
+        return self._writing
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Let other verbs in, after taking back the changes if there was an exception."""
@@ -275,7 +277,8 @@ def store_batch(
 
     InputError naming an id that is stored already, or that is in the batch twice.
     """
-    _check_distinct(batch)
+    for at in repeated(batch.hashes, batch.offsets, batch.content):
+        _refuse(batch, at)
     writing = WriteState(store)
     try:
         with writing.alone("the transaction must be idle to insert"):
@@ -289,17 +292,6 @@ def store_batch(
     except BaseException:
         writing.abort()
         raise
-
-
-def _check_distinct(batch: StoredBatch) -> None:
-    """Raise InputError if two ids are equal; ids with equal hashes can be different."""
-    _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
-    seen: set[bytes] = set()
-    for at in np.flatnonzero(counts[positions] > 1).tolist():
-        stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
-        if stored in seen:
-            _refuse(batch, at)
-        seen.add(stored)
 
 
 def _refuse(batch: StoredBatch, at: int) -> None:

@@ -1,0 +1,164 @@
+"""Storing: what a call of a writing verb stages in the transaction that it has entered alone."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simdb.columns.arrow import text_column
+from simdb.engine import search
+from simdb.engine.search import lookup
+from simdb.engine.search.filters import Where, satisfying
+from simdb.engine.search.question import Question, criterion_of
+from simdb.engine.state import incoming
+from simdb.engine.state.state import State
+from simdb.engine.write import claim as claims
+from simdb.engine.write import conflicts
+from simdb.engine.write.undecided import refereed
+from simdb.engine.write.write_state import WriteState
+from simdb.ground.dtypes import U32
+from simdb.results.matches import Match, Matches
+from simdb.running import kernel
+from simdb.running.progress import Progress
+from simdb.running.threads import thread_count
+from simdb.values.arrays import Sketches, check_many, sorted_unique
+
+if TYPE_CHECKING:
+    from simdb.engine.search.judge import Texts
+    from simdb.engine.search.many import QueryBatch
+
+
+class Call(NamedTuple):
+    """The arguments of a call that stores documents, as the caller gave them."""
+
+    ids: Any
+    documents: Any
+    metadata: Any
+    on_conflict: str
+    errors: str
+    threads: int | None = 1
+    progress: Progress | None = None
+
+
+def insert_one(writing: WriteState, call: Call) -> None:
+    """Stage the only document of a call."""
+    conflicts.check_rule(call.on_conflict)
+    form = kernel.encode_ids(call.ids)
+    if not writing.staging.lacks(int(form[2][0])):
+        insert(writing, call)
+        return
+    packed = incoming.pack_all(call.metadata, call.ids)
+    sketches = _sketch_one(writing, call)
+    writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
+
+
+def insert(writing: WriteState, call: Call) -> int:
+    """Stage the documents of a call; returns how many there are to store."""
+    given, sketches = _sketched(writing, _checked(call), call.progress)
+    staging, state = writing.staging, writing.current()
+    chosen, replaced = conflicts.to_insert(state, given, sketches)
+    conflicts.delete_all(staging, state, replaced)
+    batch, packed = incoming.make_batch(given.ids, sketches), given.metadata
+    if len(chosen) < len(batch):
+        batch, packed = incoming.chosen_batch(batch, chosen), incoming.moved(packed, chosen)
+    if len(batch):
+        staging.insert(batch, packed)
+    return len(batch)
+
+
+def claim_one(writing: WriteState, call: Call, question: Question) -> Match | None:
+    """Stage the only document of a call if it is new; otherwise return its best match."""
+    conflicts.check_rule(call.on_conflict)
+    store, staging = writing.store, writing.staging
+    form, packed = kernel.encode_ids(call.ids), incoming.pack_all(call.metadata, call.ids)
+    is_stored = not staging.lacks(int(form[2][0])) and writing.current().find(*form)[0] >= 0
+    if is_stored or store.options.features:
+        found = claim(writing, call, question)
+        return found[0][0] if found[0] else None
+    sketches = _sketch_one(writing, call)
+    criterion = criterion_of(store.options, sketches, question)
+    batch = incoming.batch_of_one(form, sketches)
+    return claims.add_one(staging, writing.current(), batch, packed, criterion)
+
+
+def claim(
+    writing: WriteState, call: Call, question: Question, texts: "Texts[Any] | None" = None
+) -> Matches[Any]:
+    """Stage the documents of a call that are new; returns the best match of each of the rest."""
+    call = _checked(call)
+    is_exact = search.judge.check_verification(question.verify, texts, writing.store.options)
+    if is_exact:
+        check_many(call.documents, "documents")
+        column = text_column(call.documents)
+        every = incoming.as_list(call.documents, "documents") if column is None else column
+        call = call._replace(documents=every)
+    given, sketches = _sketched(writing, call)
+    criterion, referee = refereed(
+        writing.current(), sketches, call.documents, question, texts, is_exact=is_exact
+    )
+    batch = incoming.make_batch(given.ids, sketches)
+    decided = conflicts.Conflicts(given)
+    return claims.add_new(writing, batch, criterion, decided, call.progress, referee)
+
+
+def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matches[Any]:
+    """Find the matches of the documents of a call among those stored before, then stage all."""
+    call, store = _checked(call), writing.store
+    given, state = _arriving(writing, call), writing.current(writing.staging.threads)
+    slices = incoming.sketch_slices(
+        store.sketcher, call.documents, len(given.ids), batch.query_count(store.width),
+        errors=call.errors, threads=state.threads, beside=store.beside,
+    )  # fmt: skip
+    rows, sketches = search.many.match_batch(state, slices, batch, call.progress)
+    matches = lookup.as_matches(state, rows)
+    if len(given.ids):
+        writing.staging.insert(incoming.make_batch(given.ids, sketches), given.metadata)
+    return matches
+
+
+def delete_ids(writing: WriteState, ids: Iterable[Any]) -> int:
+    """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
+    state, form = writing.current(), kernel.encode_ids(incoming.as_list(ids, "ids"))
+    found = state.find(*form)
+    ordinals = sorted_unique(found[found >= 0]).astype(np.uint32)
+    return delete_where(writing, state, ordinals, None)
+
+
+def delete_where(writing: WriteState, state: State, ordinals: U32, where: Where | None) -> int:
+    """Delete those of some documents whose metadata satisfy `where`, if given; returns how many."""
+    if where is not None:
+        ordinals = satisfying(state, ordinals, where)
+    conflicts.delete_all(writing.staging, state, ordinals)
+    return len(ordinals)
+
+
+def _checked(call: Call) -> Call:
+    """Return a call with ids in a list; OptionError or InputError for arguments without meaning."""
+    conflicts.check_rule(call.on_conflict)
+    ids, documents = incoming.both_columns(call.ids, call.documents)
+    listed = incoming.as_list(ids, "ids")
+    return call._replace(ids=listed, documents=documents, threads=thread_count(call.threads))
+
+
+def _sketch_one(writing: WriteState, call: Call) -> Sketches:
+    beside, errors = writing.store.beside, call.errors
+    sketches = writing.store.sketcher.sketch(call.documents, errors=errors)
+    return sketches if beside is None else beside.added(sketches, call.documents, errors=errors)
+
+
+def _sketched(
+    writing: WriteState, call: Call, progress: Progress | None = None
+) -> tuple[conflicts.Arriving, Sketches]:
+    """Return what arrives with a call, and sketches; errors of the ids come first."""
+    store, count = writing.store, thread_count(call.threads)
+    parts = incoming.sketching(store.sketcher, call.documents, call.errors, count, store.beside)
+    with closing(parts):
+        given = _arriving(writing, call)
+        return given, incoming.collected(store.sketcher, parts, len(call.ids), progress)
+
+
+def _arriving(writing: WriteState, call: Call) -> conflicts.Arriving:
+    """Return the documents of a call, which its threads will sketch and store."""
+    writing.staging.threads = thread_count(call.threads)
+    return conflicts.arriving(writing.current(), call.ids, call.metadata, call.on_conflict)
