@@ -271,17 +271,6 @@ def _known_runs(manifest: Manifest, previous: Contents | None) -> tuple[Run, ...
     return tuple(known.get(info.number) or Run(info) for info in manifest.runs)
 
 
-def put_calibration(environment: Environment, transaction: Any, stored: dict[str, Any]) -> None:
-    """Store a calibration, in plain types, in place of the old one."""
-    meta = environment.subdatabase(layout.META)
-    key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
-    transaction.put(key, codec.encode_object(kind, key, stored), db=meta)
-    manifest = read_manifest(environment, transaction)
-    changed = replace(manifest, calibration=manifest.calibration + 1)
-    handle = environment.subdatabase(layout.MANIFEST)
-    transaction.put(layout.MANIFEST_KEY, encode_manifest(changed), db=handle)
-
-
 def _load_calibration(
     environment: Environment, transaction: Any, manifest: Manifest, previous: Contents | None
 ) -> dict[str, Any] | None:

@@ -26,6 +26,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import sketch_queries
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
+from simdb.engine.write.writer import commit
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
 from simdb.ground.checks import whole
 from simdb.ground.dtypes import F32, I64, U8, U32
@@ -43,7 +44,7 @@ from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.recall import SampledPairs, joined
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.running import kernel
-from simdb.storage import contents, layout
+from simdb.storage import layout
 from simdb.storage.records.manifest import Manifest
 from simdb.values.arrays import WEIGHTED, Sketches, offsets_of
 
@@ -165,15 +166,10 @@ def calibrate_if_due(store: Store) -> None:
 
 def put_calibration(store: Store, stored: dict[str, Any]) -> None:
     """Replace the stored calibration; `stored`: as `encode_calibration` returns it."""
-    environment = store.environment
-
-    def put() -> None:
-        environment.write(
-            lambda transaction: contents.put_calibration(environment, transaction, stored)
-        )
-
-    with store.begin_write() as right:
-        store.with_room(put, right)
+    commit(
+        store,
+        lambda writer: writer.put_manifest(writer.put_calibration(writer.manifest(), stored)),
+    )
 
 
 def problem_of(stored: Any) -> str | None:

@@ -26,7 +26,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.write import passages
 from simdb.engine.write.commit import drop_unfinished
 from simdb.engine.write.idf import copy_idf
-from simdb.engine.write.writer import Ahead, Writer, drop_run, write_clusters
+from simdb.engine.write.writer import Ahead, Writer, drop_run, write, write_clusters
 from simdb.ground.dtypes import U8, U32, U64
 from simdb.ground.errors import BusyError, FullError
 from simdb.plan import compaction as policy
@@ -190,22 +190,19 @@ def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: 
             for place, (ordinal, packed) in zip(places, group, strict=True)
             if place < len(kept) and kept[place] == ordinal
         ]
-        for key, value in encode_blocks(entries):
-            writer.put(layout.METADATA, key, value)
+        writer.put_all(layout.METADATA, encode_blocks(entries))
 
 
 def put_times(writer: Writer, times: U32) -> None:
     """Replace all times of documents by those of every ordinal."""
     writer.clear(layout.TIMES)
-    for key, value in whole_times(times):
-        writer.put(layout.TIMES, key, value)
+    writer.put_all(layout.TIMES, whole_times(times))
 
 
 def put_features(writer: Writer, blocks: Iterator[Numbered], kept: U32) -> None:
     """Replace all stored features by those in `blocks` of the documents `kept`."""
     writer.clear(layout.FEATURES)
-    for key, value in renumbered_features(blocks, kept):
-        writer.put(layout.FEATURES, key, value)
+    writer.put_all(layout.FEATURES, renumbered_features(blocks, kept))
 
 
 def file_bytes(store: Store) -> int:
@@ -232,11 +229,7 @@ def _rewrite(store: Store, threads: int) -> None:
             if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:
                 _write_ahead(ahead, base, source, threads)
             _write_passages_ahead(ahead, base, source)
-            store.environment.write(
-                lambda transaction: _write_all(
-                    ahead, Writer(store, transaction), options, base, source, threads
-                )
-            )
+            write(store, lambda writer: _write_all(ahead, writer, options, base, source, threads))
         except MapFull:
             raise
         except BaseException:
@@ -338,13 +331,10 @@ def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
     They are read in the map of the file, so that they do not stay in memory.
     """
     columns = [column for column in layout.COLUMN_KINDS if column != layout.STATE]
-    source = store.source()
-    try:
+    with store.source() as source:
         for row in rows:
             check_written(table_differences(Run(row), source, table_names(store.options)))
             check_written(column_differences(Run(row), source, columns))
-    finally:
-        source.end()
 
 
 def _merge_runs(

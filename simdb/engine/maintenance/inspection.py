@@ -107,10 +107,8 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
 def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
     with suppress(CorruptError, FormatError):
         store.take_options()
-    source = store.source()
-    transaction = source.transaction
-    try:
-        names = all_names(store.options)
+    with store.source() as source:
+        transaction, names = source.transaction, all_names(store.options)
         try:
             store.environment.presence.check()
         except ReplacedError as error:
@@ -154,8 +152,6 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
                 yield from check_runs(contents, source, store.keying)
         except (CorruptError, FormatError) as error:
             yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
-    finally:
-        source.end()
 
 
 def _calibrated_count(state: State, contents: Contents) -> int | None:

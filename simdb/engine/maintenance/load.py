@@ -6,7 +6,7 @@ offsets and metadata are checked like arguments of a caller.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -27,11 +27,12 @@ from simdb.engine.maintenance.dump import (
     PASSAGES,
     TIMES,
 )
+from simdb.engine.state.incoming import repeated
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.writer import Ahead, Writer, put_clusters, write_notes
+from simdb.engine.write.writer import Ahead, Writer, commit, put_clusters, write, write_notes
 from simdb.ground.checks import a_map, a_text, a_whole, expecting
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, InputError, NotFoundError
@@ -104,7 +105,7 @@ def _fill(directory: str, reader: FrameReader, progress: Report | None) -> int:
             # Documents may have been deleted before an older version wrote the dump.
             put_calibration(store, {**covering({}, 0), **head.calibration})
         if head.notes:
-            _put_notes(store, head.notes)
+            commit(store, lambda writer: write_notes(writer, head.notes))
     except BaseException:
         registry.abandon(lease)
         raise
@@ -114,12 +115,9 @@ def _fill(directory: str, reader: FrameReader, progress: Report | None) -> int:
 
 def _check_loaded(store: Store, count: int) -> None:
     """Raise CorruptError unless the new database has `count` documents, stored as written."""
-    source = store.source()
-    try:
+    with store.source() as source:
         manifest = store.contents(source).manifest
         check_written(differences(manifest.runs, source, contents.table_names(store.options)))
-    finally:
-        source.end()
     if manifest.document_count != count:
         raise CorruptError(
             f"the dump has {count} documents, but {manifest.document_count} were stored; nothing"
@@ -195,15 +193,6 @@ def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, A
     if problem is not None or stored is None:
         raise CorruptError(f"{reader.place}: {problem}")
     return dict(stored)
-
-
-def _put_notes(store: Store, notes: Mapping[bytes, bytes | None]) -> None:
-    """Store packed notes by their keys, in a commit of their own; None removes one."""
-    environment = store.environment
-    with store.begin_write() as right:
-        store.with_room(
-            lambda: environment.write(lambda each: write_notes(Writer(store, each), notes)), right
-        )
 
 
 def _checked_note(payload: bytearray, reader: FrameReader) -> tuple[bytes, bytes]:
@@ -339,14 +328,7 @@ class _Filling:
             raise CorruptError(
                 f"{self._reader.place}: the dump has {len(times)} times of {self.count} documents"
             )
-        store = self._store
-        with store.begin_write() as right:
-            store.with_room(
-                lambda: store.environment.write(
-                    lambda transaction: put_times(Writer(store, transaction), times)
-                ),
-                right,
-            )
+        commit(self._store, lambda writer: put_times(writer, times))
 
     def put_clusters(self) -> None:
         """Store the clusters of all documents, after the documents themselves."""
@@ -356,8 +338,8 @@ class _Filling:
             raise CorruptError(
                 f"{self._reader.place}: the clusters of the dump do not fit its documents"
             )
-        with self._store.begin_write() as right:
-            put_clusters(self._store, right, numbers)
+        self._store.membership = None
+        commit(self._store, lambda writer: put_clusters(writer, numbers))
 
     def commit(self) -> None:
         """Store the documents added; a new database gives the ordinals that a dump counts."""
@@ -385,16 +367,12 @@ class _Filling:
                 self._check_ids(batch, state)
                 staging.insert(batch, [])
                 write_ahead(ahead, base, staging, source)
-            self._store.environment.write(
-                lambda transaction: self._write(ahead, transaction, staging, source)
-            )
+            write(self._store, lambda writer: self._write(ahead, writer, staging, source))
 
-    def _write(self, ahead: Ahead, transaction: Any, staging: Staging, source: Source) -> None:
-        writer = Writer(self._store, transaction)
+    def _write(self, ahead: Ahead, writer: Writer, staging: Staging, source: Source) -> None:
         if staging.has_changes:
-            write_staged(ahead, transaction, self._store.contents(source), staging, source)
-        for key, value in encode_blocks(self._metadata):
-            writer.put(layout.METADATA, key, value)
+            write_staged(ahead, writer, self._store.contents(source), staging, source)
+        writer.put_all(layout.METADATA, encode_blocks(self._metadata))
 
     def _check_complete(self) -> None:
         """Raise CorruptError if documents lack the passages or features that all have."""
@@ -406,16 +384,13 @@ class _Filling:
 
     def _check_ids(self, batch: StoredBatch, state: State) -> None:
         """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""
-        known = state.find(batch.offsets, batch.content, batch.hashes) >= 0
-        _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
-        seen: set[bytes] = set()
-        for at in np.flatnonzero(known | (counts[positions] > 1)).tolist():
+        known = np.flatnonzero(state.find(batch.offsets, batch.content, batch.hashes) >= 0)
+        again = repeated(batch.hashes, batch.offsets, batch.content)
+        for at in sorted({*known.tolist(), *again}):
             stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
-            if known[at] or stored in seen:
-                raise CorruptError(
-                    f"{self._reader.place}, or one before it, has an id a second time: {stored!r}"
-                )
-            seen.add(stored)
+            raise CorruptError(
+                f"{self._reader.place}, or one before it, has an id a second time: {stored!r}"
+            )
 
 
 def _numbers(payload: bytearray) -> U32:

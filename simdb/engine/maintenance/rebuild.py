@@ -32,7 +32,7 @@ from simdb.engine.state.opening import settled
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
-from simdb.engine.write.writer import Writer, write_anew, write_notes
+from simdb.engine.write.writer import Writer, write, write_anew, write_notes
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
@@ -95,8 +95,7 @@ def _wanted(options: Options, changed: Mapping[str, Any]) -> Options:
 
 def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool, threads: int) -> Rebuild:
     """Rebuild and return the report; `MapFull` if the map has no space for it."""
-    source = store.source()
-    try:
+    with store.source() as source:
         found = salvage(store.environment, source)
         if found.losses and not drop_damaged:
             raise _refusal(found)
@@ -104,11 +103,7 @@ def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool, threads:
         kept = _kept(found)
         dropped, unknown = _dropped(found, kept)
         contents.make_room_for(store.environment, options)
-        store.environment.write(
-            lambda transaction: _write(
-                Writer(store, transaction), options, source, found, kept, threads
-            )
-        )
+        write(store, lambda writer: _write(writer, options, source, found, kept, threads))
         return Rebuild(
             document_count=len(kept),
             dropped=tuple(dropped),
@@ -119,8 +114,6 @@ def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool, threads:
             after_bytes=0,
             note="",
         )
-    finally:
-        source.end()
 
 
 def _refusal(found: Salvage) -> CorruptError:

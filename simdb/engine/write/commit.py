@@ -10,7 +10,6 @@ or none, because the manifest is part of the same transaction.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -73,14 +72,13 @@ def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
 
 
 def write_staged(
-    ahead: Ahead, transaction: Any, base: Contents, staging: Staging, source: Source
+    ahead: Ahead, writer: Writer, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
     """Write all staged changes on top of `base`; returns the manifest.
 
     `write_ahead` has been called.  It can be called again after a failure.
     """
     store = ahead.store
-    writer = Writer(store, transaction)
     manifest = replace(
         ahead.finish(writer),
         next_ordinal=staging.next_ordinal,
@@ -93,12 +91,11 @@ def write_staged(
     _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
     if staging.staged_features is not None:
         first, made = base.manifest.next_ordinal, staging.staged_features.whole()
-        for key, value in encode_features(first, made):
-            writer.put(layout.FEATURES, key, value)
+        writer.put_all(layout.FEATURES, encode_features(first, made))
     if staging.times:
         handle = store.environment.subdatabase(layout.TIMES)
-        for key, value in changed_times(transaction, handle, staging.times.changes):
-            writer.put(layout.TIMES, key, value)
+        times = changed_times(writer.transaction, handle, staging.times.changes)
+        writer.put_all(layout.TIMES, times)
     write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
@@ -199,13 +196,8 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
         environment = writer.store.environment
         environment.watch.walk_rarely(frozenset({layout.METADATA}))
         handle = environment.subdatabase(layout.METADATA)
-        for key, value in changed_blocks(writer.transaction, handle, changes):
-            if value is None:
-                writer.delete(layout.METADATA, key)
-            else:
-                writer.put(layout.METADATA, key, value)
-    for key, value in encode_blocks(metadata.new_from(first)):
-        writer.put(layout.METADATA, key, value)
+        writer.put_all(layout.METADATA, changed_blocks(writer.transaction, handle, changes))
+    writer.put_all(layout.METADATA, encode_blocks(metadata.new_from(first)))
 
 
 def _append_to_delta(writer: Writer, staging: Staging) -> None:
@@ -272,8 +264,7 @@ def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Ma
     if not staging.deleted or staging.dead is None:
         return manifest
     ordinals: U32 = np.concatenate(staging.deleted)
-    for key, value in encode_chunks(staging.dead, ordinals):
-        writer.put(layout.DELETED, key, value)
+    writer.put_all(layout.DELETED, encode_chunks(staging.dead, ordinals))
     return replace(
         manifest,
         deleted_count=manifest.deleted_count + len(ordinals),

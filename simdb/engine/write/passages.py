@@ -76,11 +76,8 @@ def write_ahead(
 
     ahead.commit(reserve)
     row = write_passages(passages, number, span, source, put, change)
-    written = ahead.store.source()
-    try:
+    with ahead.store.source() as written:
         check_rewritten([row], written)
-    finally:
-        written.end()
     return row
 
 

@@ -21,7 +21,7 @@ from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
 from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Saved, Staging
-from simdb.engine.write.writer import Ahead
+from simdb.engine.write.writer import Ahead, Writer
 from simdb.ground.errors import ClosedError, Error, InputError
 from simdb.running import kernel
 from simdb.running.threads import crew
@@ -232,7 +232,8 @@ class WriteState:
 
     def _write_staged(self, ahead: Ahead, transaction: Any) -> tuple[int, Manifest]:
         """Write all staged changes; returns the number of the LMDB transaction and the manifest."""
-        manifest = write_staged(ahead, transaction, self._base, self.staging, self.source)
+        writer = Writer(self.store, transaction)
+        manifest = write_staged(ahead, writer, self._base, self.staging, self.source)
         return int(transaction.id()), manifest
 
     def _grow(self) -> None:

@@ -9,10 +9,10 @@ Of each such run, the first commit stores states of no document, and the last on
 So it can be told from other runs even if the manifest is lost.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from simdb.ground.errors import Error, FullError
 from simdb.storage import codec, layout
 from simdb.storage.codec import encode_object
 from simdb.storage.contents import read_manifest, table_names
-from simdb.storage.environment.gate import WriteRight
 from simdb.storage.environment.subdatabases import keys_from
 from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.records.manifest import Manifest, PassageInfo, RunInfo, encode_manifest
@@ -35,6 +34,8 @@ from simdb.storage.translation import MapFull
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
 # Values wait until they have so many bytes together; LMDB copies them when they are written.
 WAITING_BYTES = 1 << 24
+
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -54,6 +55,14 @@ class Writer:
         handle = self.store.environment.subdatabase(name)
         self.transaction.put(key, value, db=handle)
 
+    def put_all(self, name: bytes, entries: Iterable[tuple[bytes, Any]]) -> None:
+        """Store values by their keys; None in place of a value removes it."""
+        for key, value in entries:
+            if value is None:
+                self.delete(name, key)
+            else:
+                self.put(name, key, value)
+
     def delete(self, name: bytes, key: bytes) -> None:
         """Remove a value."""
         handle = self.store.environment.subdatabase(name)
@@ -63,6 +72,10 @@ class Writer:
         """Remove all values of a sub-database."""
         handle = self.store.environment.subdatabase(name)
         self.transaction.drop(handle, delete=False)
+
+    def manifest(self) -> Manifest:
+        """Return the stored manifest."""
+        return read_manifest(self.store.environment, self.transaction)
 
     def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
         """Replace the stored calibration; returns the manifest with its new version."""
@@ -75,18 +88,29 @@ class Writer:
         self.put(layout.MANIFEST, layout.MANIFEST_KEY, encode_manifest(manifest))
 
 
+def write(store: Store, change: Callable[[Writer], Result]) -> Result:
+    """Return the result of `change`, which writes in one LMDB transaction.
+
+    `MapFull` if the map has no space for it.
+    """
+    return store.environment.write(lambda transaction: change(Writer(store, transaction)))
+
+
+def commit(store: Store, change: Callable[[Writer], None]) -> None:
+    """Commit what `change` writes; the map grows if it must."""
+    with store.begin_write() as right:
+        store.with_room(lambda: write(store, change), right)
+
+
 def write_clusters(writer: Writer, membership: Membership) -> None:
     """Store the changes of the maintained clusters."""
-    for key, value in membership.changes():
-        if value is None:
-            writer.delete(layout.CLUSTERS, key)
-        else:
-            writer.put(layout.CLUSTERS, key, value)
+    writer.put_all(layout.CLUSTERS, membership.changes())
 
 
-def put_clusters(store: Store, right: WriteRight, numbers: U32) -> None:
-    """Commit these clusters; the caller has the write lock.  See `write_anew`."""
-    store.with_room(lambda: _try_to_put(store, numbers), right)
+def put_clusters(writer: Writer, numbers: U32) -> None:
+    """Make these the clusters of a database, see `write_anew`."""
+    count = write_anew(writer, writer.store.source(inside=writer.transaction), numbers)
+    writer.put_manifest(replace(writer.manifest(), cluster_count=count, last_cluster=count))
 
 
 def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
@@ -114,10 +138,7 @@ def write_notes(writer: Writer, notes: Mapping[bytes, bytes | None]) -> None:
         # LMDB frees the pages of the notes that are replaced.
         writer.store.environment.watch.walk(frozenset({layout.META}))
     for key, packed in notes.items():
-        if packed is None:
-            writer.delete(layout.META, key)
-        else:
-            writer.put(layout.META, key, encode_note(key, packed))
+        writer.put_all(layout.META, [(key, None if packed is None else encode_note(key, packed))])
 
 
 def drop_run(writer: Writer, run: Run) -> None:
@@ -230,17 +251,3 @@ class Ahead:
         for name, key, value in self._waiting:
             writer.put(name, key, value)
         return self.manifest
-
-
-def _try_to_put(store: Store, numbers: U32) -> None:
-    store.membership = None
-    with store.state() as state:
-        source = state.source
-        store.environment.write(lambda transaction: _put(store, transaction, source, numbers))
-
-
-def _put(store: Store, transaction: Any, source: Source, numbers: U32) -> None:
-    writer = Writer(store, transaction)
-    count = write_anew(writer, source, numbers)
-    manifest = read_manifest(store.environment, transaction)
-    writer.put_manifest(replace(manifest, cluster_count=count, last_cluster=count))

@@ -50,6 +50,14 @@ class Source:
         self._is_lent = is_lent
         self._file_map: FileMap | None = None  # once it is known
 
+    def __enter__(self) -> "Source":
+        """Return the source itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the transaction."""
+        self.end()
+
     @property
     def transaction(self) -> Any:
         """The LMDB transaction; None after `end`, and in a forked child."""
