@@ -19,7 +19,7 @@ from simdb.engine.search.sweep import join_links
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.ground.checks import one_of
-from simdb.ground.dtypes import I64, U32, Bools
+from simdb.ground.dtypes import I64, U32
 from simdb.plan.problem import Criterion
 from simdb.results.clusters import Clusters
 from simdb.results.reports import Plan
@@ -118,10 +118,7 @@ def _link_equal(state: State, forest: kernel.Forest, *, is_measured: bool) -> U3
 
 
 def _star_labels(
-    state: State,
-    criterion: Criterion,
-    places: U32 | None,
-    judge: Judge | None,
+    state: State, criterion: Criterion, places: U32 | None, judge: Judge | None
 ) -> U32:
     """Return the representative of each ordinal.
 
@@ -138,8 +135,9 @@ def _star_labels(
     components = kernel.Forest(state.next_ordinal)
     for _ in join_links(distinct, criterion, components, judge):
         pass
-    owners = find_stars(distinct, criterion, plan, *grouped(components.labels(), places), judge)
-    labels: U32 = owners[first_equal]
+    stars = _Stars(distinct, criterion, plan, judge)
+    stars.find(*grouped(components.labels(), places))
+    labels: U32 = stars.owners[first_equal]
     return labels
 
 
@@ -153,120 +151,91 @@ def _first_of_each(labels: U32, places: U32) -> U32:
     return found
 
 
-def find_stars(
-    state: State,
-    criterion: Criterion,
-    plan: Plan,
-    offsets: I64,
-    members: U32,
-    judge: Judge | None = None,
-) -> U32:
-    """Return the representative of each ordinal, by default itself: uint32[next ordinal].
+class _Stars:
+    """The representative of each ordinal, by default itself: `owners` uint32[next ordinal]."""
 
-    Component i has members[offsets[i]:offsets[i + 1]], in their order.  `plan`: of single
-    documents, for the large components.  `judge` decides which pairs match, if that is not the
-    criterion alone.
-    """
-    owners = np.arange(state.next_ordinal, dtype=np.uint32)
-    sizes = np.diff(offsets)
-    for component in np.flatnonzero(sizes > COMPARED_MAX).tolist():
-        ordered = members[offsets[component] : offsets[component + 1]]
-        owners[ordered] = _stars_of(state, criterion, plan, ordered, judge)[ordered]
-    small = np.flatnonzero(sizes <= COMPARED_MAX)
-    portion = np.cumsum(sizes[small]) // COMPARED_PAIRS
-    for chosen in np.split(small, np.flatnonzero(np.diff(portion)) + 1):
-        components = [members[offsets[at] : offsets[at + 1]] for at in chosen]
-        _claim_within(state, criterion, owners, components, judge)
-    return owners
+    def __init__(self, state: State, criterion: Criterion, plan: Plan, judge: Judge | None) -> None:
+        """`plan`: of single documents, for large components.
 
+        `judge` decides which pairs match, if that is not the criterion alone.
+        """
+        self._state, self._criterion, self._plan, self._judge = state, criterion, plan, judge
+        self.owners = np.arange(state.next_ordinal, dtype=np.uint32)
+        self._is_left = np.zeros(state.next_ordinal, np.bool_)  # of a large component
 
-def _claim_within(
-    state: State, criterion: Criterion, owners: U32, components: list[U32], judge: Judge | None
-) -> None:
-    """Let the documents of each component claim those after them that match, in their order.
+    def find(self, offsets: I64, members: U32) -> None:
+        """Find the stars of components: the i-th has members[offsets[i]:offsets[i + 1]]."""
+        sizes = np.diff(offsets)
+        for component in np.flatnonzero(sizes > COMPARED_MAX).tolist():
+            self._find_in(members[offsets[component] : offsets[component + 1]])
+        small = np.flatnonzero(sizes <= COMPARED_MAX)
+        portion = np.cumsum(sizes[small]) // COMPARED_PAIRS
+        for chosen in np.split(small, np.flatnonzero(np.diff(portion)) + 1):
+            self._find_in_each([members[offsets[at] : offsets[at + 1]] for at in chosen])
 
-    In each round the first document that is left in each component is compared with the others.
-    """
-    left = np.concatenate([np.empty(0, np.uint32), *components])
-    of_each = np.repeat(np.arange(len(components)), [len(each) for each in components])
-    while len(left):
-        firsts = np.flatnonzero(np.diff(of_each, prepend=-1))
-        is_member = np.ones(len(left), np.bool_)
-        is_member[firsts] = False
-        leaders = np.repeat(left[firsts], np.diff(firsts, append=len(left)))[is_member]
-        left, of_each = left[is_member], of_each[is_member]
-        found = _matching(state, criterion, leaders, left, judge)
-        owners[found.right] = found.left
-        is_left = owners[left] == left
-        left, of_each = left[is_left], of_each[is_left]
+    def _find_in_each(self, components: list[U32]) -> None:
+        """Find the stars of small components, side by side.
 
+        In each round the first document that is left in each component is compared with the others.
+        """
+        left = np.concatenate([np.empty(0, np.uint32), *components])
+        of_each = np.repeat(np.arange(len(components)), [len(each) for each in components])
+        while len(left):
+            firsts = np.flatnonzero(np.diff(of_each, prepend=-1))
+            is_member = np.ones(len(left), np.bool_)
+            is_member[firsts] = False
+            leaders = np.repeat(left[firsts], np.diff(firsts, append=len(left)))[is_member]
+            left, of_each = left[is_member], of_each[is_member]
+            found = self._matching(leaders, left)
+            self.owners[found.right] = found.left
+            is_left = self.owners[left] == left
+            left, of_each = left[is_left], of_each[is_left]
 
-def _matching(
-    state: State, criterion: Criterion, left: U32, right: U32, judge: Judge | None
-) -> Couples:
-    """Return the given pairs that match."""
-    found = matching(state, criterion, left, right)
-    return found if judge is None else judge.kept(state, found)
+    def _find_in(self, ordered: U32) -> None:
+        """Find the stars of one large component."""
+        self._is_left[ordered] = True
+        size = BATCH_FIRST
+        for start in range(0, len(ordered), BATCH_DOCUMENTS):
+            window = ordered[start : start + BATCH_DOCUMENTS]
+            while len(batch := window[self._is_left[window]][:size]):
+                self.owners[batch] = batch[self._within(batch)]
+                self._is_left[batch] = False
+                leaders = batch[self.owners[batch] == batch]
+                size = max(BATCH_FIRST, GROWTH * len(leaders))
+                found = self._claimed(leaders, ordered[start:])
+                # Pairs are in the order of their representatives: the first claim counts.
+                joined, firsts = np.unique(found.right, return_index=True)
+                self.owners[joined] = found.left[firsts]
+                self._is_left[joined] = False
 
+    def _claimed(self, leaders: U32, ordered: U32) -> Couples:
+        """Return the pairs of `leaders` and those of `ordered` that are left, leader by leader."""
+        if len(leaders) * len(ordered) <= COMPARED_PAIRS:
+            left = ordered[self._is_left[ordered]]
+            return self._matching(np.repeat(leaders, len(left)), np.tile(left, len(leaders)))
+        sketches = stored_sketches(self._state, leaders)
+        rows = search(self._state, sketches, self._criterion, plan=self._plan)
+        return self._kept(couples_of(leaders, rows).chosen(self._is_left[rows.ordinals]))
 
-def _stars_of(
-    state: State, criterion: Criterion, plan: Plan, ordered: U32, judge: Judge | None
-) -> U32:
-    """Return the representatives of the documents `ordered`, in their order; see `find_stars`."""
-    owners = np.arange(state.next_ordinal, dtype=np.uint32)
-    is_left = np.zeros(state.next_ordinal, np.bool_)
-    is_left[ordered] = True
-    size = BATCH_FIRST
-    for start in range(0, len(ordered), BATCH_DOCUMENTS):
-        window = ordered[start : start + BATCH_DOCUMENTS]
-        while len(batch := window[is_left[window]][:size]):
-            owners[batch] = batch[_settle(state, criterion, plan, batch, judge)]
-            is_left[batch] = False
-            leaders = batch[owners[batch] == batch]
-            size = max(BATCH_FIRST, GROWTH * len(leaders))
-            found = _claimed(state, criterion, plan, leaders, ordered[start:], is_left, judge)
-            # Pairs are in the order of their representatives: the first claim counts.
-            joined, firsts = np.unique(found.right, return_index=True)
-            owners[joined] = found.left[firsts]
-            is_left[joined] = False
-    return owners
+    def _matching(self, left: U32, right: U32) -> Couples:
+        """Return the given pairs that match."""
+        return self._kept(matching(self._state, self._criterion, left, right))
 
+    def _kept(self, couples: Couples) -> Couples:
+        return couples if self._judge is None else self._judge.kept(self._state, couples)
 
-def _claimed(
-    state: State,
-    criterion: Criterion,
-    plan: Plan,
-    leaders: U32,
-    ordered: U32,
-    is_left: Bools,
-    judge: Judge | None,
-) -> Couples:
-    """Return the pairs of `leaders` and those of `ordered` that are left, leader by leader."""
-    if len(leaders) * len(ordered) <= COMPARED_PAIRS:
-        left = ordered[is_left[ordered]]
-        members = np.tile(left, len(leaders))
-        return _matching(state, criterion, np.repeat(leaders, len(left)), members, judge)
-    rows = search(state, stored_sketches(state, leaders), criterion, plan=plan)
-    found = couples_of(leaders, rows).chosen(is_left[rows.ordinals])
-    return found if judge is None else judge.kept(state, found)
-
-
-def _settle(state: State, criterion: Criterion, plan: Plan, batch: U32, judge: Judge | None) -> I64:
-    """Return for each of `batch` the position in it of its representative within the batch."""
-    owners = np.arange(len(batch))
-    among = method_of(state, plan).links_among
-    assert among is not None, "every method that finds matches compares a few documents"
-    for couples in among(state, criterion, plan, batch):
-        matches = couples if judge is None else _judged(state, couples, batch, judge)
-        _claim(owners, matches.left, matches.right)
-    return owners
-
-
-def _judged(state: State, couples: Couples, batch: U32, judge: Judge) -> Couples:
-    """Return the pairs of positions in `batch` that match."""
-    stored = replace(couples, left=batch[couples.left], right=batch[couples.right])
-    known = judge.measured(state, stored)
-    return couples.chosen(known.similarities >= np.float32(judge.least))
+    def _within(self, batch: U32) -> I64:
+        """Return for each of `batch` the position in it of its representative within the batch."""
+        owners, judge = np.arange(len(batch)), self._judge
+        among = method_of(self._state, self._plan).links_among
+        assert among is not None, "every method that finds matches compares a few documents"
+        for couples in among(self._state, self._criterion, self._plan, batch):
+            if judge is not None:
+                stored = replace(couples, left=batch[couples.left], right=batch[couples.right])
+                known = judge.measured(self._state, stored)
+                couples = couples.chosen(known.similarities >= np.float32(judge.least))
+            _claim(owners, couples.left, couples.right)
+        return owners
 
 
 def _claim(owners: I64, left: U32, right: U32) -> None:
