@@ -729,7 +729,7 @@ class Reading(Protocol[IdT]):
         """Return the documents that contain a text, or the stored document `ids`, or many."""
         asked = passages.queries.question_of(self._store, how, is_of_many=is_of_many)
         with self._state() as state:
-            return passages.queries.find(self._store, state, documents, ids, asked, errors)
+            return passages.queries.find(state, documents, ids, asked, errors)
 
     def _contained(self, how: "Containment", verify: VerifyName | None) -> "Pairs[IdT]":
         """Return the pairs of which the left document is contained in the right one."""
@@ -737,7 +737,7 @@ class Reading(Protocol[IdT]):
         asked = passages.queries.question_of(self._store, how, is_of_many=True)
         owner, end = self._lasting()
         with owner._state() as state:
-            chunks = passages.pairs.find_pairs(self._store, state, asked)
+            chunks = passages.pairs.find_pairs(state, asked)
             stream = searches.pairs.PairStream(state, chunks, hold=owner._hold, end=end)
         return searches.pairs.Pairs(stream, passages.pairs.PLAN, None, asked.least)
 

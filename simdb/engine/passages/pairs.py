@@ -18,7 +18,6 @@ from simdb.engine.passages.queries import ContainedQuestion, measured, texts_of
 from simdb.engine.search.couples import as_pairs, compared
 from simdb.engine.search.filters import only_where
 from simdb.engine.state.state import State
-from simdb.engine.state.store import Store
 from simdb.ground.bits import FINGERPRINT_BITS
 from simdb.ground.dtypes import F64, I64, U32, U64, Bools
 from simdb.ground.errors import InputError
@@ -26,7 +25,6 @@ from simdb.results.matches import PairArrays
 from simdb.results.reports import Plan
 from simdb.running import kernel
 from simdb.sketch.containment import asked_of
-from simdb.sketch.winnowing import Winnower
 from simdb.storage.passages import GrainsByOrdinal
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values.arrays import Grains, is_first, offsets_of
@@ -62,24 +60,19 @@ PLAN = Plan(
 )  # fmt: skip
 
 
-def find_pairs(store: Store, state: State, question: ContainedQuestion) -> Iterator[PairArrays]:
+def find_pairs(state: State, question: ContainedQuestion) -> Iterator[PairArrays]:
     """Return the pairs of which the left document is contained in the right one, in chunks."""
     chosen = state if question.where is None else only_where(state, question.where)
     if question.texts is None:
         found = _estimated(chosen, state, question.least)
     else:
-        found = _measured(chosen, state, question, _winnower_of(store))
+        found = _measured(chosen, state, question)
     return (_pairs(state, *each) for each in found)
 
 
 def _pairs(state: State, left: U32, right: U32, values: F64) -> PairArrays:
     found = as_pairs(state, compared(state, left, right))
     return PairArrays(found.left, found.right, found.distance, found.similarity, values)
-
-
-def _winnower_of(store: Store) -> Winnower:
-    assert store.winnower is not None, "the question has asked for passages"
-    return store.winnower
 
 
 def needed(counts: I64, least: float) -> I64:
@@ -90,7 +83,7 @@ def needed(counts: I64, least: float) -> I64:
 
 
 def _measured(
-    state: State, passages: State, question: ContainedQuestion, winnower: Winnower
+    state: State, passages: State, question: ContainedQuestion
 ) -> Iterator[tuple[U32, U32, F64]]:
     """Yield the pairs by the texts of both: a query of each document by its text.
 
@@ -105,11 +98,11 @@ def _measured(
             missing = next(at for at, text in enumerate(texts) if text is None)
             (id,) = state.identifiers(part).decode(part[missing : missing + 1])
             raise InputError(f"texts= has no text of {id!r}; find_all needs the text of each left")
-        offsets, words = winnower.words(texts, errors="replace")
+        offsets, words = question.winnower.words(texts, errors="replace")
         lefts, rights, values = [], [np.empty(0, np.uint32)], [np.empty(0)]
         for at, ordinal in enumerate(part.tolist()):
             asked = asked_of(words[offsets[at] : offsets[at + 1]])
-            found = measured(passages, asked, question, winnower, ordinal, dead=state.dead)
+            found = measured(passages, asked, question, ordinal, dead=state.dead)
             lefts += [ordinal] * len(found.ordinals)
             rights.append(found.ordinals)
             values.append(found.containments)

@@ -58,6 +58,7 @@ class ContainedQuestion(NamedTuple):
     `accept` takes, too.
     """
 
+    winnower: Winnower
     least: float
     texts: Callable[[list[Any]], Sequence[Any]] | None
     limit: int | None
@@ -83,7 +84,8 @@ def question_of(store: Store, how: Containment, *, is_of_many: bool) -> Containe
             "texts must be a mapping from id to text, or a function that takes a list of ids and"
             f" returns their texts, got {shown(texts)}"
         )
-    if not store.options.passages:
+    winnower = store.winnower
+    if winnower is None:
         raise OptionError(
             f"{store.environment.path} has no passages; create a database with"
             " Options(passages=True), simdb create --passages, and insert the texts there"
@@ -92,11 +94,10 @@ def question_of(store: Store, how: Containment, *, is_of_many: bool) -> Containe
         check_limit(limit)
     check_filters(where, accept)
     read = None if texts is None else by_ids("texts", texts)
-    return ContainedQuestion(float(contained), read, limit, where, accept, is_of_many)
+    return ContainedQuestion(winnower, float(contained), read, limit, where, accept, is_of_many)
 
 
 def find(
-    store: Store,
     state: State,
     documents: Any,
     ids: Iterable[Any] | None,
@@ -111,22 +112,20 @@ def find(
         raise InputError("a query needs either a document or the id= of a stored document")
     if not question.is_of_many:
         documents, ids = (None, [ids]) if documents is None else ([documents], None)
-    winnower = store.winnower
-    assert winnower is not None, "the question has asked for it"
     every: list[tuple[ContainedDocuments, list[Spans]]] = []
     queries: Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]
     if ids is None:
         texts = _as_texts(documents)
-        sketches = store.sketcher.sketch(texts, errors=errors)
-        queries = _of_texts(state, texts, question, winnower, errors)
+        sketches = state.store.sketcher.sketch(texts, errors=errors)
+        queries = _of_texts(state, texts, question, errors)
     else:
         listed = as_list(ids, "ids")
         ordinals = known_ordinals(state, listed)
         sketches = stored_sketches(state, ordinals)
-        queries = _of_stored(state, listed, ordinals, question, winnower)
+        queries = _of_stored(state, listed, ordinals, question)
     for at, (found, asked, text) in enumerate(queries):
         kept = _kept(state, found, question, at)
-        every.append((kept, _spans(kept, asked, text, winnower)))
+        every.append((kept, _spans(kept, asked, text, question.winnower)))
     return _matches(state, sketches, every)
 
 
@@ -171,7 +170,6 @@ def measured(
     state: State,
     asked: ContainmentQuery,
     question: ContainedQuestion,
-    winnower: Winnower,
     left_out: int | None,
     dead: Bitmap | None = None,
 ) -> ContainedDocuments:
@@ -201,7 +199,7 @@ def measured(
         kept = [text for text in read if text is not None]
         if len(kept) < len(read):
             values[part] = _estimates_of(state, asked, distinct[part])
-        values[known] = containments(asked, *winnower.words(kept, errors="replace"))
+        values[known] = containments(asked, *question.winnower.words(kept, errors="replace"))
         texts.update(zip(distinct[known].tolist(), kept, strict=True))
     found = ContainedDocuments(distinct, values, texts)
     return found.chosen((values >= question.least) & (values > 0)).best()
@@ -295,20 +293,20 @@ def _living(state: State, ordinals: U32) -> U32:
 
 
 def _of_texts(
-    state: State, texts: Sequence[Any], question: ContainedQuestion, winnower: Winnower, errors: str
+    state: State, texts: Sequence[Any], question: ContainedQuestion, errors: str
 ) -> Iterator[tuple[ContainedDocuments, ContainmentQuery, Any]]:
     """Yield for each text the documents that contain it, and the text as a query."""
-    offsets, words = winnower.words(texts, errors=errors)
+    offsets, words = question.winnower.words(texts, errors=errors)
     for at, text in enumerate(texts):
         asked = asked_of(words[offsets[at] : offsets[at + 1]])
         if question.texts is None:
             yield estimated(state, asked.keys[asked.is_grain], question.least), asked, text
         else:
-            yield measured(state, asked, question, winnower, None), asked, text
+            yield measured(state, asked, question, None), asked, text
 
 
 def _of_stored(
-    state: State, ids: list[Any], ordinals: U32, question: ContainedQuestion, winnower: Winnower
+    state: State, ids: list[Any], ordinals: U32, question: ContainedQuestion
 ) -> Iterator[tuple[ContainedDocuments, ContainmentQuery | None, Any]]:
     """Yield the same for stored documents, which are not in their own answers."""
     if question.texts is None:
@@ -323,10 +321,10 @@ def _of_stored(
     for id, text in zip(ids, texts, strict=True):
         if not isinstance(text, str | bytes):
             raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")
-    offsets, words = winnower.words(texts, errors="replace")
+    offsets, words = question.winnower.words(texts, errors="replace")
     for at, ordinal in enumerate(ordinals.tolist()):
         asked = asked_of(words[offsets[at] : offsets[at + 1]])
-        yield measured(state, asked, question, winnower, ordinal), asked, texts[at]
+        yield measured(state, asked, question, ordinal), asked, texts[at]
 
 
 def _as_texts(documents: Any) -> Sequence[Any]:
