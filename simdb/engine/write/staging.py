@@ -45,9 +45,7 @@ class Saved(NamedTuple):
     sealed: list[Run]
     deletion_count: int
     metadata_counts: tuple[int, int]
-    time_count: int
-    passage_count: int
-    feature_count: int
+    log_lengths: tuple[int, ...]
     counts: tuple[int, int, int]
 
 
@@ -77,6 +75,8 @@ class Staging:
         first = base.manifest.next_ordinal
         self.staged_passages = StagedPassages(first) if store.options.passages else None
         self.staged_features = StagedFeatures(first) if store.options.features else None
+        logs = (self.times, self.staged_passages, self.staged_features)
+        self._logs = [log for log in logs if log is not None]
         # The packed content of notes by their keys; None for a note that is removed.
         self.notes: dict[bytes, bytes | None] = {}
         self.document_count = base.manifest.document_count
@@ -165,9 +165,7 @@ class Staging:
             self.sealed,
             len(self.deleted),
             self.metadata.counts,
-            len(self.times or ()),
-            len(self.staged_passages or ()),
-            len(self.staged_features or ()),
+            tuple(map(len, self._logs)),
             (self.document_count, self.empty_count, self.bare_count),
         )
 
@@ -187,12 +185,8 @@ class Staging:
         self.sealed = saved.sealed
         self._tombstones.restore(saved.deletion_count)
         self.metadata.restore(saved.metadata_counts)
-        if self.times is not None:
-            self.times.restore(saved.time_count)
-        if self.staged_passages is not None:
-            self.staged_passages.restore(saved.passage_count)
-        if self.staged_features is not None:
-            self.staged_features.restore(saved.feature_count)
+        for log, length in zip(self._logs, saved.log_lengths, strict=True):
+            log.restore(length)
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
     def insert(self, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -308,10 +302,13 @@ class Staging:
         if joined is not None and len(joined) <= compaction.STAGED_MOST:
             yield joined.view()
             return
-        batch = concatenate(self._delta_batches()) if joined is None else joined.view().batch
+        stored = self._base.delta
+        start, before = (self.new_start, []) if self.sealed else (stored.start, [stored.batch])
+        parts = [each for each in (*before, *self._batches) if len(each)]
+        batch = concatenate(parts) if joined is None else joined.view().batch
         for first in range(0, len(batch), compaction.STAGED_MOST):
             part = batch.part(first, min(first + compaction.STAGED_MOST, len(batch)))
-            yield delta_view(self._delta_start + first, part, self._store.keying)
+            yield delta_view(start + first, part, self._store.keying)
 
     def _merged(self, sealed: list[Run]) -> list[Run]:
         """Return the runs in memory, merged like a commit merges stored runs.
@@ -358,23 +355,8 @@ class Staging:
             and self.sealed is saved.sealed
             and len(self.deleted) == saved.deletion_count
             and self.metadata.counts == saved.metadata_counts
-            and len(self.times or ()) == saved.time_count
-            and len(self.staged_passages or ()) == saved.passage_count
-            and len(self.staged_features or ()) == saved.feature_count
+            and tuple(map(len, self._logs)) == saved.log_lengths
         )
-
-    @property
-    def _delta_start(self) -> int:
-        return self.new_start if self.sealed else self._base.delta.start
-
-    def _delta_batches(self) -> list[StoredBatch]:
-        """Return the documents in the delta: stored ones, unless they are sealed, and new ones."""
-        return [*([self._base.delta.batch] if self._has_base_delta else []), *self._batches]
-
-    @property
-    def _has_base_delta(self) -> bool:
-        """Whether there is a stored delta that is not sealed yet."""
-        return not self.sealed and len(self._base.delta.batch) > 0
 
     def _count(self, states: U8, sign: int) -> None:
         self._view = None
