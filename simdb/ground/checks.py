@@ -56,9 +56,15 @@ def instance(name: str, value: Any, kind: type, example: str) -> None:
         )
 
 
+def is_whole(value: Any, least: int, most: int | None = None) -> bool:
+    """Tell whether `value`, which may be any object, is a whole number from `least` to `most`."""
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_number and value >= least and (most is None or value <= most)
+
+
 def whole(name: str, value: Any, least: int, most: int) -> int:
     """Give `value` if it is a whole number from `least` to `most`; raise OptionError otherwise."""
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+    if isinstance(value, int) and is_whole(value, least, most):
         return value
     raise OptionError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
 

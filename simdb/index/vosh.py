@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.ground.bits import FINGERPRINT_BITS
+from simdb.ground.checks import is_whole
 from simdb.ground.errors import InputError, OptionError
 from simdb.running import kernel
 
@@ -56,7 +57,7 @@ def vosh(
     A search with attempts=k probes the first k sets after the empty one.
     """
     chances = _checked(probabilities)
-    if isinstance(distance, bool) or not isinstance(distance, int | np.integer) or distance < 0:
+    if not is_whole(distance, 0):
         raise OptionError(f"distance must be a whole number of bits, 0 or more, not {distance!r}")
     return _flip_sets(chances, min(int(distance), len(chances)))
 

@@ -9,6 +9,7 @@ folder for temporary files if there is not so much memory.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from simdb.engine import state as states
 from simdb.engine.explain.stored import Both
 from simdb.engine.search import lookup, one
 from simdb.engine.search.filters import Where, kept, kept_matches, satisfying
-from simdb.engine.search.many import MemoryBudget, QueryBatch
+from simdb.engine.search.many import QueryBatch
 from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.planning import planned as planned_of
 from simdb.engine.search.question import Question, criterion_of, of_any, of_pairs, refuse_mixed
@@ -28,22 +29,14 @@ from simdb.engine.state.opening import open_beside
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.ground.choices import ErrorsName
-from simdb.ground.dtypes import F32, I64, U8, U32, U64, Bools
+from simdb.ground.dtypes import I64, U32, U64, Bools
 from simdb.ground.errors import FullError, InputError
 from simdb.results.matches import Match, Matches
 from simdb.results.reports import Explanation, Plan
-from simdb.sharding.shard import OpenShard, shard_of
+from simdb.sharding.shard import shard_of
 from simdb.sharding.shards import Shards, global_ordinals, of_stored
 from simdb.storage.records.delta import StoredBatch
-from simdb.values.arrays import (
-    EMPTY,
-    ORDINALS_MAX,
-    WEIGHTED,
-    Id,
-    Sketches,
-    object_array,
-    offsets_of,
-)
+from simdb.values.arrays import EMPTY, ORDINALS_MAX, WEIGHTED, Id, Sketches, offsets_of
 
 # So many documents are in memory before they are stored.
 COPIED_DOCUMENTS = 1 << 18
@@ -57,12 +50,12 @@ Documents = tuple[StoredBatch, list[tuple[int, bytes]]]
 class ShardQuery(NamedTuple):
     """One document as a query: its sketches, or itself if it needs none; the place of a stored one.
 
-    `shard` and `ordinal` are -1 and None for a document that is not stored.
+    `store` and `ordinal`: the shard, and the ordinal in it; None for a document that is not stored.
     """
 
     sketches: Sketches
     document: Any = None
-    shard: int = -1
+    store: Store | None = None
     ordinal: int | None = None
 
 
@@ -83,7 +76,8 @@ def asked(
     if id is not None:
         stored = of_stored(shards, [id])
         shard, ordinal = divmod(int(stored.ordinals[0]), 1 << 32)
-        return ShardQuery(stored.sketches, None, shard, ordinal)
+        store = shards.ask(shard, attrgetter("store"))
+        return ShardQuery(stored.sketches, None, store, ordinal)
     store = shards.sample.store
     if type(document) is int and store.takes_bits:
         return ShardQuery(one.ANY_BITS, document)
@@ -99,7 +93,7 @@ def find(
     threads: int,
 ) -> list[Match]:
     """Return the matches of one document in all shards, best first, at most `limit`."""
-    answers = shards.all(partial(_find, query, given, limit, False, where), threads)
+    answers = shards.read_all(partial(_find, query, given, limit, where), threads)
     options = shards.sample.store.options
     criterion = criterion_of(options, query.sketches, Question(*given))
     by_similarity = criterion.similarity is not None
@@ -111,7 +105,7 @@ def find_first(
     shards: Shards, query: ShardQuery, given: one.Given, where: Where | None
 ) -> Match | None:
     """Return any one match of a document: of the first shard that has one."""
-    for _, found in shards.each(partial(_find, query, given, 1, True, where, threads=1)):
+    for _, found in shards.read_each(partial(_find, query, given, 1, where, first=True)):
         if found:
             return found[0]
     return None
@@ -160,13 +154,10 @@ def nearest(
     """Return the `wanted.k` nearest documents of each query in all shards."""
     more = wanted if left_out is None else wanted._replace(k=wanted.k + 1)
 
-    def ask(shard: OpenShard, threads: int) -> Matches:
-        with shard.store.state() as state:
-            state.threads = threads
-            rows = search.nearest.of_slices(state, [sketches], more, where)
-            return lookup.as_matches(state, rows)
+    def ask(state: State) -> Matches:
+        return lookup.as_matches(state, search.nearest.of_slices(state, [sketches], more, where))
 
-    answers = shards.all(ask, threads)
+    answers = shards.read_all(ask, threads)
     every = np.arange(len(sketches))
     parts = [ShardMatches(number, every, found) for number, found in answers]
     has_weights = sketches.states == WEIGHTED
@@ -179,40 +170,40 @@ def explained(shards: Shards, both: Both, question: Question, errors: str) -> Ex
     """Return why two documents match or do not, by the plan of the shard that has the last one."""
     stored = [each for each in (both.id, both.other_id) if each is not None]
     if not stored:
-        return _explain(both, question, errors, None, shards.sample)
+        with shards.sample.store.state() as state:
+            return explain.stored.explain_both(state, both, question, errors)
     numbers = shard_of(stored, shards.count).tolist()
     first, last = numbers[0], numbers[-1]
-    if first == last:
-        return shards.ask(last, partial(_explain, both, question, errors, None))
 
-    def across(shard: OpenShard) -> Explanation:
-        with shard.store.state() as home:
-            return shards.ask(last, partial(_explain, both, question, errors, home))
+    def explained_from(home: State) -> Explanation:
+        if first == last:
+            return explain.stored.explain_both(home, both, question, errors)
+        why = partial(explain.stored.explain_both, both=both, question=question, errors=errors)
+        return shards.read(last, partial(why, home=home))
 
-    return shards.ask(first, across)
+    return shards.read(first, explained_from)
 
 
 def planned(shards: Shards, question: Question, count: float | None, *, pairs: bool) -> Plan:
     """Return the plan of the largest shard for a query, or of one database for all pairs."""
-    each = dict(shards.each(_counts))
+    each = dict(shards.read_each(_counts))
     totals = _Counts(*(sum(numbers) for numbers in zip(*each.values(), strict=True)))
     largest = max(each, key=lambda number: each[number].document_count)
     if pairs and count is None:
         count = totals.document_count
 
-    def plan(shard: OpenShard) -> Plan:
-        options = shard.store.options
-        with shard.store.state() as state:
-            if pairs:
-                criterion = of_pairs(options, totals, question)
-                population = state.population(criterion, is_swept=True)
-                # The database that finds the pairs is new and has no calibration.
-                return planned_of(options, criterion, population, None, count)
-            criterion = of_any(options, totals, question)
-            known = state.population(criterion), state.calibration
-            return planned_of(options, criterion, *known, count, databases=shards.count)
+    def plan(state: State) -> Plan:
+        options = state.store.options
+        if pairs:
+            criterion = of_pairs(options, totals, question)
+            population = state.population(criterion, is_swept=True)
+            # The database that finds the pairs is new and has no calibration.
+            return planned_of(options, criterion, population, None, count)
+        criterion = of_any(options, totals, question)
+        known = state.population(criterion), state.calibration
+        return planned_of(options, criterion, *known, count, databases=shards.count)
 
-    return shards.ask(largest, plan)
+    return shards.read(largest, plan)
 
 
 def ask_all(
@@ -229,20 +220,17 @@ def ask_all(
     may be read when the verb has returned: the database ends with it.  `has_metadata`: whether the
     verb needs metadata.  What cannot be asked is refused before anything is copied.
     """
-    sizes = [size for _, size in shards.each(_data_bytes)]
+    sizes = [size for _, size in shards.read_each(lambda state: state.source.data_bytes)]
     database = _made(shards, sum(sizes))
     try:
         verb(database)
 
-        def copied(shard: OpenShard) -> None:
-            with shard.store.state() as state:
-                ordinals = state.live()
-                if where is not None:
-                    ordinals = satisfying(state, ordinals, where)
-                _store(database._store, _documents(state, ordinals, has_metadata), threads)
+        def copied(state: State) -> None:
+            ordinals = state.live() if where is None else satisfying(state, state.live(), where)
+            _store(database._store, _documents(state, ordinals, has_metadata), threads)
 
         left_out = len(shards.failures)
-        for _ in shards.each(copied):
+        for _ in shards.read_each(copied):
             pass
         shards.check_some()
         # A shard that is left out from now on may have been copied in part.
@@ -263,12 +251,11 @@ def ask_some(
         for number, chosen in shards.by_shard(listed := list(dict.fromkeys(ids))):
             some = [listed[at] for at in chosen]
 
-            def copied(shard: OpenShard, some: list[Id] = some) -> None:
-                with shard.store.state() as state:
-                    found = _documents(state, known_ordinals(state, some), has_metadata=False)
-                    _store(database._store, found, threads)
+            def copied(state: State, some: list[Id] = some) -> None:
+                found = _documents(state, known_ordinals(state, some), has_metadata=False)
+                _store(database._store, found, threads)
 
-            shards.ask(number, copied)
+            shards.read(number, copied)
         return verb(database)
 
 
@@ -280,27 +267,17 @@ def merged(
     limit: int | None,
     left_out: U64 | None = None,
 ) -> Matches:
-    """Return the matches of `count` queries in all shards; `parts` are in the order of the shards.
+    """Return the matches of `count` queries in all shards; `parts`: of each, in their order.
 
     `by_similarity` bool[count]: whether similarity decides for each query, or distance.  `limit`:
     at most this many for each query.  `left_out`: for each query, the document that it is itself.
     """
     found = [part.matches for part in parts]
-    none = Matches(np.zeros(1, np.int64), *_nothing(), list)
-    queries = np.concatenate(
-        [
-            np.empty(0, np.int64),
-            *(np.repeat(part.queries, np.diff(part.matches.offsets)) for part in parts),
-        ]
-    )
-    ordinals = np.concatenate(
-        [
-            none.ordinals.astype(np.uint64),
-            *(global_ordinals(part.shard, part.matches.ordinals) for part in parts),
-        ]
-    )
-    distances = np.concatenate([none.distances, *(each.distances for each in found)])
-    similarities = np.concatenate([none.similarities, *(each.similarities for each in found)])
+    each_query = [np.repeat(part.queries, np.diff(part.matches.offsets)) for part in parts]
+    each_ordinal = [global_ordinals(part.shard, part.matches.ordinals) for part in parts]
+    queries, ordinals = np.concatenate(each_query), np.concatenate(each_ordinal)
+    distances = np.concatenate([each.distances for each in found])
+    similarities = np.concatenate([each.similarities for each in found])
     far = np.where(by_similarity[queries], -similarities, distances.astype(np.float32))
     # The sort is stable, so equally good matches stay in the order of shards and insertion.
     order = np.lexsort((far, queries))
@@ -311,8 +288,7 @@ def merged(
         order = order[np.arange(len(order)) - starts[queries[order]] < limit]
 
     def resolve() -> list[object]:
-        ids = np.concatenate([object_array([]), *(each.ids for each in found)])
-        return list(ids[order])
+        return list(np.concatenate([each.ids for each in found])[order])
 
     return Matches(
         offsets_of(np.bincount(queries[order], minlength=count)),
@@ -328,7 +304,7 @@ def best_first(
 ) -> list[Match]:
     """Return the matches of one query in all shards, given in the order of the shards."""
     every = [match for part in parts for match in part]
-    return sorted(every, key=_farness if by_similarity else _distance)[:limit]
+    return sorted(every, key=_farness if by_similarity else attrgetter("distance"))[:limit]
 
 
 def joined(slices: Sequence[Matches]) -> Matches:
@@ -347,10 +323,10 @@ def joined(slices: Sequence[Matches]) -> Matches:
 def _all_of_each(
     shards: Shards, sketches: Sketches, batch: QueryBatch, where: Where | None, threads: int
 ) -> list[ShardMatches]:
-    outer, budget = max(min(threads, shards.count), 1), batch.budget
-    share = None if budget is None else MemoryBudget(max(budget.limit_bytes // outer, 1))
-    each = batch._replace(first=0, budget=share)
-    answers = shards.all(partial(_find_many, sketches, each, where), threads)
+    outer, limit = max(min(threads, shards.count), 1), batch.memory_bytes
+    share = None if limit is None else max(limit // outer, 1)
+    each = batch._replace(first=0, memory_bytes=share)
+    answers = shards.read_all(partial(_find_many, sketches, each, where), threads)
     every = np.arange(len(sketches))
     return [ShardMatches(number, every, found) for number, found in answers]
 
@@ -362,10 +338,11 @@ def _first_of_each(
     pending, parts = np.arange(len(sketches)), []
     queries = sketches
 
-    def ask(shard: OpenShard) -> Matches:
-        return _find_many(queries, batch, where, shard, threads)
+    def ask(state: State) -> Matches:
+        state.threads = threads
+        return _find_many(queries, batch, where, state)
 
-    for number, found in shards.each(ask):
+    for number, found in shards.read_each(ask):
         parts.append(ShardMatches(number, pending, found))
         pending = pending[np.diff(found.offsets) == 0]
         if not len(pending):
@@ -378,57 +355,36 @@ def _find(
     query: ShardQuery,
     given: one.Given,
     limit: int | None,
-    first: bool,
     where: Where | None,
-    shard: OpenShard,
-    threads: int,
+    state: State,
+    *,
+    first: bool = False,
 ) -> list[Match]:
     most, first = (limit, first) if where is None else (None, False)
-    with shard.store.state() as state:
-        state.threads = threads
-        if query.document is not None:
-            found = one.find(state, query.document, None, given, most, "strict", first=first)
-        else:
-            left_out = query.ordinal if shard.number == query.shard else None
-            found = one.find_sketched(
-                state, query.sketches, given, most, first=first, left_out=left_out
-            )
-        return found if where is None else kept_matches(state, found, where, limit)
+    if query.document is not None:
+        found = one.find(state, query.document, None, given, most, "strict", first=first)
+    else:
+        own = query.ordinal if state.store is query.store else None
+        found = one.find_sketched(state, query.sketches, given, most, first=first, left_out=own)
+    return found if where is None else kept_matches(state, found, where, limit)
 
 
-def _find_many(
-    sketches: Sketches, batch: QueryBatch, where: Where | None, shard: OpenShard, threads: int
-) -> Matches:
+def _find_many(sketches: Sketches, batch: QueryBatch, where: Where | None, state: State) -> Matches:
     asked = batch if where is None else batch.with_limit(None)
-    with shard.store.state() as state:
-        state.threads = threads
-        rows = search.many.of_slices(state, [sketches], asked)
-        if where is not None:
-            rows = kept(state, rows, where, batch.question.limit)
-        return lookup.as_matches(state, rows)
-
-
-def _nothing() -> tuple[U32, U8, F32]:
-    return np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
+    rows = search.many.of_slices(state, [sketches], asked)
+    if where is not None:
+        rows = kept(state, rows, where, batch.question.limit)
+    return lookup.as_matches(state, rows)
 
 
 def _farness(match: Match) -> float:
     return 0.0 if match.similarity is None else -match.similarity
 
 
-def _distance(match: Match) -> float:
-    return match.distance
-
-
 def _made(shards: Shards, size_bytes: int) -> Database:
     """Return an empty database like the shards, with room for `size_bytes` of their files."""
     store = open_beside(shards.sample.store, ROOM_FACTOR * size_bytes)
     return Database(store, store.environment.path, "w", "none")
-
-
-def _data_bytes(shard: OpenShard) -> int:
-    with shard.store.state() as state:
-        return state.source.data_bytes
 
 
 def _documents(state: State, ordinals: U32, has_metadata: bool) -> Iterator[Documents]:
@@ -463,14 +419,6 @@ class _Counts(NamedTuple):
     bare_count: int
 
 
-def _explain(
-    both: Both, question: Question, errors: str, home: State | None, shard: OpenShard
-) -> Explanation:
-    with shard.store.state() as state:
-        return explain.stored.explain_both(state, both, question, errors, home=home)
-
-
-def _counts(shard: OpenShard) -> _Counts:
-    with shard.store.state() as state:
-        found = state.counts
-        return _Counts(found.document_count, found.empty_count, found.bare_count)
+def _counts(state: State) -> _Counts:
+    found = state.counts
+    return _Counts(found.document_count, found.empty_count, found.bare_count)

@@ -56,9 +56,8 @@ def check_shards(shards: Any) -> None:
 class OpenShard:
     """One shard of a sharded database, open for reading."""
 
-    def __init__(self, path: str, number: int, allow: Collection[str] = ()) -> None:
-        """Open shard `number`, the database in the directory `path`, which is not a link."""
-        self.number = number
+    def __init__(self, path: str, allow: Collection[str] = ()) -> None:
+        """Open the database in the directory `path`, which is not a link."""
         if not check_directory(path):
             raise NotFoundError(f"{path} is missing")
         self.database = database.open(path, "r", allow=allow)
@@ -89,7 +88,7 @@ def inspect(
     """
     name = shard_name(number)
     try:
-        shard = OpenShard(place or os.path.join(directory, name), number)
+        shard = OpenShard(place or os.path.join(directory, name))
         with shard.database as opened:
             finding = next(opened.check(deep), None)
             if finding is not None:

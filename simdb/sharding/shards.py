@@ -19,11 +19,13 @@ from simdb.database import Database
 from simdb.engine import state as states
 from simdb.engine.state.documents import (
     drawn,
+    ids_of,
     known_ordinals,
     no_sketches,
     stored_sketches,
     with_features,
 )
+from simdb.engine.state.state import State
 from simdb.ground.checks import one_of
 from simdb.ground.choices import MissingName
 from simdb.ground.dtypes import I64, U32, U64, Bools, Objects
@@ -110,6 +112,17 @@ class Shards:
                 raise named(error, shard_name(number), self.path) from error
         self.is_closed = True
 
+    def read(self, number: int, function: Callable[[State], Result]) -> Result:
+        """Return what `function` returns for the state of one shard; see `ask`."""
+        return self.ask(number, partial(_in_state, function, 1))
+
+    def read_each(self, function: Callable[[State], Result]) -> Iterator[tuple[int, Result]]:
+        """Yield the number and what `function` returns for the state of one shard after the other.
+
+        See `read_all`.
+        """
+        return self.each(partial(_in_state, function, 1))
+
     def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
         """Return the answer of one shard; an error, if it fails or was left out."""
         self._check_open()
@@ -122,26 +135,24 @@ class Shards:
             raise named(error, shard_name(number), self.path) from error
 
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
-        """Yield the number and the answer of one shard after the other; see `all`."""
+        """Yield the number and the answer of one shard after the other; see `read_all`."""
         self._check_open()
         for number in self._open:
             if number not in self.failures:
                 for answer in self._answer(number, function):
                     yield number, answer
 
-    def all(
-        self, function: Callable[[OpenShard, int], Result], threads: int
+    def read_all(
+        self, function: Callable[[State], Result], threads: int
     ) -> list[tuple[int, Result]]:
-        """Return the number and the answer of each shard that has not failed, in their order.
+        """Return the number of each shard that has not failed, and what `function` returns for it.
 
-        Up to `threads` shards are asked at the same time, and each is told how many threads it may
-        use itself.
+        Up to `threads` states are read at the same time, and each has its share of the threads.
         """
         self._check_open()
         numbers = [number for number in self._open if number not in self.failures]
         outer = max(min(threads, len(numbers)), 1)
-        share = max(threads // outer, 1)
-        ask = partial(self._answer, function=lambda shard: function(shard, share))
+        ask = partial(self._answer, function=partial(_in_state, function, max(threads // outer, 1)))
         answers = mapped(ask, numbers, outer)
         found = [
             (number, answer)
@@ -177,7 +188,7 @@ class Shards:
         """Open a shard and compare it with its entry; leave it out if it fails and may be."""
         entry = self.entries[number]
         try:
-            shard = _opened(self.path, number, entry.name, self.allow)
+            shard = _opened(self.path, entry.name, self.allow)
         except (*LASTING, NotFoundError) as error:
             self._leave_out(number, error)
             return
@@ -221,7 +232,7 @@ def of_stored(shards: Shards, ids: list[Id]) -> StoredQueries:
     parts = []
     check_known(shards, ids)
     for number, chosen in shards.by_shard(ids):
-        ordinals, sketches = shards.ask(number, partial(_stored, [ids[at] for at in chosen]))
+        ordinals, sketches = shards.read(number, partial(_stored, [ids[at] for at in chosen]))
         places[chosen] = global_ordinals(number, ordinals)
         parts.append(sketches)
         order.append(chosen)
@@ -247,7 +258,8 @@ def contained(shards: Shards, ids: list[Id]) -> Bools:
 
 def drawn_ids(shards: Shards, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
     """Draw ids at random: those that one database with the documents of all shards would draw."""
-    counts = list(shards.each(partial(_drawable, is_weighted)))
+    drawable = partial(with_features, is_weighted=is_weighted)
+    counts = list(shards.read_each(lambda state: len(drawable(state))))
     ends = np.cumsum([found for _, found in counts])
     chosen = drawn(int(ends[-1]), count, seed)
     ids = object_array([None] * len(chosen))
@@ -255,7 +267,7 @@ def drawn_ids(shards: Shards, count: int, seed: int, *, is_weighted: bool) -> li
     for at, (number, found) in enumerate(counts):
         places = np.flatnonzero(which == at)
         own = chosen[places] - (ends[at] - found)
-        ids[places] = shards.ask(number, partial(_ids_at, own, is_weighted))
+        ids[places] = shards.read(number, partial(_ids_at, own, drawable))
     return list(ids)
 
 
@@ -299,9 +311,9 @@ def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
     return content.shards, content.options
 
 
-def _opened(path: str, number: int, name: str, allow: Collection[str]) -> OpenShard:
+def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
     try:
-        return OpenShard(os.path.join(path, name), number, allow)
+        return OpenShard(os.path.join(path, name), allow)
     except NotFoundError as error:
         raise NotFoundError(
             f"{name} of {path} is missing; restore it from a copy, or open the others with"
@@ -336,18 +348,16 @@ def _of_ids(
     return verb(shard.database, ids)
 
 
-def _stored(ids: list[Id], shard: OpenShard) -> tuple[U32, Sketches]:
+def _in_state(function: Callable[[State], Result], threads: int, shard: OpenShard) -> Result:
     with shard.store.state() as state:
-        ordinals = known_ordinals(state, ids)
-        return ordinals, stored_sketches(state, ordinals)
+        state.threads = threads
+        return function(state)
 
 
-def _drawable(is_weighted: bool, shard: OpenShard) -> int:
-    with shard.store.state() as state:
-        return len(with_features(state, is_weighted=is_weighted))
+def _ids_at(places: I64, drawable: Callable[[State], U32], state: State) -> Objects:
+    return object_array(ids_of(state, drawable(state)[places]))
 
 
-def _ids_at(places: I64, is_weighted: bool, shard: OpenShard) -> Objects:
-    with shard.store.state() as state:
-        ordinals = with_features(state, is_weighted=is_weighted)[places]
-        return object_array(list(state.identifiers(ordinals).decode(ordinals)))
+def _stored(ids: list[Id], state: State) -> tuple[U32, Sketches]:
+    ordinals = known_ordinals(state, ids)
+    return ordinals, stored_sketches(state, ordinals)

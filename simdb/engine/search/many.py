@@ -21,7 +21,7 @@ from simdb.engine.search.rows import Rows, joined, merged
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
-from simdb.ground.checks import is_one_of, shown
+from simdb.ground.checks import is_one_of, is_whole, shown
 from simdb.ground.dtypes import I64, U32
 from simdb.ground.errors import OptionError
 from simdb.plan.cost import pays_in_windows
@@ -35,50 +35,42 @@ MATCHED = ("first", "all")
 MEMORY_PART = 2
 
 
-class MemoryBudget(NamedTuple):
-    """The memory that a search can use: half for the queries, half for a chunk."""
-
-    limit_bytes: int
-
-    @property
-    def chunk_bytes(self) -> int:
-        """Bytes for a chunk of stored documents."""
-        return self.limit_bytes // 2
-
-    def query_count(self, width: int) -> int:
-        """Return how many queries with vectors of `width` bytes fit at a time.
-
-        Two copies of each query and its 64 levels are in memory, and 64 bytes for its look-up.
-        """
-        each = 2 * (8 + 1 + 64 + width) + 64
-        return max(self.limit_bytes // 2 // each, 1)
-
-
 class QueryBatch(NamedTuple):
     """How a batch of queries is matched.
 
     `first`: so many candidates of each query are enough, see `lookup.search`; 1 for any one match.
-    `budget`: None leaves the memory to the search.
+    `memory_bytes`: what the search can use, half for the queries, half for a chunk of stored
+    documents; None leaves the memory to the search.
     """
 
     question: Question
     first: int = 0
-    budget: MemoryBudget | None = None
+    memory_bytes: int | None = None
 
     @classmethod
     def checked(cls, question: Question, match: object) -> "QueryBatch":
         """Return what a caller wants of a batch; OptionError if its memory limit is invalid."""
         if match == "first":
             question = replace(question, limit=1)
-        return cls(question, int(match == "first"), _budget_of(question.how.memory_limit))
+        limit = question.how.memory_limit
+        if limit is not None and not is_whole(limit, 1):
+            raise OptionError(
+                f"memory_limit must be a number of bytes from 1 on, or None, got {shown(limit)}"
+            )
+        return cls(question, int(match == "first"), None if limit is None else int(limit))
 
     def with_limit(self, limit: int | None) -> "QueryBatch":
         """Return the same, but all matches of each query are wanted, or as many as the limit."""
         return self._replace(question=replace(self.question, limit=limit), first=0)
 
     def query_count(self, width: int) -> int | None:
-        """Return how many queries with vectors of `width` bytes fit at a time; None for any."""
-        return None if self.budget is None else self.budget.query_count(width)
+        """Return how many queries with vectors of `width` bytes fit at a time; None for any.
+
+        Two copies of each query and its 64 levels are in memory, and 64 bytes for its look-up.
+        """
+        if self.memory_bytes is None:
+            return None
+        return max(self.memory_bytes // 2 // (2 * (8 + 1 + 64 + width) + 64), 1)
 
 
 def check_match(match: object) -> None:
@@ -145,19 +137,19 @@ def match_stored(
 ) -> Rows:
     """Return the matches of every sketch, best first; see `lookup.search`.
 
-    Without a budget, all documents are searched at once, unless they do not fit into memory and
+    Without a limit, all documents are searched at once, unless they do not fit into memory and
     chunks are faster.  `progress` is called with the share of the search that is done, as a number
     of sketches.
     """
     limit, first = batch.question.limit, batch.first
     plan = state.plan(criterion)
-    budget = batch.budget or _budget_needed(state, plan, len(sketches))
-    if budget is None:
+    memory_bytes = batch.memory_bytes or _memory_needed(state, plan, len(sketches))
+    if memory_bytes is None:
         rows = lookup.search(state, sketches, criterion, limit=limit, first=first, plan=plan)
         if progress is not None:
             progress(len(sketches))
         return rows
-    chunks = chunks_of(state, plan, budget.chunk_bytes)
+    chunks = chunks_of(state, plan, memory_bytes // 2)
     give_back(state)
     found = _Found(sketches, first)
     for number, chunk in enumerate(chunks):
@@ -188,24 +180,12 @@ def _of_stored(state: State, ordinals: U32, batch: QueryBatch) -> Rows:
     return rows if limit is None else rows.limited(limit)
 
 
-def _budget_of(memory_limit: object) -> MemoryBudget | None:
-    """Return the budget of a memory limit in bytes, None for None; OptionError if it is invalid."""
-    if memory_limit is None:
-        return None
-    is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
-    if not is_whole or int(memory_limit) < 1:  # type: ignore[call-overload]
-        raise OptionError(
-            f"memory_limit must be a number of bytes from 1 on, or None, got {shown(memory_limit)}"
-        )
-    return MemoryBudget(int(memory_limit))  # type: ignore[call-overload]
-
-
-def _budget_needed(state: State, plan: Plan, query_count: int) -> MemoryBudget | None:
+def _memory_needed(state: State, plan: Plan, query_count: int) -> int | None:
     """Return the memory with which a search of chunks pays; None if it does not."""
     searched_bytes = plan.bytes_per_document * state.view.sealed.entry_count
     if not pays_in_windows(plan, query_count, searched_bytes):
         return None
-    return MemoryBudget(state.source.memory_bytes // MEMORY_PART)
+    return state.source.memory_bytes // MEMORY_PART
 
 
 def _report(progress: Report, before: int, done: int) -> None:

@@ -8,11 +8,9 @@ planner.
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-import numpy as np
-
 from simdb.engine.state.staged import LiveCounts
 from simdb.ground.bits import FINGERPRINT_BITS
-from simdb.ground.checks import is_one_of, one_of, share, shown
+from simdb.ground.checks import is_one_of, is_whole, one_of, share, shown
 from simdb.ground.choices import VerifyName
 from simdb.ground.errors import InputError, OptionError
 from simdb.plan.probing import ATTEMPTS_MAX
@@ -84,7 +82,7 @@ class Question:
                     "similarity= needs a query with weights; for a ready fingerprint without"
                     " weights use distance="
                 )
-        if distance is not None and not _is_whole(distance, 64):
+        if distance is not None and not is_whole(distance, 0, 64):
             raise OptionError(
                 f"distance must be a whole number from 0 to 64, got {shown(distance)}"
             )
@@ -109,7 +107,7 @@ class Question:
         ):
             if value is None:
                 continue
-            if not _is_whole(value, most) or value < least:
+            if not is_whole(value, least, most):
                 raise OptionError(
                     f"{name} must be a whole number from {least} to {most}, got {shown(value)}"
                 )
@@ -140,7 +138,7 @@ class Question:
 
 def check_limit(limit: object) -> None:
     """Raise OptionError unless `limit` is None or a positive whole number."""
-    if limit is not None and (not _is_whole(limit, 2**63) or limit == 0):
+    if limit is not None and not is_whole(limit, 1, 2**63):
         raise OptionError(f"limit must be a whole number from 1 on, or None, got {shown(limit)}")
 
 
@@ -226,11 +224,3 @@ def is_maintained(options: Options, question: Question) -> bool:
         is_same = question.distance is None and question.similarity == options.similarity
         return is_same and is_recalled
     return False
-
-
-def _is_whole(value: object, most: int) -> bool:
-    return (
-        isinstance(value, int | np.integer)
-        and not isinstance(value, bool)
-        and 0 <= int(value) <= most
-    )
