@@ -5,7 +5,6 @@ into.  The values that its verbs return do not point there.
 """
 
 from threading import get_ident
-from typing import NoReturn
 
 from simdb.engine.reading import Reading
 from simdb.engine.state.state import State
@@ -77,12 +76,9 @@ class Snapshot(Reading[IdT]):
         holder = source.holder
         if holder is None or holder.transaction is None:
             state.__exit__(None, None, None)
-            self._refuse()
+            self._store.environment.check_usable()
+            raise ClosedError("the snapshot, or its database, is closed")
         return state
-
-    def _refuse(self) -> NoReturn:
-        self._store.environment.check_usable()
-        raise ClosedError("the snapshot, or its database, is closed")
 
     def _hold(self) -> State:
         return self._state()

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 from simdb.ground import cold
 
-__all__ = [
-    "advice",
-    "calibration",
-    "compaction",
-    "dump",
-    "inspection",
-    "load",
-    "rebuild",
-]
+__all__ = ["advice", "calibration", "compaction", "dump", "inspection", "load", "rebuild"]
 
 if TYPE_CHECKING:
     from simdb.engine.maintenance import (

@@ -167,8 +167,7 @@ def calibrate_if_due(store: Store) -> None:
 def put_calibration(store: Store, stored: dict[str, Any]) -> None:
     """Replace the stored calibration; `stored`: as `encode_calibration` returns it."""
     commit(
-        store,
-        lambda writer: writer.put_manifest(writer.put_calibration(writer.manifest(), stored)),
+        store, lambda writer: writer.put_manifest(writer.put_calibration(writer.manifest(), stored))
     )
 
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import datetime, timezone
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import labels_of
@@ -21,7 +20,7 @@ from simdb.engine.search.couples import searched
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.ground.dtypes import I64, U32
+from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError, FormatError, ReplacedError
 from simdb.plan.problem import Criterion
 from simdb.results.reports import Finding, HeaderFill, ReaderStatistics, RunStatistics, Statistics
@@ -59,6 +58,7 @@ REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 # So many headers are counted at a time, whatever the size of a directory.
 COUNTED_HEADERS = 1 << 20
+ENTRY_CLASSES = 33  # of the numbers of entries of a header, which are uint32
 PLACE = "clusters"
 
 
@@ -172,11 +172,8 @@ def _idf_in_numbers(store: Store) -> dict[str, int] | None:
 
 def _largest_group(state: State) -> int:
     """Return the largest number of documents with the same fingerprint."""
-    bits = np.sort(searched(state, is_measured=False).fingerprints)
-    if not len(bits):
-        return 0
-    starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))
-    return int(np.diff(np.concatenate([starts, [len(bits)]])).max())
+    bits = searched(state, is_measured=False).fingerprints
+    return int(np.unique(bits, return_counts=True)[1].max(initial=0))
 
 
 def _section_bytes(store: Store, source: Source) -> dict[str, int]:
@@ -226,7 +223,7 @@ def header_fill(store: Store) -> tuple[HeaderFill, ...]:
 
 
 def _fill_of(name: bytes, state: State) -> HeaderFill:
-    counts: I64 = np.zeros(0, np.int64)
+    counts = np.zeros(ENTRY_CLASSES, np.int64)
     headers = entries = largest = 0
     for run in state.runs:
         if not is_stored(run.info, name):
@@ -237,20 +234,11 @@ def _fill_of(name: bytes, state: State) -> HeaderFill:
         for start in range(0, len(table.directory) - 1, COUNTED_HEADERS):
             sizes = np.diff(table.directory[start : start + COUNTED_HEADERS + 1])
             largest = max(largest, int(sizes.max()))
-            counts = _sum(counts, np.bincount(_classes(sizes)))
-    return HeaderFill(name.decode(), headers, entries, largest, tuple(counts.tolist()))
-
-
-def _classes(sizes: U32) -> npt.NDArray[np.intc]:
-    """Return the class of each number of entries: 0 for 0, i for 2^(i - 1) to 2^i - 1."""
-    return np.frexp(sizes.astype(np.float64))[1]
-
-
-def _sum(left: I64, right: I64) -> I64:
-    total = np.zeros(max(len(left), len(right)), np.int64)
-    total[: len(left)] += left
-    total[: len(right)] += right
-    return total
+            # The class of a number of entries: 0 for 0, i for 2^(i - 1) to 2^i - 1.
+            classes = np.frexp(sizes.astype(np.float64))[1]
+            counts += np.bincount(classes, minlength=ENTRY_CLASSES)
+    classed = tuple(np.trim_zeros(counts, "b").tolist())
+    return HeaderFill(name.decode(), headers, entries, largest, classed)
 
 
 def check_clusters(

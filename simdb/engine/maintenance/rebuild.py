@@ -130,7 +130,7 @@ def _refusal(found: Salvage) -> CorruptError:
 def _other_damage(store: Store, source: Source) -> Iterator[str]:
     """Yield damage that does not affect any document."""
     transaction = source.transaction
-    problem = _calibration_problem(source)
+    _, problem = _calibration(source)
     if problem is not None:
         yield f"the calibration was removed, calibrate again: {problem}"
     for key, reason in damaged_notes(source):
@@ -140,24 +140,16 @@ def _other_damage(store: Store, source: Source) -> Iterator[str]:
         yield from problems_of(os.path.join(store.environment.path, IDF_FILE), checksum)
 
 
-def _calibration_problem(source: Source) -> str | None:
-    """Return why the calibration cannot be read; None if it can, or if there is none."""
-    try:
-        return problem_of(_stored_calibration(source))
-    except (CorruptError, FormatError) as error:
-        return str(error)
-
-
-def _stored_calibration(source: Source) -> Any:
-    """Return the calibration as stored, None without one; CorruptError or FormatError."""
+def _calibration(source: Source) -> tuple[dict[str, Any] | None, str | None]:
+    """Return the stored calibration, or why it cannot be read; None of both if there is none."""
     kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
     value = source.find(layout.META, key)
-    return None if value is None else codec.decode_object(kind, key, value)
-
-
-def _sound_calibration(source: Source) -> dict[str, Any] | None:
-    """Return the stored calibration; None if there is none, or if it cannot be read."""
-    return None if _calibration_problem(source) is not None else _stored_calibration(source)
+    try:
+        stored = None if value is None else codec.decode_object(kind, key, value)
+    except (CorruptError, FormatError) as error:
+        return None, str(error)
+    problem = problem_of(stored)
+    return (stored, None) if problem is None else (None, problem)
 
 
 def _kept(found: Salvage) -> U32:
@@ -200,12 +192,7 @@ def _write(
     rows: tuple[RunInfo, ...] = ()
     if len(kept):
         info, states = write_one_run(
-            found.parts,
-            kept,
-            manifest.next_run,
-            writer.put,
-            options=options,
-            threads=threads,
+            found.parts, kept, manifest.next_run, writer.put, options=options, threads=threads
         )
         rows = (info,)
     writer.clear(layout.METADATA)
@@ -252,14 +239,11 @@ def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: 
 
     If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
     """
-    kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
-    value = source.find(layout.META, key)
-    if value is None:
+    stored, problem = _calibration(source)
+    if problem is not None:
+        writer.delete(layout.META, layout.CALIBRATION_KEY)
+    if stored is None:
         return replace(manifest, calibration=0)
-    if _calibration_problem(source) is not None:
-        writer.delete(layout.META, key)
-        return replace(manifest, calibration=0)
-    stored = dict(codec.decode_object(kind, key, value))
     is_guessed = manifest.deleted_version > source.transaction.id()
     covered = 0 if is_guessed else int(np.searchsorted(kept, covered_of(stored, manifest)))
     return writer.put_calibration(manifest, covering(stored, covered))
@@ -296,7 +280,7 @@ def _write_clusters(
     if numbers is None:
         count = rows[0].stop if rows else 0
         delta = Delta(count, store.width, kind.keying).view()
-        stored = _sound_calibration(written)
+        stored, _ = _calibration(written)
         calibration = None if stored is None else decode_calibration(stored)
         view = View([Run(info) for info in rows], delta, None, kind, calibration)
         state = State(store, view, written, manifest)

@@ -205,15 +205,9 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
             self._stream = chain(map(_chunk, batches), passed.latest, passed)
 
     def _joined(self, chunks: list[PairArrays[IdT]]) -> PairArrays[IdT]:
-        return PairArrays(
-            _joined([chunk.left for chunk in chunks], object),
-            _joined([chunk.right for chunk in chunks], object),
-            _joined([chunk.distance for chunk in chunks], np.uint8),
-            _joined([chunk.similarity for chunk in chunks], np.float32),
-            None
-            if self._contained is None
-            else _joined([_containment_of(chunk) for chunk in chunks], np.float64),
-        )
+        every = [_no_pairs(has_containment=self._contained is not None), *chunks]
+        columns = zip(*(_columns(chunk).values() for chunk in every), strict=True)
+        return PairArrays(*map(np.concatenate, columns))
 
 
 class Passed:
@@ -237,10 +231,13 @@ class Passed:
 
 def _reader(chunks: Iterator[PairArrays], ids: str, *, has_containment: bool) -> Any:
     """Return a pyarrow.RecordBatchReader of the chunks."""
+    columns, empty = map(_columns, chunks), _columns(_no_pairs(has_containment=has_containment))
+    return arrow.read_batches(columns, empty, id_columns=("left", "right"), ids=ids)
+
+
+def _no_pairs(*, has_containment: bool) -> PairArrays:
     kinds = (object, object, np.uint8, np.float32, np.float64)[: 5 if has_containment else 4]
-    empty = PairArrays(*(np.empty(0, kind) for kind in kinds))
-    columns = map(_columns, chunks)
-    return arrow.read_batches(columns, _columns(empty), id_columns=("left", "right"), ids=ids)
+    return PairArrays(*(np.empty(0, kind) for kind in kinds))
 
 
 def _chunk(batch: Any) -> PairArrays:
@@ -265,12 +262,3 @@ def _columns(chunk: PairArrays) -> dict[str, Any]:
     if chunk.containment is not None:
         columns["containment"] = chunk.containment
     return columns
-
-
-def _containment_of(chunk: PairArrays) -> npt.NDArray[np.float64]:
-    assert chunk.containment is not None, "chunks of one search are alike"
-    return chunk.containment
-
-
-def _joined(arrays: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *arrays])

@@ -46,7 +46,7 @@ class Handle:
 
     def __init__(self, store: Store, mode: str, durability: str) -> None:
         """Hold the open `store`; it was opened with `mode` and `durability`."""
-        self._store = store
+        self.latest = store  # as it is, even if it is the parent's
         self._mode = "r" if mode == "r" else "w"  # the database exists by now
         self._durability = durability
         self._process = os.getpid()
@@ -56,13 +56,8 @@ class Handle:
     @property
     def store(self) -> Store:
         """The store of this process; in a forked child it is opened when it is first needed."""
-        store = self._store
+        store = self.latest
         return store if store.environment.is_open or store.is_closed else self._reopened()
-
-    @property
-    def latest(self) -> Store:
-        """The store as it is, even if it is the parent's."""
-        return self._store
 
     @property
     def is_inherited(self) -> bool:
@@ -85,22 +80,22 @@ class Handle:
 
     def close(self) -> None:
         """Close the store; in a child, the parent's stays open."""
-        if self._store.environment.is_foreign:
-            self._store.close()
+        if self.latest.environment.is_foreign:
+            self.latest.close()
             return
         with self._closing:
-            self._store.close()
+            self.latest.close()
 
     def _reopened(self) -> Store:
         with _lock:
-            parents = self._store
+            parents = self.latest
             if parents.environment.is_foreign and not parents.is_closed:
                 self._parent_wrote = parents.environment.parent_wrote
                 size, timeout = parents.environment.map_bytes, parents.timeout
                 access = Access(self._durability, size, timeout, parents.allowed)
-                self._store = open_store(parents.environment.path, self._mode, None, access)
+                self.latest = open_store(parents.environment.path, self._mode, None, access)
                 self._closing = threading.Lock()  # a thread of the parent may have held the old one
-            return self._store
+            return self.latest
 
 
 def open_store(

@@ -23,13 +23,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, Sealed
 from simdb.engine.write.conflicts import Conflicts, StoredGroup
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.undecided import (
-    Referee,
-    Refusals,
-    by_comparing,
-    matches_among,
-    matches_in,
-)
+from simdb.engine.write.undecided import Referee, Refusals, by_comparing, matches_among, matches_in
 from simdb.engine.write.write_state import WriteState
 from simdb.ground.dtypes import I64, Bools
 from simdb.plan import polytopes
