@@ -28,7 +28,7 @@ from simdb.deduplication.minima import BandBuckets, SortedKeys
 from simdb.engine.search import buckets as connecting
 from simdb.ground.dtypes import F32, I64, U32, U64, Bools
 from simdb.running import kernel
-from simdb.values.arrays import is_first
+from simdb.values.arrays import is_first, ranges
 
 # Rounds of heads go on while each decides this share of what is left.
 HEADS_SHARE = 0.125
@@ -292,17 +292,11 @@ def _among(members: U32, sizes: I64) -> U64:
     ends = np.repeat(np.cumsum(sizes), sizes)
     after = ends - np.arange(len(members)) - 1
     left = np.repeat(members, after)
-    return _pairs(left, members[_runs(np.arange(1, len(members) + 1), after)])
+    return _pairs(left, members[ranges(np.arange(1, len(members) + 1), after)])
 
 
 def _across(left: U32, left_sizes: I64, right: U32, right_sizes: I64) -> U64:
     """Return all pairs of a left and a right member of the same bucket, each pair once."""
     each = np.repeat(right_sizes, left_sizes)
     starts = np.repeat(np.cumsum(right_sizes) - right_sizes, left_sizes)
-    return _pairs(np.repeat(left, each), right[_runs(starts, each)])
-
-
-def _runs(starts: I64, sizes: I64) -> I64:
-    """Return the numbers from each start on, as many as the size says, one after the other."""
-    before = np.cumsum(sizes) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
+    return _pairs(np.repeat(left, each), right[ranges(starts, each)])

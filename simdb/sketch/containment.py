@@ -13,6 +13,7 @@ from simdb.ground.dtypes import F64, I64, U64, Bools
 from simdb.results.matches import SharedSpan
 from simdb.running import kernel
 from simdb.sketch.winnowing import PASSAGE_WORDS, WINDOW_GRAMS, Winnower, grams_of, winnow
+from simdb.values.arrays import ranges
 
 # The marks of so many runs of the query in documents are in memory at a time.
 MARKED = 1 << 22
@@ -110,9 +111,7 @@ def spans_of(
     hits = kernel.Ngrams(distinct).find(offsets, words, [length])
     entries = hits["entry"].astype(np.int64)
     counts = np.minimum(np.diff(np.append(firsts, len(own)))[entries], PLACES_MOST)
-    before = np.cumsum(counts) - counts
-    inside = np.arange(counts.sum()) - np.repeat(before, counts)
-    items = order[np.repeat(firsts[entries], counts) + inside]
+    items = order[ranges(firsts[entries], counts)]
     documents = np.repeat(hits["position"].astype(np.int64), counts)
     runs = _runs(documents, items, length)
     pair, bounds = np.zeros((1, 2), np.int64), np.array([0, len(runs)])

@@ -29,7 +29,7 @@ from simdb.storage.records.manifest import PassageInfo
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Entries, Table, joint
-from simdb.values.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of
+from simdb.values.arrays import NO_GRAINS, ORDINALS_MAX, Grains, Ragged, offsets_of, ranges
 
 KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))
@@ -79,10 +79,8 @@ class PassageRun:
         """Return the places in `keys`, which ascend, and the ordinals of all equal entries."""
         places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
         for table, known, starts, sizes in self._found(keys, source):
-            own = offsets_of(sizes)
-            at = np.arange(own[-1]) + np.repeat(starts - own[:-1], sizes)
             places.append(np.repeat(known, sizes))
-            ordinals.append(table.ordinals[at])
+            ordinals.append(table.ordinals[ranges(starts, sizes)])
         return np.concatenate(places), np.concatenate(ordinals)
 
     def counts(self, keys: U64, source: Source) -> I64:

@@ -453,6 +453,12 @@ def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return offsets
 
 
+def ranges(starts: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the numbers from each start on, as many as its size says, one after the other."""
+    offsets = offsets_of(sizes)
+    return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+
+
 def sums_of(flags: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Count the flags, or add the numbers, from each of n + 1 offsets up to the next: int64[n]."""
     return np.asarray(np.diff(offsets_of(flags)[offsets]), np.int64)
@@ -490,5 +496,4 @@ def _places_of(offsets: npt.NDArray[np.int64], chosen: Any) -> tuple[npt.NDArray
             bounds = offsets[start : max(start, stop) + 1]
             return bounds - bounds[0], slice(bounds[0], bounds[-1])
     sizes = np.diff(offsets)[chosen]
-    own = offsets_of(sizes)
-    return own, np.arange(own[-1]) + np.repeat(offsets[:-1][chosen] - own[:-1], sizes)
+    return offsets_of(sizes), ranges(offsets[:-1][chosen], sizes)

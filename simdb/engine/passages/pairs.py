@@ -27,7 +27,7 @@ from simdb.running import kernel
 from simdb.sketch.containment import asked_of
 from simdb.storage.passages import GrainsByOrdinal
 from simdb.storage.records.tombstones import is_deleted
-from simdb.values.arrays import Grains, is_first, offsets_of
+from simdb.values.arrays import Grains, is_first, ranges
 
 # So many candidates are found at a time, before each counts once, and so many are compared.
 FOUND_TOGETHER = 1 << 20
@@ -178,8 +178,7 @@ def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple
     parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
     bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist()
     for first, last in zip(bounds, [*bounds[1:], len(lefts)], strict=True):
-        own = offsets_of(sizes[first:last])
-        at = np.arange(own[-1]) + np.repeat(starts[first:last] - own[:-1], sizes[first:last])
+        at = ranges(starts[first:last], sizes[first:last])
         pairs = np.repeat(lefts[first:last], sizes[first:last]) << 32 | owners[at]
         pairs.sort()
         pairs = pairs[is_first(pairs)]

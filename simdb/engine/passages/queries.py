@@ -37,7 +37,7 @@ from simdb.sketch.winnowing import WINDOW_GRAMS, Winnower
 from simdb.storage import layout
 from simdb.storage.records.metadata import unpacked
 from simdb.storage.records.tombstones import Bitmap, is_deleted
-from simdb.values.arrays import EMPTY, Sketches, check_many, offsets_of
+from simdb.values.arrays import EMPTY, Sketches, check_many, offsets_of, ranges
 
 OTHERS = ("similarity", "distance", "recall", "search")
 # The arguments `contained` and `texts`; four that have no meaning beside them; `limit`, `where` and
@@ -249,9 +249,7 @@ def _most(asked: ContainmentQuery, keys: I64, rows: I64, count: int) -> I64:
     order = np.argsort(asked.places, kind="stable")
     firsts = np.searchsorted(asked.places[order], np.arange(len(asked.keys) + 1))
     sizes = np.diff(firsts)[keys]
-    before = np.cumsum(sizes) - sizes
-    inside = np.arange(sizes.sum()) - np.repeat(before, sizes)
-    positions = order[np.repeat(firsts[keys], sizes) + inside]
+    positions = order[ranges(firsts[keys], sizes)]
     owners = np.repeat(rows, sizes)
     by_row = np.lexsort((positions, owners))
     return most_covered(owners[by_row], positions[by_row], asked.gram_count, count)

@@ -21,7 +21,7 @@ from simdb.ground.dtypes import I64, U32, Bools
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table
-from simdb.values.arrays import is_first, sorted_unique
+from simdb.values.arrays import is_first, ranges, sorted_unique
 
 # So many pairs of buckets are compared before those that are connected by then are left out; the
 # pairs of one document are not divided.
@@ -183,9 +183,7 @@ class _Ordered(NamedTuple):
             before = ends[start] - counts[start]
             stop = max(int(np.searchsorted(ends, before + COMPARED_PAIRS, side="right")), start + 1)
             some, many = pivots[start:stop], counts[start:stop]
-            shifts = self.component_stops[some] - (ends[start:stop] - many - before)
-            others = np.arange(many.sum()) + np.repeat(shifts, many)
-            ordinals = self.buckets.ordinals
+            ordinals, others = self.buckets.ordinals, ranges(self.component_stops[some], many)
             left, right = np.repeat(ordinals[some], many), ordinals[others]
             if start:  # what was found before can have connected some
                 apart = roots_of(forest, left) != roots_of(forest, right)
@@ -213,13 +211,11 @@ def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
     firsts, sizes = _bounds(begins | is_first(roots))
     by_size = np.lexsort((-sizes, buckets.numbers[firsts]))
     firsts, sizes = firsts[by_size], sizes[by_size]
-    ends = np.cumsum(sizes)
-    buckets = buckets.chosen(np.arange(len(roots)) + np.repeat(firsts - (ends - sizes), sizes))
     starts, lengths = _bounds(begins)
     return _Ordered(
-        buckets,
+        buckets.chosen(ranges(firsts, sizes)),
         np.repeat(starts, lengths),
-        np.repeat(ends, sizes),
+        np.repeat(np.cumsum(sizes), sizes),
         np.repeat(starts + lengths, lengths),
     )
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from simdb.ground.dtypes import F32, I64, U8, U32
 from simdb.running import kernel
-from simdb.values.arrays import offsets_of
+from simdb.values.arrays import offsets_of, ranges
 
 # Up to this many matches of one query are made as objects at once, more of them as arrays.
 MANY = 512
@@ -47,20 +47,19 @@ class Rows:
         counts = np.minimum(np.diff(self.offsets), min(limit, len(self.ordinals)))
         if counts.sum() == len(self.ordinals):
             return self
-        offsets = offsets_of(counts)
-        first = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], counts)
-        return Rows(offsets, self.ordinals[first], self.distances[first], self.similarities[first])
+        return self._ranges(self.offsets[:-1], counts)
 
     def of(self, queries: I64) -> "Rows":
         """Return the matches of some queries, whose positions ascend, as consecutive queries."""
         if len(queries) == len(self.offsets) - 1:
             return self
-        offsets = offsets_of(self.offsets[queries + 1] - self.offsets[queries])
-        moved = np.repeat(self.offsets[queries] - offsets[:-1], np.diff(offsets))
-        chosen = np.arange(offsets[-1]) + moved
-        return Rows(
-            offsets, self.ordinals[chosen], self.distances[chosen], self.similarities[chosen]
-        )
+        starts = self.offsets[queries]
+        return self._ranges(starts, self.offsets[queries + 1] - starts)
+
+    def _ranges(self, starts: I64, counts: I64) -> "Rows":
+        """Return the matches from each start on, as many as its count says, as one query each."""
+        at, offsets = ranges(starts, counts), offsets_of(counts)
+        return Rows(offsets, self.ordinals[at], self.distances[at], self.similarities[at])
 
 
 def best_first(queries: I64, similarities: F32, ordinals: U32) -> I64:
@@ -102,9 +101,7 @@ def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:
 
     A query is in one part at most, and has no match if it is in none.
     """
-    every = joined([no_rows(0), *(rows for _, rows in parts)])
-    none = np.empty(0, np.int64)
-    queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
+    queries, every = _together(parts)
     order = np.argsort(queries, kind="stable")
     return _arranged(count, queries, every, order)
 
@@ -114,9 +111,7 @@ def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool
 
     Each part has the positions of some queries, and their rows.
     """
-    every = joined([no_rows(0), *(rows for _, rows in parts)])
-    none = np.empty(0, np.int64)
-    queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
+    queries, every = _together(parts)
     far = -every.similarities if by_similarity else every.distances
     order = np.lexsort((every.ordinals, far, queries))
     # A match that was found twice is there twice in a row.
@@ -125,6 +120,13 @@ def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool
     )
     again[:1] = False
     return _arranged(count, queries, every, order[~again])
+
+
+def _together(parts: Sequence[tuple[I64, Rows]]) -> tuple[I64, Rows]:
+    """Return the matches of all parts as one object, and the position of the query of each."""
+    none = np.empty(0, np.int64)
+    queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
+    return queries, joined([no_rows(0), *(rows for _, rows in parts)])
 
 
 def _arranged(count: int, queries: I64, rows: Rows, order: I64) -> Rows:

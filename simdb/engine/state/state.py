@@ -57,6 +57,7 @@ from simdb.values.arrays import (
     PackedFeatures,
     joined_ragged,
     offsets_of,
+    ranges,
     sorted_unique,
 )
 
@@ -477,8 +478,5 @@ class State:
 
     def _equal_ids(self, ordinals: U32, first: I64, last: I64, content: U8) -> Bools:
         """Return whether content[first:last] is the id of each ordinal, not only its hash."""
-        lengths = last - first
-        offsets = offsets_of(lengths)
-        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
-        wanted = np.ascontiguousarray(content[positions])
+        offsets, wanted = offsets_of(last - first), content[ranges(first, last - first)]
         return np.asarray(self.identifiers(ordinals).equal(ordinals, offsets, wanted), np.bool_)

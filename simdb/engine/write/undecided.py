@@ -32,7 +32,7 @@ from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.settings.options import EXHAUSTIVE
 from simdb.storage.records.delta import DeltaView, StoredBatch, delta_view
-from simdb.values.arrays import Sketches, offsets_of, sorted_unique
+from simdb.values.arrays import Sketches, ranges, sorted_unique
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Judge, Texts
@@ -239,10 +239,8 @@ class Refusals:
                 starts = starts[found]
                 stops = np.searchsorted(known, fingerprints[found], side="right")
                 counts = np.minimum(stops - starts, LEADERS_MOST)
-                offsets = offsets_of(counts)
-                places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
                 queries.append(order[found].astype(np.int64))
-                ordinals.append(leaders[places])
+                ordinals.append(leaders[ranges(starts, counts)])
         return sorted_unique(np.concatenate(queries)), sorted_unique(np.concatenate(ordinals))
 
 
