@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -182,7 +183,7 @@ def store_open(writer: Writer, manifest: Manifest, options: Options) -> Manifest
 
 def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: U32) -> None:
     """Store the metadata in `found` of the documents `kept`, under their new ordinals."""
-    for group in _groups(found):
+    while group := list(islice(found, METADATA_GROUP)):
         ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
         places = np.searchsorted(kept, ordinals)
         entries = [
@@ -398,17 +399,6 @@ def _renumber_clusters(writer: Writer, source: Source, kept: U32, manifest: Mani
     membership.replace(numbers, following)
     write_clusters(writer, membership)
     return replace(manifest, last_cluster=len(named))
-
-
-def _groups(entries: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    group: list[tuple[int, bytes]] = []
-    for entry in entries:
-        group.append(entry)
-        if len(group) == METADATA_GROUP:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 def _remove(path: str) -> None:

@@ -8,7 +8,6 @@ the same state from the first document to the last.
 import os
 import secrets
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,7 +31,7 @@ from simdb.storage.records.metadata import (
     note_keys,
     note_name,
     pack_block,
-    read_all,
+    read_many,
     read_note,
     read_times,
 )
@@ -121,13 +120,10 @@ def _write_documents(
     if store.options.passages:
         stored = stored_passages(contents.manifest.passages)
         passages = GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
-    metadata = read_all(source.transaction, handle)
-    pending: list[tuple[int, bytes]] = []  # metadata that was read, of a later group
     count = 0
     for group in _groups(source, contents):
         every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
         live = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
-        numbers = {group.start + at: count + place for place, at in enumerate(live.tolist())}
         if len(live):
             writer.write(DOCUMENTS, pack_documents(taken(group, live)))
             if membership is not None:
@@ -140,11 +136,11 @@ def _write_documents(
                 writer.write(PASSAGES, pack_grains(grains))
             if store.options.features:
                 writer.write(FEATURES, pack(read_features(source, every[live])))
-        own = _before(chain(pending, metadata), group.start + len(group), pending)
+        own = read_many(source.transaction, handle, every[live].tolist())
+        places = np.searchsorted(every[live], [*own]).tolist()
         entries = (
-            (numbers[ordinal], _checked(packed, ordinal))
-            for ordinal, packed in own
-            if ordinal in numbers
+            (count + place, _checked(packed, ordinal))
+            for place, (ordinal, packed) in zip(places, own.items(), strict=True)
         )
         for block in grouped(entries):
             writer.write(METADATA, pack_block(block))
@@ -158,18 +154,6 @@ def _checked(packed: bytes, ordinal: int) -> bytes:
     """Return the metadata of a document; CorruptError if `load` would refuse it."""
     check_packed(packed, f"metadata of ordinal {ordinal}")
     return packed
-
-
-def _before(
-    entries: Iterator[tuple[int, bytes]], stop: int, pending: list[tuple[int, bytes]]
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the entries with ordinals below `stop`; keep the first later entry in `pending`."""
-    for entry in entries:
-        if entry[0] >= stop:
-            pending[:] = [entry]
-            return
-        yield entry
-    pending.clear()
 
 
 def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
