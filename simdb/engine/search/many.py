@@ -151,19 +151,23 @@ def match_stored(
         return rows
     chunks = chunks_of(state, plan, memory_bytes // 2)
     give_back(state)
-    found = _Found(sketches, first)
-    for number, chunk in enumerate(chunks):
-        if not len(found.pending):
+    parts: list[tuple[I64, Rows]] = []
+    pending = np.flatnonzero(sketches.states != EMPTY)  # the others match nothing
+    for number, chunk in enumerate(chunks, 1):
+        if not len(pending):
             break
+        queries = sketches if len(pending) == len(sketches) else sketches.taken(pending)
         with opened(chunk, state, plan) as part:
-            queries = found.queries
-            found.add(lookup.search(part, queries, criterion, limit=limit, first=first, plan=plan))
-        if progress is not None and number + 1 < len(chunks):
-            progress(len(sketches) * (number + 1) // len(chunks))
+            rows = lookup.search(part, queries, criterion, limit=limit, first=first, plan=plan)
+        parts.append((pending, rows))
+        if first == 1:
+            pending = pending[np.diff(rows.offsets) == 0]
+        if progress is not None and number < len(chunks):
+            progress(len(sketches) * number // len(chunks))
     if progress is not None:
         progress(len(sketches))
-    rows = found.rows(by_similarity=criterion.similarity is not None)
-    return rows if limit is None else rows.limited(limit)
+    found = merged(len(sketches), parts, by_similarity=criterion.similarity is not None)
+    return found if limit is None else found.limited(limit)
 
 
 def _of_stored(state: State, ordinals: U32, batch: QueryBatch) -> Rows:
@@ -190,31 +194,3 @@ def _memory_needed(state: State, plan: Plan, query_count: int) -> int | None:
 
 def _report(progress: Report, before: int, done: int) -> None:
     progress(before + done)
-
-
-class _Found:
-    """The matches of a batch so far, and the positions of its `pending` queries."""
-
-    def __init__(self, sketches: Sketches, first: int) -> None:
-        self._all = sketches
-        self._first = first
-        self._parts: list[tuple[I64, Rows]] = []
-        # Documents without features match nothing.
-        self.pending = np.flatnonzero(sketches.states != EMPTY)
-        self.queries = self._pending_queries()
-
-    def add(self, rows: Rows) -> None:
-        """Add the matches of the pending queries in one chunk."""
-        self._parts.append((self.pending, rows))
-        if self._first == 1 and len(rows.ordinals):
-            self.pending = self.pending[np.diff(rows.offsets) == 0]
-            self.queries = self._pending_queries()
-
-    def rows(self, *, by_similarity: bool) -> Rows:
-        """Return all matches, of each query the best first."""
-        return merged(len(self._all), self._parts, by_similarity=by_similarity)
-
-    def _pending_queries(self) -> Sketches:
-        if len(self.pending) == len(self._all):
-            return self._all
-        return self._all.taken(self.pending)
