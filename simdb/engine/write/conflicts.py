@@ -115,10 +115,7 @@ class Conflicts:
 
     def __init__(self, given: Arriving) -> None:
         """Decide about the documents of one call by a rule other than "error", or find none."""
-        self.metadata = given.metadata
-        self._ids = given.ids
-        self._existing = given.existing
-        self._rule = given.rule
+        self._ids, self.metadata, self._existing, self._rule = given
         self._again = list(given.ids.previous)
 
     @property

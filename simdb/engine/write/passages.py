@@ -4,7 +4,7 @@ Every commit that inserts writes one passage run.  What is too much for one LMDB
 written ahead, a part in each commit: the manifest then names the first number that does not count.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,7 +72,11 @@ def write_ahead(
         return replace(kept, passages_ahead=number + 1, next_passage=number + 1)
 
     def put(name: bytes, key: bytes, value: Any) -> None:
-        ahead.commit(_putting(ahead, name, key, value))
+        def write(writer: Writer) -> Manifest:
+            writer.put(name, key, value)
+            return ahead.manifest
+
+        ahead.commit(write)
 
     ahead.commit(reserve)
     row = write_passages(passages, number, span, source, put, change)
@@ -120,16 +124,6 @@ def drop_strays(writer: Writer, manifest: Manifest) -> Manifest:
     for key in keys_from(writer.transaction, handle, first):
         writer.delete(layout.PASSAGES, key)
     return replace(manifest, passages_ahead=0)
-
-
-def _putting(ahead: Ahead, name: bytes, key: bytes, value: Any) -> Callable[[Writer], Manifest]:
-    """Return the change that stores one value and leaves the manifest as it is."""
-
-    def change(writer: Writer) -> Manifest:
-        writer.put(name, key, value)
-        return ahead.manifest
-
-    return change
 
 
 def _merged_from(rows: Sequence[PassageInfo], new: int, growth: int) -> int:
