@@ -159,19 +159,17 @@ def _of_index(index: StoredIndex, limit: int) -> Pickled:
 def _of_many(found: Any, limit: int) -> Pickled:
     """Return the content of a dict, a list of pairs or a list of MinHash."""
     if isinstance(found, dict):
-        keys, many = list(found), list(found.values())
-    elif isinstance(found, list | tuple) and all(
-        isinstance(each, tuple) and len(each) == 2 for each in found
-    ):
-        keys, many = [key for key, _ in found], [each for _, each in found]
+        pairs = list(found.items())
     elif isinstance(found, list | tuple):
-        keys, many = list(range(len(found))), list(found)
+        is_paired = all(isinstance(each, tuple) and len(each) == 2 for each in found)
+        pairs = list(found if is_paired else enumerate(found))
     else:
         raise InputError(
             f"the pickle holds {describe(found)}, not a MinHashLSH, or a dict or list of MinHash"
         )
-    if not many:
+    if not pairs:
         raise InputError("the pickle holds no MinHash")
+    keys, many = map(list, zip(*pairs, strict=True))
     scheme, seed, first = _one(many[0])
     _check_size(len(many) * first.nbytes, limit)
     values = np.empty((len(many), len(first)), np.uint64)

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import BinaryIO, NoReturn
 
 import numpy as np
@@ -124,39 +125,26 @@ def _arrangement(blocks: str | None, distance: str | None) -> tuple[int, int]:
 def _read(path: str) -> U64:
     """Return the distinct hashes in a file, in ascending order."""
     try:
-        if path == STANDARD:
-            return _distinct_numbers(sys.stdin.buffer)
-        with open(path, "rb") as stream:
-            return _distinct_numbers(stream)
+        with nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as stream:
+            return distinct(np.concatenate([np.empty(0, np.uint64), *read_numbers(stream)]))
     except OSError as error:
         raise Stop(UNREADABLE, f"cannot read {path}: {error.strerror}") from error
     except InputError as error:
         raise Stop(BAD_LINE, f"{path}: {error}") from error
 
 
-def _distinct_numbers(stream: BinaryIO) -> U64:
-    return distinct(np.concatenate([np.empty(0, np.uint64), *read_numbers(stream)]))
-
-
 def _write(path: str, lines: Iterator[U8]) -> None:
     try:
-        if path == STANDARD:
-            _write_all(sys.stdout.buffer, lines)
-        else:
-            with open(path, "wb") as stream:
-                _write_all(stream, lines)
+        with nullcontext(sys.stdout.buffer) if path == STANDARD else open(path, "wb") as stream:
+            for text in lines:
+                stream.write(text.data)
+            stream.flush()
     except BrokenPipeError as error:
         # Python still flushes at exit: that goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise Stop(BROKEN_PIPE, "") from error
     except OSError as error:
         raise Stop(UNWRITABLE, f"cannot write {path}: {error.strerror}") from error
-
-
-def _write_all(stream: BinaryIO, lines: Iterator[U8]) -> None:
-    for text in lines:
-        stream.write(text.data)
-    stream.flush()
 
 
 def _pair_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:

@@ -28,8 +28,7 @@ from simdb.settings.options import Options
 from simdb.values.arrays import Id, describe
 
 # Less than the share of one minimum, so every document that agrees in a band matches.
-ANY_SIMILARITY = 1e-6
-ANY_RECALL = 0.5
+ANY: dict[str, Any] = {"similarity": 1e-6, "recall": 0.5, "search": "banding"}
 READ_ROWS = 1 << 14  # at a time
 
 # A larger number makes fewer commits, and takes more memory: some 200 bytes for each row and band.
@@ -95,10 +94,7 @@ class DatabaseRows:
         """Return the ids whose rows agree in a band, for each of many rows."""
         if not rows:
             return []
-        found = self.database.query_many(
-            self.form.signatures(np.stack(rows)),
-            similarity=ANY_SIMILARITY, recall=ANY_RECALL, search="banding",
-        )  # fmt: skip
+        found = self.database.query_many(self.form.signatures(np.stack(rows)), **ANY)
         return [[each.id for each in found[at]] for at in range(len(rows))]
 
     def parts(self, ids: Iterable[Id] | None = None) -> Iterator[tuple[list[Id], U32]]:
@@ -115,10 +111,7 @@ class DatabaseRows:
         self.database.close()
 
     def _found(self, reading: Reading, row: U32) -> list[Id]:
-        found = reading.query(
-            self.form.signature(row),
-            similarity=ANY_SIMILARITY, recall=ANY_RECALL, search="banding",
-        )  # fmt: skip
+        found = reading.query(self.form.signature(row), **ANY)
         return [each.id for each in found]
 
     def __contains__(self, id: Id) -> bool:

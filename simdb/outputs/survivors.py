@@ -215,22 +215,18 @@ def _write(
             target.rows += each.count
             yield each
 
-    if kind == PARQUET:
+    names: Sequence[str] = ()
+    if kind == PARQUET or kind in DELIMITERS:
         target.rows = sum(each.count for each in pieces())
         names = () if target.rows else columns()
+    if kind == PARQUET:
         write_parquet(lambda: _parts(pieces()), stream, parquet, names)
     elif kind in DELIMITERS:
-        target.rows = sum(each.count for each in pieces())
         table = shared_table(pieces(), DELIMITERS[kind])
         if table is not None:
             copy_rows(pieces(), table, stream)
         else:
-            write_separated(
-                lambda: all_rows(pieces()),
-                stream,
-                DELIMITERS[kind],
-                () if target.rows else columns(),
-            )
+            write_separated(lambda: all_rows(pieces()), stream, DELIMITERS[kind], names)
     elif kind != PATHS and target.descriptor is not None:
         _copy(stream, target.descriptor, counted())
     else:
