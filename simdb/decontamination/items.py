@@ -147,7 +147,7 @@ class Scan:
         self.words = 0
         self._has_any: list[Bools] = []
 
-    def look(self, texts: Sequence[str | bytes], start: int = 0) -> tuple[SeenGrams, int]:
+    def look(self, start: int, texts: Sequence[str | bytes]) -> tuple[SeenGrams, int]:
         """Return what some documents have, and their number of words.  Threads may call this."""
         offsets, words = self._order.words(texts, errors=self._errors, start=start)
         hits = self._items.table.find(offsets, words, self._items.lengths)

@@ -16,7 +16,7 @@ import numpy as np
 
 from simdb.decontamination.items import ItemPart, Items, LeakJudge, LeakRule, Scan
 from simdb.decontamination.result import Leak, leaks_of, marks, without
-from simdb.deduplication.sieve import numbered
+from simdb.engine.state.incoming import numbered
 from simdb.ground.dtypes import I64, Bools
 from simdb.outputs.rows import Row
 from simdb.outputs.survivors import SurvivorOutput

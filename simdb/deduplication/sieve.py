@@ -13,6 +13,7 @@ from simdb.deduplication.question import DedupQuestion, joined
 from simdb.deduplication.repeat import Noted, name_of
 from simdb.deduplication.texts import RowTexts
 from simdb.deduplication.within import find_alike
+from simdb.engine.state.incoming import numbered
 from simdb.ground.checks import one_of, whole
 from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import InputError, OptionError
@@ -72,14 +73,6 @@ class UnitKeys:
             self._runs.append(run)
         if len(keys):
             self._transaction.set_note(self._name, {"pieces": self._runs})
-
-
-def numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
-    """Yield batches of documents, and how many documents come before each."""
-    start = 0
-    for batch in batches:
-        yield batch, start
-        start += len(batch)
 
 
 class Cut(NamedTuple):
@@ -156,7 +149,7 @@ class Sieve:
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
         """Take all documents; yield how many were taken."""
         for found, texts in mapped(
-            lambda some: (self._cut(*some), some[0]), numbered(batches), self._threads
+            lambda some: (self._cut(*some), some[1]), numbered(batches), self._threads
         ):
             states = self._take(found)
             if self._alike is not None:
@@ -213,7 +206,7 @@ class Sieve:
             )
         return left
 
-    def _cut(self, texts: Batch, start: int) -> Cut:
+    def _cut(self, start: int, texts: Batch) -> Cut:
         """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
         return Cut(*self._order.parts(texts, self._unit, errors=self._errors, start=start))
 

@@ -338,17 +338,17 @@ def _sketched(
 ) -> Generator[Sketches]:
     """Yield the sketches of consecutive documents, of at most `most` at a time; see `sketching`."""
 
-    def sketch(numbered: tuple[int, Any]) -> Sketches:
-        start, chunk = numbered
+    def sketch(some: tuple[int, Any]) -> Sketches:
+        start, chunk = some
         made = sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
         return made if beside is None else beside.added(made, chunk, errors=errors, start=start)
 
     threads = threads_for(sketcher.options, threads)
     make = begun if begins else mapped
-    return make(sketch, _numbered(_chunks(documents, most, threads)), threads)
+    return make(sketch, numbered(_chunks(documents, most, threads)), threads)
 
 
-def _numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield each chunk with the position of its first document."""
     start = 0
     for chunk in chunks:
