@@ -13,7 +13,7 @@ other tables.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -153,7 +153,7 @@ class ByBlocks:
             return couples
         vectors = kernel.Vectors(self.row_bytes, [(0, rows)])
         rounded = vectors.between(couples.left, couples.right)
-        measured = Couples(couples.left, couples.right, couples.distances, corrected(rounded))
+        measured = replace(couples, similarities=corrected(rounded))
         if self._least is None:
             return measured
         return chosen(measured, rounded >= np.float32(self._least))
@@ -235,8 +235,9 @@ class ByBands:
         sketch, minima = self.bands.sketch, self.bands.minima_of
         agreeing = kernel.agreements(minima(rows[couples.left]), minima(rows[couples.right]))
         similarities = estimates(agreeing, sketch)
-        distances = differing(similarities, sketch)
-        measured = Couples(couples.left, couples.right, distances, similarities)
+        measured = replace(
+            couples, distances=differing(similarities, sketch), similarities=similarities
+        )
         return chosen(measured, similarities >= np.float32(self._least))
 
 
@@ -250,36 +251,24 @@ def in_order(couples: Couples) -> Couples:
     if (couples.left < couples.right).all():
         return couples
     left, right = np.minimum(couples.left, couples.right), np.maximum(couples.left, couples.right)
-    return Couples(left, right, couples.distances, couples.similarities)
+    return replace(couples, left=left, right=right)
 
 
+@dataclass(frozen=True, eq=False)
 class ByVertices:
     """Tables of 128 parts each; a document goes to the vertices that cost it at most a threshold.
 
-    Costs are those of `polytope_costs` in `simdb_ext/_search.pyi`.
+    Costs are those of `polytope_costs` in `simdb_ext/_search.pyi`.  Rows are volatility vectors of
+    `row_bytes` bytes.  `least`: the least similarity of the rounded weights of a pair.  `recall`:
+    the share of the pairs of a part, of similarity `searched` or more, that is found in it.
     """
 
-    def __init__(
-        self,
-        tables: int,
-        threshold: float,
-        row_bytes: int,
-        *,
-        searched: float,
-        least: float,
-        recall: float,
-    ) -> None:
-        """Rows are volatility vectors of `row_bytes` bytes.
-
-        `least`: the least similarity of the rounded weights of a pair.  `recall`: the share of the
-        pairs of a part, of similarity `searched` or more, that is found in it.
-        """
-        self.tables = tables
-        self.threshold = threshold
-        self.row_bytes = row_bytes
-        self._searched = searched
-        self._least = least
-        self._recall = recall
+    tables: int
+    threshold: float
+    row_bytes: int
+    searched: float
+    least: float
+    recall: float
 
     @property
     def part_count(self) -> int:
@@ -300,13 +289,13 @@ class ByVertices:
         flags[:part] = 1
         earlier = np.packbits(flags, bitorder="little").view(np.uint64)
         for couples in similar_pairs(
-            rows, signs_of(rows), similarity=self._searched, floor=self._least,
-            recall=self._recall, threads=threads,
+            rows, signs_of(rows), similarity=self.searched, floor=self.least,
+            recall=self.recall, threads=threads,
         ):  # fmt: skip
             is_shared = marks.shared(couples.left, couples.right, earlier)
             own = chosen(couples, ~is_shared)
             if len(own):
-                yield Couples(own.left, own.right, own.distances, corrected(own.similarities))
+                yield replace(own, similarities=corrected(own.similarities))
 
 
 class _Marks:
@@ -365,12 +354,9 @@ def _compared(
     measured = kernel.Vectors(vectors.shape[1], [(0, vectors)])
     for couples in sweep_table(every, [0], limit, threads=threads, firm=firm):
         found = measured.between(couples.left, couples.right)
-        is_similar = found >= np.float32(similarity)
-        if is_similar.any():
-            yield Couples(
-                couples.left[is_similar], couples.right[is_similar],
-                couples.distances[is_similar], found[is_similar],
-            )  # fmt: skip
+        similar = replace(couples, similarities=found).chosen(found >= np.float32(similarity))
+        if len(similar):
+            yield similar
 
 
 def _looked_up(

@@ -164,21 +164,15 @@ class PairsPlan:
         large part, those of another chunk; then only pairs between both are found.
         """
         whole("part", part, 0, self.part_count - 1)
-        every = self._checked(rows)
+        every, first = self._checked(rows), 0
         if others is not None:
-            every = np.concatenate([every, self._checked(others)])
-        for couples in self.exchange.pairs(part, every, thread_count(threads)):
-            left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
-            found = PartPairs(left, right, couples.distances, couples.similarities)
-            if others is None:
-                yield found
-                continue
-            is_between = (left < len(rows)) & (right >= len(rows))
-            if is_between.any():
-                yield PartPairs(
-                    left[is_between], right[is_between] - len(rows),
-                    found.distance[is_between], found.similarity[is_between],
-                )  # fmt: skip
+            every, first = np.concatenate([every, self._checked(others)]), len(rows)
+        for found in self.exchange.pairs(part, every, thread_count(threads)):
+            if others is not None:
+                found = found.chosen((found.left < first) & (found.right >= first))
+            if len(found):
+                left, right = found.left.astype(np.int64), found.right.astype(np.int64)
+                yield PartPairs(left, right - first, found.distances, found.similarities)
 
     def find_links(
         self, part: int, rows: U8, others: U8 | None = None, *, threads: int | None = 1
