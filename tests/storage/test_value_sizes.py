@@ -36,7 +36,7 @@ def test_more_than_four_gibibytes_of_ids_are_sealed_whole(monkeypatch, many_giga
     monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 3)
     keying = Permutations(4, 1)
 
-    run = seal(delta_view(0, many_gigabytes, keying), keying, 0, -1)
+    run = seal(delta_view(0, many_gigabytes, keying), keying, -1)
 
     segments = [run.segment(number, IN_MEMORY) for number in range(run.segment_count)]
     assert [len(each) for each in segments] == [3, 3, 3, 1]

@@ -166,7 +166,7 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
     delta = delta_view(0, batch, state.keying)
     runs = []
     if count > COMPARED_MAX:
-        runs.append(seal(delta, state.keying, -1, state.source.header_offset))
+        runs.append(seal(delta, state.keying, state.source.header_offset))
         delta = Delta(count, state.width, state.keying).view()
     among = state.over(View(runs, delta, None, state.kind, None))
     yield from join_links(among, criterion, kernel.Forest(count))

@@ -344,7 +344,7 @@ def _merge_runs(
     """Write all documents that are not deleted as runs from `number` on."""
     runs = list(base.runs)
     if len(base.delta.batch):
-        runs.append(seal(base.delta, store.keying, -1, store.options.header_offset, threads))
+        runs.append(seal(base.delta, store.keying, store.options.header_offset, threads))
     rows: list[RunInfo] = []
     for piece in _pieces(base):
         inside = [run for run in runs if run.info.start < piece.stop]

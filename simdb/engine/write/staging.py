@@ -250,7 +250,7 @@ class Staging:
             for delta in self._delta_parts():
                 # The run gets its number when it is written.
                 offset = self._store.options.header_offset
-                run = seal(delta, self._store.keying, -1, offset, self.threads)
+                run = seal(delta, self._store.keying, offset, self.threads)
                 sealed = self._merged([*sealed, run])
             self.kept = None
             # No exception can come between these: a document is in the delta or in a run.

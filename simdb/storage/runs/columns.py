@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from simdb.ground.dtypes import I64, U32
 from simdb.storage.records.delta import DeltaView
-from simdb.storage.runs.run import Run, Segment, delta_segment
+from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
 
@@ -105,7 +105,8 @@ class ColumnParts(Sequence[ColumnPart]):
         self._delta: ColumnPart | None = None
         self._delta_start = delta.start
         if len(delta.batch):
-            self._delta = ColumnPart(delta.start, None, 0, delta_segment(delta))
+            segment = as_segment(delta.start, delta.batch, delta.id_offsets)
+            self._delta = ColumnPart(delta.start, None, 0, segment)
 
     def __len__(self) -> int:
         """Number of segments."""

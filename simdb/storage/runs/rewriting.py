@@ -213,10 +213,11 @@ def write_run(
     return run_info(number, start, stop, entries, weighted_count)
 
 
-def seal(
-    delta: DeltaView, keying: Keying, number: int, header_offset: int, threads: int = 1
-) -> Run:
-    """Make a run in memory of all documents of the delta; `header_offset`: see `header_bits`."""
+def seal(delta: DeltaView, keying: Keying, header_offset: int, threads: int = 1) -> Run:
+    """Make a run in memory of all documents of the delta, which has no number yet.
+
+    `header_offset`: see `header_bits`.
+    """
     batch = delta.batch
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
     weighted = np.flatnonzero(batch.states == WEIGHTED)
@@ -235,7 +236,7 @@ def seal(
     of_each = max(threads // (keying.polytopes.table_count + 1), 1)
     made = list(made_tables(makings(), header_offset, threads, of_each=of_each))
     entries = {name: each for name, each, _ in made}
-    info = run_info(number, delta.start, delta.stop, entries, len(weighted))
+    info = run_info(-1, delta.start, delta.stop, entries, len(weighted))
     return Run(info, {name: table for name, _, table in made}, list(_cut(delta.start, batch)))
 
 

@@ -22,7 +22,7 @@ from simdb.running.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.environment.file_map import Pages
-from simdb.storage.records.delta import DeltaView, StoredBatch, stored_offsets
+from simdb.storage.records.delta import StoredBatch, stored_offsets
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
@@ -64,18 +64,14 @@ class Segment:
         return Segment(self.start + start, parts)
 
 
-def as_segment(start: int, batch: StoredBatch) -> Segment:
-    """Return a batch as one segment; its first document has the ordinal `start`.  FullError."""
-    offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
-    return _segment(start, batch, offsets)
+def as_segment(start: int, batch: StoredBatch, offsets: U32 | None = None) -> Segment:
+    """Return a batch as one segment; its first document has the ordinal `start`.
 
-
-def delta_segment(delta: DeltaView) -> Segment:
-    """Return all documents of the delta as one segment, without copying."""
-    return _segment(delta.start, delta.batch, delta.id_offsets)
-
-
-def _segment(start: int, batch: StoredBatch, offsets: U32) -> Segment:
+    `offsets`: those of the ids as runs store them, if they are known.  FullError for more bytes of
+    ids than a run can store.
+    """
+    if offsets is None:
+        offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
     return Segment(
         start,
         {
