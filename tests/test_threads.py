@@ -1,9 +1,13 @@
 """Threads: results in order for any number of threads, errors in their turn, nothing left over."""
 
+import gc
+import subprocess
+import sys
 import threading
 import time
 import weakref
 from contextlib import suppress
+from contextvars import copy_context
 from itertools import count
 
 import pytest
@@ -183,6 +187,12 @@ def test_threads_begin_before_the_first_result_is_asked_for():
     assert threading.active_count() == before
 
 
+def ended_within(seconds, condition):
+    """Return whether a condition comes true."""
+    waited = (time.sleep(0.001) for _ in range(int(seconds * 1000)))
+    return condition() or any(condition() for _ in waited)
+
+
 def test_threads_end_even_if_their_crew_is_kept_from_ending(monkeypatch):
     """An interrupt in the middle of `end` left all but one thread waiting for ever."""
 
@@ -195,8 +205,98 @@ def test_threads_end_even_if_their_crew_is_kept_from_ending(monkeypatch):
     with suppress(KeyboardInterrupt), crew():
         idents(3, 3)
 
-    waited = (time.sleep(0.001) for _ in range(5000))
-    assert any(threading.active_count() == before for _ in waited)
+    assert ended_within(5, lambda: threading.active_count() == before)
+
+
+def test_a_child_that_is_forked_within_a_verb_has_threads_of_its_own():
+    """A document iterator that forked processes let a verb of theirs wait for ever for threads."""
+    with crew():
+        idents(3, 3)
+        outer = mapped(slow_if_even, range(9), 3)
+        next(outer)
+
+        def in_child():
+            outer.close()
+            sys.exit(list(mapped(slow_if_even, range(4), 3)) != [0, 1, 4, 9])
+
+        assert code_of_child(in_child, meanwhile=lambda wait: wait()) == 0
+
+
+def test_a_call_that_makes_a_batch_in_the_context_of_its_verb_waits_for_no_thread_of_it():
+    """Where threads inherit the context, as on a free-threaded Python, all waited for all."""
+    with crew():
+        context = [copy_context() for _ in range(4)]
+        together = threading.Barrier(2, timeout=10)
+
+        def nested(number):
+            together.wait()
+            return context[number].run(lambda: list(mapped(slow_if_even, range(4), 2)))
+
+        found = mapped(nested, range(4), 2)
+        asked = threading.Thread(target=copy_context().run, args=(list, found), daemon=True)
+        asked.start()
+        asked.join(20)
+
+        assert not asked.is_alive()
+
+
+def test_a_thread_that_collects_its_own_batch_does_not_wait_for_itself():
+    before, is_garbage = threading.active_count(), threading.Event()
+
+    def collected(item):
+        if item:
+            is_garbage.wait(10)
+            gc.collect()
+
+    def leave():
+        found = mapped(collected, range(10), 2)
+        next(found)
+        cycle = [found]
+        cycle.append(cycle)
+
+    leave()
+    is_garbage.set()
+
+    assert ended_within(20, lambda: threading.active_count() == before)
+
+
+KEPT = """
+import time
+from simdb.running.threads import mapped, read_ahead
+def slow(item):
+    time.sleep(item and 60)
+def failing():
+    kept = mapped(slow, range(9), 2), read_ahead(map(slow, range(9)), 2)
+    [next(each) for each in kept]
+    raise ValueError("an end with a traceback")
+failing()
+"""
+
+
+def test_a_program_ends_while_calls_are_running():
+    """Ctrl-C left many programs waiting for ever: its traceback kept the frames that read."""
+    ran = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, timeout=30)
+
+    assert ran.returncode == 1
+    assert ran.stderr.endswith(b"ValueError: an end with a traceback\n")
+
+
+def test_what_is_read_ahead_is_closed_where_it_is_read():
+    closed_in = []
+
+    def items():
+        try:
+            yield from count()
+        finally:
+            closed_in.append(threading.get_ident())
+
+    kept = items()
+    found = read_ahead(kept, 2)
+    next(found)
+    found.close()
+
+    assert closed_in
+    assert closed_in != [threading.get_ident()]
 
 
 def test_a_result_is_not_kept_until_the_next_call():

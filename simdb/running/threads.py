@@ -10,13 +10,14 @@ imports or uses it can fail: it has locks that every fork takes.
 """
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice
 from queue import Empty, Queue, SimpleQueue
-from threading import Event, Lock, Thread, local
+from threading import Event, Lock, Thread, current_thread, local
 from time import thread_time
 from typing import Any, Generic, TypeVar
 from weakref import ref
@@ -121,6 +122,7 @@ class Crew:
 
     def __init__(self) -> None:
         """Begin without a thread."""
+        self._process = os.getpid()
         self._waiting: SimpleQueue[_Call[Any, Any] | None] = SimpleQueue()
         self._workers: list[Thread] = []
         self.has_ended = False
@@ -129,6 +131,15 @@ class Crew:
     def size(self) -> int:
         """Number of threads."""
         return sum(worker.ident is not None for worker in self._workers)
+
+    @property
+    def can_be_awaited(self) -> bool:
+        """Whether this thread can wait for the threads: not if it is one of them.
+
+        After a fork they are in the parent alone, and when the interpreter ends they stand still.
+        """
+        is_here = os.getpid() == self._process and not sys.is_finalizing()
+        return is_here and current_thread() not in self._workers
 
     def give(self, calls: "Iterable[_Call[Any, Any]]", threads: int) -> None:
         """Let up to `threads` threads make some calls; they are started if there are fewer."""
@@ -140,10 +151,10 @@ class Crew:
             worker.start()
 
     def end(self) -> None:
-        """Wait until all calls are made; no thread is left then."""
+        """Wait, if that can be, until all calls are made; no thread is left then."""
         self.has_ended = True
         self._waiting.put(None)
-        for worker in self._workers:
+        for worker in self._workers if self.can_be_awaited else ():
             if worker.ident is not None:  # it was started
                 worker.join()
 
@@ -222,7 +233,8 @@ def _shared(
 ) -> Generator[Result]:
     """Yield what `mapped` yields; if it `begins`, first anything when threads are at work."""
     given = _CREW.get()()
-    team = Crew() if given is None or given.has_ended or given.size > threads else given
+    is_fit = given and not given.has_ended and given.size <= threads and given.can_be_awaited
+    team = given if given and is_fit else Crew()
     running: deque[_Call[Item, Result]] = deque()
     source, is_done, is_given = iter(items), False, False
     try:
@@ -246,7 +258,7 @@ def _shared(
     finally:
         for call in running:
             call.give_up()
-        for call in running:
+        for call in running if team.can_be_awaited else ():
             call.wait()
         if team is not given:
             team.end()
@@ -342,7 +354,10 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
             for item in items:
                 taken.put((False, item))
                 if is_over.is_set():
-                    return
+                    break
+            # An exception of the reader can keep the generator, and calls that it has begun.
+            if isinstance(items, Generator):
+                items.close()
         except BaseException as error:
             end = (True, error)
         taken.put(end)
@@ -360,7 +375,7 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
                 return
     finally:
         is_over.set()
-        while taker.is_alive():
+        while taker.is_alive() and not sys.is_finalizing():
             with suppress(Empty):
                 taken.get(timeout=TAKEN_SECONDS)
 

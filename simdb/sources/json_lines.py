@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -88,10 +89,11 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
     else:
         read = blocks(pieces, size, piece)
         every = mapped(lambda each: parsed(*each, parser=parser, origins=origins), read, threads)
-    for block in every:
-        yield from lines.found(block)
-        if block.failure is not None:
-            raise block.failure
+    with closing(every):
+        for block in every:
+            yield from lines.found(block)
+            if block.failure is not None:
+                raise block.failure
 
 
 def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
