@@ -11,8 +11,9 @@ numbers in decimal, bytes in hexadecimal digits.
 """
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -115,15 +116,6 @@ def id_array(ids: Sequence[Any]) -> Any:
     if {type(id) for id in ids} not in ({str}, {bytes}, {int}):
         return arrow.array([id_text(id) for id in ids], arrow.string())
     return _id_array(arrow, ids, _kind(arrow, list(ids)), "auto")
-
-
-def stream(table: Any, requested_schema: Any) -> Any:
-    """Return the capsule by which other libraries read a table of pyarrow.
-
-    A class with `__arrow_c_stream__` hands its table out with this function.  `requested_schema`:
-    the capsule that such a library passes, or None.
-    """
-    return table.__arrow_c_stream__(requested_schema)
 
 
 def id_text(id: Any) -> str:
@@ -340,14 +332,6 @@ def _of_dictionary(array: Any) -> TextColumn | None:
     return column
 
 
-def _of_short(array: Any) -> TextColumn:
-    return _of_offsets(array, np.int32)
-
-
-def _of_long(array: Any) -> TextColumn:
-    return _of_offsets(array, np.int64)
-
-
 def _of_offsets(array: Any, dtype: type[np.signedinteger[Any]]) -> TextColumn:
     """Return the texts of an array whose offsets have this type, one after the other."""
     if not len(array):
@@ -403,11 +387,11 @@ def _check(is_right: bool) -> None:
         )
 
 
-KINDS = {
-    "string": _of_short,
-    "binary": _of_short,
-    "large_string": _of_long,
-    "large_binary": _of_long,
+KINDS: dict[str, Callable[[Any], TextColumn]] = {
+    "string": partial(_of_offsets, dtype=np.int32),
+    "binary": partial(_of_offsets, dtype=np.int32),
+    "large_string": partial(_of_offsets, dtype=np.int64),
+    "large_binary": partial(_of_offsets, dtype=np.int64),
     "string_view": _of_views,
     "binary_view": _of_views,
 }

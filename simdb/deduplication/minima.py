@@ -140,7 +140,6 @@ class Minima(ExitStack):
         self._keys = self.enter_context(Blocks(memory))
         self._minima = self.enter_context(Blocks(memory))
         self._empty: list[Bools] = []
-        self._count = 0
 
     def sign(self, texts: Texts, *, errors: str = "strict", threads: int = 1) -> Signed:
         """Return some texts as they are kept; InputError for one that is not valid Unicode.
@@ -181,11 +180,10 @@ class Minima(ExitStack):
         self._keys.add(signed.keys)
         self._minima.add(signed.minima)
         self._empty.append(signed.is_empty)
-        self._count += len(signed.is_empty)
 
     def __len__(self) -> int:
         """Count the documents."""
-        return self._count
+        return sum(map(len, self._empty))
 
     @property
     def is_empty(self) -> Bools:

@@ -107,7 +107,7 @@ class Clusters(RowSequence[Cluster[IdT]]):
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Give the members to libraries that read Arrow tables; see `to_batches`."""
-        return arrow.stream(self.to_arrow(), requested_schema)
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Give the members in parts: id and representative object[k], cluster int64[k]."""

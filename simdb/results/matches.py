@@ -200,7 +200,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
-        return arrow.stream(self.to_arrow(), requested_schema)
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         """Return the numbers of queries and matches, and the first ids."""

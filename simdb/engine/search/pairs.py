@@ -141,7 +141,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
         """
         arrow.checked_arrow("auto")  # before the pairs are gathered
         self._all()
-        return arrow.stream(self.to_arrow(), requested_schema)
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     @overload
     def __getitem__(self, position: int) -> Pair[IdT]: ...
