@@ -8,6 +8,7 @@ or, if the database has none, the estimate.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from typing import Any, Final, TypeAlias
 
@@ -142,11 +143,6 @@ class Judge:
         """What the sketch estimates, at least, for documents that match."""
         return self._exact.estimated(self.least)
 
-    def over(self, texts: Reader) -> "Judge":
-        """Make this judge take its texts from `texts` from now on, and return it."""
-        self.texts = texts
-        return self
-
     def kept(self, state: State, couples: Couples) -> Couples:
         """Return the pairs that match, with their exact similarities."""
         if not len(couples):
@@ -154,15 +150,18 @@ class Judge:
         known = self.measured(state, couples)
         return known.chosen(known.similarities >= np.float32(self.least))
 
-    def measured(self, state: State, couples: Couples) -> Couples:
-        """Return all pairs with exact similarities, or estimates of them if a text is missing."""
+    def measured(self, state: State, couples: Couples, texts: Reader | None = None) -> Couples:
+        """Return all pairs with exact similarities, or estimates of them if a text is missing.
+
+        `texts`: where to read them, if not where the judge has them.
+        """
         shown = state.kind.shown(couples.similarities)
         values = self._exact.of_cosine(shown)
         if self.only_estimates:
             self.counts.unknown += len(couples)
             return replace(couples, similarities=values)
         is_match = values >= np.float32(self.least)
-        for chosen, exact in self._decided(state, couples):
+        for chosen, exact in self._decided(state, couples, texts or self.texts):
             is_known = ~np.isnan(exact)
             values[chosen[is_known]] = exact[is_known]
             self.counts.judged += int(np.count_nonzero(is_known))
@@ -171,18 +170,14 @@ class Judge:
         self.counts.overruled += int(np.count_nonzero(is_other))
         return replace(couples, similarities=values)
 
-    def _decided(self, state: State, couples: Couples) -> Iterator[tuple[I64, F32]]:
+    def _decided(self, state: State, couples: Couples, texts: Reader) -> Iterator[tuple[I64, F32]]:
         """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
         order = np.lexsort((couples.right, couples.left))
         left, right = couples.left, couples.right
         known = self._remembered.find(left[order], right[order])
         is_new = np.isnan(known)
         yield order[~is_new], known[~is_new]
-
-        def read(ordinals: U32) -> Sequence[Any]:
-            return self.texts(state, ordinals)
-
-        features = state.features if self._has_features else None
+        read, features = partial(texts, state), state.features if self._has_features else None
         parts = self._pairs.parts(read, left, right, order[is_new], state.threads, features)
         for chosen, exact in parts:
             yield chosen, exact

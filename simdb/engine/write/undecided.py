@@ -144,8 +144,6 @@ class Referee:
         self.stored: list[int] = []
         self._documents = documents
         self._first = next_ordinal
-        self._texts_before = judge.texts
-        self._places = np.empty(0, np.int64)
         self._judge = judge
 
     @property
@@ -159,31 +157,25 @@ class Referee:
         `places`: the positions in the call of the documents of the group.  `is_inside`: the matches
         are positions in the group.
         """
-        self._places = places
         queries, undecided = rows.queries, self._first + len(self.stored)
         left = (queries + undecided).astype(np.uint32)
         right = rows.ordinals + np.uint32(undecided if is_inside else 0)
         couples = Couples(left, right, rows.distances, rows.similarities)
-        try:
-            known = self._judge.over(self._texts).measured(state, couples)
-        finally:
-            # Else both would keep each other, and the texts of the call, until Python looks for
-            # such circles.
-            self._judge.over(self._texts_before)
+        known = self._judge.measured(state, couples, partial(self._texts, places))
         rows = Rows(rows.offsets, rows.ordinals, rows.distances, known.similarities)
         chosen = np.flatnonzero(known.similarities >= np.float32(self._judge.least))
         far = -known.similarities[chosen]
         return rows.chosen(chosen[np.lexsort((rows.ordinals[chosen], far, queries[chosen]))])
 
-    def _texts(self, state: State, ordinals: U32) -> list[Any]:
+    def _texts(self, places: I64, state: State, ordinals: U32) -> list[Any]:
         """Return the texts of documents stored before the call, in it, and of undecided ones."""
         before, count = int(np.searchsorted(ordinals, self._first)), len(self.stored)
-        places = (
-            self.stored[at] if at < count else int(self._places[at - count])
+        positions = (
+            self.stored[at] if at < count else int(places[at - count])
             for at in (ordinals[before:].astype(np.int64) - self._first).tolist()
         )
-        texts = self._texts_before(state, ordinals[:before]) if before else []
-        return [*texts, *(self._documents[place] for place in places)]
+        texts = self._judge.texts(state, ordinals[:before]) if before else []
+        return [*texts, *(self._documents[position] for position in positions)]
 
 
 def refereed(
