@@ -28,6 +28,7 @@ from simdb.engine.maintenance.dump import (
     TIMES,
 )
 from simdb.engine.state.incoming import repeated
+from simdb.engine.state.opening import created
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write.commit import write_ahead, write_staged
@@ -43,7 +44,6 @@ from simdb.settings.text_sketch import IdfTable
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import registry
 from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES
-from simdb.storage.environment.registry import Lease
 from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
 from simdb.storage.files.new_directory import made_beside
@@ -97,7 +97,7 @@ def _fill(directory: str, reader: FrameReader, progress: Report | None) -> int:
         directory, is_read_only=False, durability="process", map_bytes=DEFAULT_MAP_BYTES
     )
     try:
-        store = _create(lease, head)
+        store = created(lease, head.options, head.resources)
         count = _store_all(store, frames, head, reader, progress)
         compact(store)
         _check_loaded(store, count)
@@ -201,15 +201,6 @@ def _checked_note(payload: bytearray, reader: FrameReader) -> tuple[bytes, bytes
         name, packed = codec.unpack(bytes(payload), reader.place)
         codec.unpack(packed, reader.place)
         return note_key(a_text(name)), packed
-
-
-def _create(lease: Lease, head: _DumpHead) -> Store:
-    environment = lease.environment
-    environment.write(
-        lambda writer: contents.create(environment, writer, head.options, head.resources)
-    )
-    options = contents.attach(environment)
-    return Store(lease, options, head.resources, timeout=None, allowed=frozenset())
 
 
 def _store_all(

@@ -25,6 +25,7 @@ from simdb.storage import contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.file_map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
+from simdb.storage.environment.registry import Lease
 from simdb.storage.files import location
 from simdb.storage.files.location import TemporaryFolder
 
@@ -174,18 +175,24 @@ def open_beside(store: Store, room_bytes: int) -> Store:
         folder.database, is_read_only=False, durability="none", map_bytes=DEFAULT_MAP_BYTES
     )
     try:
-        environment, resources = lease.environment, contents.read_resources(store.environment)
-        environment.write(
-            lambda writer: contents.create(environment, writer, store.options, resources)
-        )
-        options = contents.attach(environment)
-        made = Store(lease, options, resources, timeout=None, allowed=store.allowed)
+        resources = contents.read_resources(store.environment)
+        made = created(lease, store.options, resources, store.allowed)
     except BaseException:
         registry.abandon(lease)
         folder.remove()
         raise
     made.folder = folder
     return made
+
+
+def created(
+    lease: Lease, options: Options, resources: Resources, allowed: frozenset[str] = frozenset()
+) -> Store:
+    """Return the store of a new database in an empty environment; `allowed`: see `Store`."""
+    environment = lease.environment
+    environment.write(lambda writer: contents.create(environment, writer, options, resources))
+    stored = contents.attach(environment)
+    return Store(lease, stored, resources, timeout=None, allowed=allowed)
 
 
 def settled(
