@@ -35,10 +35,10 @@ def test_ranges_hold_all_lines_once(lines, is_ended, size, sought):
         found = [read_range(file.fileno(), each) for each in ranges]
 
     whole = content if content.endswith(b"\n") or not content else content + b"\n"
-    assert b"".join(each.lines for each in found) == whole
-    assert all(each.lines.endswith(b"\n") and each.failure is None for each in found)
+    assert b"".join(each for each, _ in found) == whole
+    assert all(each.endswith(b"\n") and failure is None for each, failure in found)
     assert [each.start for each in ranges] == [0, *(each.stop for each in ranges)][:-1]
-    assert all(len(each.lines) >= size for each in found[:-1])
+    assert all(len(each) >= size for each, _ in found[:-1])
 
 
 @given(LINES, st.booleans(), st.integers(1, 40), st.integers(1, 20))
@@ -73,7 +73,7 @@ def test_of_a_line_that_is_too_long_no_more_is_read_than_shows_it(monkeypatch):
     monkeypatch.setattr(json_lines, "DOCUMENT_BYTES_MAX", 100)
     with written(b"a\n" + b"x" * 1000 + b"\nb\n") as file:
         ranges = list(json_lines.line_ranges(file.fileno(), 2))
-        found = [read_range(file.fileno(), each).lines for each in ranges]
+        found = [read_range(file.fileno(), each)[0] for each in ranges]
 
     assert found == [b"a\n", b"x" * 103 + b"\n", b"b\n"]
 
