@@ -77,8 +77,9 @@ cdef extern from "lookup.h" nogil:
         const uint64_t *queries
         size_t count
         const uint32_t *after
-        const uint64_t *counted
         unsigned distance
+        const uint64_t *counted
+        const uint8_t *most
         const int8_t *flips
         uint8_t enough
 
@@ -165,6 +166,7 @@ cdef extern from "sweep.h" nogil:
         const uint64_t *keys
         const uint32_t *ordinals
         const uint64_t *counted
+        const uint8_t *most
         uint64_t count
         const uint64_t *masks
         const int8_t *flips
@@ -275,6 +277,11 @@ cdef extern from "polytopes.h" nogil:
         uint64_t dead_bytes
         search_vectors vectors
 
+    struct polytope_limits:
+        unsigned distance
+        unsigned delta_distance
+        float flipped
+
     struct polytope_request:
         const uint8_t *queries
         size_t count
@@ -284,9 +291,8 @@ cdef extern from "polytopes.h" nogil:
         const uint32_t *members
         const float *thresholds
         float similarity
-        unsigned distance
-        float flipped
-        unsigned delta_distance
+        polytope_limits all
+        polytope_limits firm
         uint8_t enough
 
     size_t search_polytopes_scratch()

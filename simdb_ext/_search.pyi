@@ -20,6 +20,14 @@ F32 = npt.NDArray[np.float32]
 # The matches of query i are at offsets[i] .. offsets[i + 1], by distance, then by ordinal.
 Found = tuple[I64, U32, U8]
 
+# For each of some fingerprints, the bits that count, uint64[n], and in how many of them others may
+# differ, uint8[n].
+Judging = tuple[U64, U8]
+
+# In how many of the signs that count a key of a run may differ, and a fingerprint of the delta; and
+# the share of the query's weights behind those of a key, by their size, that may be behind them.
+SignLimits = tuple[int, int, float]
+
 def variants() -> list[str]:
     """Return the names of the variants this processor can run, the slowest ("scalar") first."""
 
@@ -46,7 +54,7 @@ def firm_signs(vectors: U8) -> U64:
     """Return which of the first 64 signs of packed volatility vectors are firm: uint64[n].
 
     Those of weights of the least size, 1 and -1, are not: what a similar document has in their
-    place says little.
+    place says little.  All are returned as firm if fewer than an eighth are not.
     """
 
 class Tables:
@@ -106,12 +114,12 @@ class Tables:
 
     def lookup_one(
         self, query: int, distance: int, flips: int | Sequence[int], first: int, most: int = ...,
-        counted: int = ...,
+        judging: Judging | None = None,
     ) -> list[tuple[int, int]] | None:  # fmt: skip
         """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
 
         Returns None if there are more than `most` matches; by default all are returned.
-        `counted`: those of the delta differ in at most `distance` of these bits, not of all.
+        `judging`: of one query, as for `scan`, for the documents of the delta.
         """
 
     def probe(
@@ -195,11 +203,12 @@ class Tables:
         distance: int,
         first: int,
         after: U32 | None,
-        counted: U64 | None = None,
+        judging: Judging | None = None,
     ) -> Found:
         """Return every stored fingerprint within `distance`; all of them are compared.
 
-        `counted`: those that differ from query i in at most `distance` of the bits counted[i].
+        `judging`: the bits that count and how many of them may differ, for each query; None: all
+        bits count.
         """
 
     def nearest(self, queries: U64, k: int) -> Found:
@@ -242,7 +251,7 @@ def sweep(
     keys: U64, ordinals: U32, masks: Sequence[int], table: int, distance: int,
     cursor: tuple[int, int], left: U32, right: U32, distances: U8, flips: int | Sequence[int] = 0,
     flipped: int = 0, width: int | None = None, stop: int | None = None,
-    counted: U64 | None = None,
+    judging: Judging | None = None,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Write the pairs within `distance` whose headers differ in `flipped`, from one sorted table.
 
@@ -252,8 +261,8 @@ def sweep(
     the bits masks[t].  `flips`: a number for every table, or one number for each; -1: the table
     reaches nothing.  A pair that the table does not reach, or that an earlier table reaches, is
     left out.  So with flips = 0 and no `flipped` these are the pairs that agree on masks[table] and
-    on no earlier mask.  With an empty mask every two entries are measured.  `counted`: pairs differ
-    in at most `distance` of the bits counted[i] of their keys, not of all.  Writes at most
+    on no earlier mask.  With an empty mask every two entries are measured.  `judging`: the bits of
+    keys[i] that count and how many of them may differ in a later key.  Writes at most
     len(left) pairs, left[i] < right[i] by ordinal, in the order of positions (i, j), i < j, from
     `cursor` = (i, j) on, with i below `stop` (None: len(keys)); begin with (0, 1).  Returns the
     number written and the cursor to continue from, the first pair without room; its first member is
@@ -413,12 +422,10 @@ class Polytopes:
         *,
         thresholds: F32,
         similarity: float,
-        distance: int,
-        delta_distance: int,
+        limits: tuple[SignLimits, SignLimits],
         first: int,
         after: U32 | None,
         forest: tuple[U32, U32] | None = None,
-        flipped: float = 1.0,
     ) -> tuple[I64, U32, U8, F32]:
         """Return the stored vectors at least `similarity` to each query that some table reaches.
 
@@ -433,11 +440,12 @@ class Polytopes:
         above 32767 are never reached.
 
         Entries with these headers are candidates if the 42 lowest bits of their keys differ from
-        the query's in at most `distance` of those that are firm in the query (`firm_signs`), and if
-        the weights of the query behind these bits are, by their absolute values, at most the share
-        `flipped` of those behind all firm ones of the 42, in whole numbers rounded down.  The share
-        does not count if fewer than three fifths of the 42 are firm.  Documents of the delta are
-        candidates if their fingerprints differ in at most `delta_distance` of the firm bits of 64.
+        the query's in few of the firm ones of the query (`firm_signs`), and if the weights of the
+        query behind these bits are, by their absolute values, at most a share of those behind all
+        firm ones of the 42, in whole numbers rounded down.  The share does not count if fewer than
+        three fifths of the 42 are firm.  Documents of the delta are candidates if their
+        fingerprints differ in few of the firm bits of 64.  `limits`: for queries of which all signs
+        are firm, and for the others.
         `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
         Then near headers are looked up before the others.  `after`: for query i only ordinals
         greater than after[i].
@@ -446,8 +454,8 @@ class Polytopes:
         """
 
     def search_one(
-        self, vector: U8 | bytes, thresholds: F32, similarity: float, distance: int,
-        delta_distance: int, first: int, room: int, flipped: float = 1.0,
+        self, vector: U8 | bytes, thresholds: F32, similarity: float,
+        limits: tuple[SignLimits, SignLimits], first: int, room: int,
     ) -> list[tuple[int, int, float]] | None:  # fmt: skip
         """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
 

@@ -14,7 +14,6 @@ from cpython.buffer cimport (
 )
 from libc.stddef cimport size_t
 from libc.stdint cimport (
-    UINT64_MAX,
     int8_t,
     int16_t,
     int32_t,
@@ -117,9 +116,9 @@ def firm_signs(vectors):
 
 
 def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances,
-          flips=0, uint64_t flipped=0, width=None, stop=None, counted=None):
+          flips=0, uint64_t flipped=0, width=None, stop=None, judging=None):
     """Write the pairs within `distance` whose headers differ in `flipped`, from one table."""
-    cdef Views views = Views(6)
+    cdef Views views = Views(7)
     cdef Memory memory = Memory(9 * len(masks))
     cdef uint64_t *own_masks = <uint64_t *> memory.start
     cdef int8_t *own_flips = <int8_t *> (own_masks + len(masks))
@@ -142,7 +141,7 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
     state.count = views.uint64(keys, &state.keys)
     if <uint64_t> views.uint32(ordinals, &state.ordinals) != state.count:
         raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
-    views.counted(counted, state.count, &state.counted)
+    views.judging(judging, state.count, &state.counted, &state.most)
     if state.count > <uint64_t> 1 << 32:
         raise ValueError(f"there are {len(keys)} keys, over 2**32")
     state.masks, state.flips, state.table = own_masks, own_flips, table

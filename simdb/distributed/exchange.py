@@ -27,6 +27,7 @@ from simdb.engine.search.couples import (
     Searched,
     couples_of,
     joined_couples,
+    judged_by,
     sweep_table,
     sweep_tables,
 )
@@ -36,9 +37,9 @@ from simdb.ground.bits import ALL_BITS, leading_masks
 from simdb.ground.dtypes import I64, U8, U32, U64
 from simdb.index.bands import Bands
 from simdb.plan.arrangement import BLOCKS_MAX, choose_tables
-from simdb.plan.chance import firm_distance
+from simdb.plan.chance import filter_distance, firm_distance
 from simdb.plan.cost import FINGERPRINT_BYTES
-from simdb.plan.polytopes import flipped_limit, sign_limit, table_share, universal
+from simdb.plan.polytopes import sign_limits, table_share, universal
 from simdb.running import kernel
 from simdb.running.threads import mapped, parts_of
 from simdb.storage.runs.table import Table, make_table, polytope_header_bits
@@ -349,10 +350,13 @@ def _compared(
     vectors: U8, bits: U64, similarity: float, recall: float, threads: int
 ) -> Iterator[Couples]:
     """Compare every two vectors."""
-    limit, firm = firm_distance(min(similarity, 1.0), 1.0 - recall), kernel.firm_signs(vectors)
+    limit, firm = (
+        each(min(similarity, 1.0), 1.0 - recall) for each in (filter_distance, firm_distance)
+    )
+    judging = judged_by(vectors, limit, firm)
     every = Table(bits, np.arange(len(bits), dtype=np.uint32), np.empty(0, np.uint32))
     measured = kernel.Vectors(vectors.shape[1], [(0, vectors)])
-    for couples in sweep_table(every, [0], limit, threads=threads, firm=firm):
+    for couples in sweep_table(every, [0], limit, threads=threads, judging=judging):
         found = measured.between(couples.left, couples.right)
         similar = replace(couples, similarities=found).chosen(found >= np.float32(similarity))
         if len(similar):
@@ -373,7 +377,7 @@ def _looked_up(
         None,
         are_whole=True,
     )
-    limit, flipped = sign_limit(similarity, recall), flipped_limit(similarity, recall)
+    limits = sign_limits(similarity, recall)
     batches = Batches(np.arange(len(vectors), dtype=np.uint32), threads)
     for batch in batches:
 
@@ -381,8 +385,7 @@ def _looked_up(
             asking = batch[part]
             rows = Rows(*tables.search(
                 vectors[asking], thresholds=np.array([threshold], np.float32),
-                similarity=floor, distance=limit, delta_distance=0, first=False, after=None,
-                flipped=flipped,
+                similarity=floor, limits=limits, first=False, after=None,
             ))  # fmt: skip
             return couples_of(asking, rows)
 

@@ -6,7 +6,8 @@ independent.  Each bit of unrelated documents differs with probability 1/2.
 A sign is *firm* if its weight is not of the least size to which weights are rounded.  Others differ
 nearly as often between similar documents as between unlike ones, and as often if a few features
 rule a text and cancel out in these weights.  So candidates that are to be measured are judged by
-the firm signs of the query alone.
+the firm signs of the query alone, or by all if nearly all are firm: such weights are few sums of
+few features.
 """
 
 import math
@@ -23,6 +24,10 @@ REMEMBERED = 4096
 FIRM_LEAST = 0.335
 # Where weights are not normal more firm signs differ; hardly any unlike documents differ in so few.
 FIRM_DISTANCE_LEAST = 3
+# Where one of n features of the same weight is replaced, this share, over the root of n, of all
+# signs differs and is firm: the others sum up to -1, for an even n with probability .8 / sqrt(n),
+# and with the new feature to 0, which counts as positive, but with the old one to -2.
+REPLACED_SHARE = 0.2
 # Integrals over the weights of a query, in standard deviations, and the search for a share; a tail
 # begins so many standard deviations from the mean.
 NODES, WEIGHT_MOST = 129, 6.0
@@ -65,10 +70,13 @@ def filter_distance(similarity: float, loss: float, sign_count: int = bits.FINGE
 def firm_distance(similarity: float, loss: float, sign_count: int = bits.FINGERPRINT_BITS) -> int:
     """Return the same over the firm ones of `sign_count` signs, and a few at least.
 
-    The weights of similar documents are jointly normal with correlation `similarity`.
+    The weights of similar documents are jointly normal with correlation `similarity`; or they are
+    sums of n features of the same weight, of which one in the other document is another, and
+    n = 1 / (1 - `similarity`).
     """
+    differs = max(_firm_differing(similarity), REPLACED_SHARE * math.sqrt(1.0 - similarity))
     for distance in range(FIRM_DISTANCE_LEAST, sign_count):
-        if 1.0 - firm_within(similarity, distance, sign_count) <= loss:
+        if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
             return distance
     return sign_count
 
@@ -78,17 +86,23 @@ def firm_within(similarity: float, distance: int, sign_count: int = bits.FINGERP
 
     Unrelated documents are at 0.
     """
-    weights, chances = _weights()
-    differs = _differing(similarity)
-    return binomial_below(sign_count, float((chances * differs)[weights > 0.0].sum()), distance)
+    return binomial_below(sign_count, _firm_differing(similarity), distance)
+
+
+def _firm_differing(similarity: float) -> float:
+    """Return the share of signs that are firm and differ in normal weights at `similarity`."""
+    weights, chances = _weights(FIRM_LEAST)
+    return float((chances * _differing(similarity, FIRM_LEAST))[weights > 0.0].sum())
 
 
 @lru_cache(REMEMBERED)
-def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
+def flipped_share(
+    similarity: float, loss: float, sign_count: int, least: float = FIRM_LEAST
+) -> float:
     """Return the share of a query's weights that at most the share `loss` of similar ones exceeds.
 
-    The weights behind firm signs that differ in a similar document are added up by their absolute
-    values, and divided by the sum of those behind all firm ones of `sign_count` signs.  Weights a
+    Weights of the size `least` or more whose signs differ in a similar document are added up by
+    their absolute values, and divided by the sum of all such weights of `sign_count`.  Weights a
     of the query are normal, and those of the document, too, with correlation `similarity`; so the
     sign of a differs with probability p(a), and seldom where a is large.  With d = 1 where it does,
     the share exceeds t if the sum of a (d - t) is positive.  These are independent and alike, and
@@ -100,20 +114,20 @@ def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(SHARE_STEPS):
         middle = (low + high) / 2
-        if _exceeding(middle, similarity, sign_count) > loss:
+        if _exceeding(middle, similarity, sign_count, least) > loss:
             low = middle
         else:
             high = middle
     return high
 
 
-def _exceeding(share: float, similarity: float, sign_count: int) -> float:
+def _exceeding(share: float, similarity: float, sign_count: int, least: float) -> float:
     """Return the probability that the sum of a (d - share) over all signs is positive.
 
     1 where the sum is likely to be, and near its mean, where the approximation does not hold.
     """
-    weights, chances = _weights()
-    differs = _differing(similarity)
+    weights, chances = _weights(least)
+    differs = _differing(similarity, least)
     mean = (chances * weights * (differs - share)).sum()
     if mean * math.sqrt(sign_count) > -TAIL_LEAST * math.sqrt((chances * weights**2).sum()):
         return 1.0
@@ -137,22 +151,22 @@ def _exceeding(share: float, similarity: float, sign_count: int) -> float:
 
 
 @cache
-def _weights() -> tuple[F64, F64]:
+def _weights(least: float) -> tuple[F64, F64]:
     """Return absolute values of normal weights, and their probabilities, for integrals.
 
-    Those whose signs are not firm are together the last one, 0.
+    Those below `least` are together the last one, 0.
     """
-    weights = np.linspace(FIRM_LEAST, WEIGHT_MOST, NODES)
+    weights = np.linspace(least, WEIGHT_MOST, NODES)
     chances = np.exp(-weights * weights / 2.0)
     chances[1:-1] *= np.tile([4.0, 2.0], NODES // 2)[:-1]  # Simpson's rule
-    chances *= math.erfc(FIRM_LEAST / math.sqrt(2.0)) / chances.sum()
+    chances *= math.erfc(least / math.sqrt(2.0)) / chances.sum()
     return np.append(weights, 0.0), np.append(chances, 1.0 - chances.sum())
 
 
 @lru_cache(REMEMBERED)
-def _differing(similarity: float) -> F64:
+def _differing(similarity: float, least: float) -> F64:
     """Return how probably the sign of each of `_weights` differs in a document at `similarity`."""
-    weights, _ = _weights()
+    weights, _ = _weights(least)
     slope = similarity / math.sqrt(2.0 * max(1.0 - similarity * similarity, EQUAL))
     return np.array([math.erfc(slope * weight) / 2.0 for weight in weights.tolist()])
 

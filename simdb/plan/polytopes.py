@@ -19,7 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from simdb.ground.errors import OptionError
-from simdb.plan.chance import firm_distance, firm_within, flipped_share
+from simdb.plan.chance import (
+    FIRM_LEAST,
+    filter_distance,
+    firm_distance,
+    firm_within,
+    flipped_share,
+)
 from simdb.plan.cost import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.problem import Criterion, PolytopeRun, Population, Problem
 from simdb.results.reports import Plan
@@ -87,15 +93,22 @@ def table_share(recall: float) -> float:
     return recall / (1.0 - _filter_loss(recall))
 
 
-def sign_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> int:
-    """Return the limit of the filter: in how many firm ones of so many signs candidates differ."""
-    loss = (1.0 - FLIPPED_PART) * _filter_loss(recall)
-    return firm_distance(min(similarity, 1.0), loss, signs)
+def sign_limits(
+    similarity: float, recall: float, signs: int = ALL_SIGNS
+) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
+    """Return the limits of the filter, where all signs of a query are firm and where not.
 
-
-def flipped_limit(similarity: float, recall: float, signs: int = ALL_SIGNS) -> float:
-    """Return the other limit: the share of the query's weights that these signs may have."""
-    return flipped_share(similarity, FLIPPED_PART * _filter_loss(recall), signs)
+    They are in how many of so many signs candidates may differ, in how many of all signs, and the
+    share of the query's weights that the former may have.
+    """
+    similarity, lost = min(similarity, 1.0), _filter_loss(recall)
+    loss, flipped = (1.0 - FLIPPED_PART) * lost, FLIPPED_PART * lost
+    every, firm = (
+        (limit(similarity, loss, signs), limit(similarity, loss, ALL_SIGNS),
+         flipped_share(similarity, flipped, signs, least))
+        for limit, least in ((filter_distance, 0.0), (firm_distance, FIRM_LEAST))
+    )  # fmt: skip
+    return every, firm
 
 
 def _filter_loss(recall: float) -> float:
@@ -123,8 +136,8 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
         count * (1 + run.count / (1 << run.width)) for run, count in zip(runs, counts, strict=True)
     )
     signs = ALL_SIGNS if population.is_swept else KEY_SIGNS
-    limit = sign_limit(criterion.similarity, criterion.recall, signs)
-    share = FLIPPED_REST * firm_within(0.0, limit, signs)
+    every, firm = sign_limits(criterion.similarity, criterion.recall, signs)
+    share = FLIPPED_REST * firm_within(0.0, firm[0], signs)
     seconds = (
         population.asking_seconds
         + tables * PREPARE_TIMES * delays.prepare
@@ -138,9 +151,9 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
     )
     plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
-        sign_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
-        criterion.recall, seconds, _in_words(problem, tables, sum(counts)),
-        header_bits=max((run.width for run in runs), default=0), is_firm=True,
+        every[1], criterion.asked_similarity, criterion.recall, seconds,
+        _in_words(problem, tables, sum(counts)),
+        header_bits=max((run.width for run in runs), default=0), firm_distance=firm[1],
         bytes_per_document=population.bytes_of_polytopes(tables),
     )  # fmt: skip
     largest = max([1, *(run.count for run in runs)])

@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
 from simdb.plan.calibration import Calibration
-from simdb.plan.chance import filter_distance, firm_distance
+from simdb.plan.chance import filter_distance
 from simdb.plan.cost import ALL_IN_MEMORY, FINGERPRINT_BYTES, Delays, Paging
 from simdb.plan.recall import FlipEvidence
 from simdb.results.reports import Plan
@@ -272,16 +272,17 @@ class Way(Protocol[Searched]):
         """Return in words why this way has none of the `plans`; "" if that needs no words."""
 
 
-def candidate_distances(criterion: Criterion, *, is_firm: bool = False) -> list[int]:
+def candidate_distances(
+    criterion: Criterion, limit: Callable[[float, float], int] = filter_distance
+) -> list[int]:
     """Return the distance limits that plans can set for candidates, the safest first.
 
-    `is_firm`: for a similarity alone, the limits of the query's firm signs.
+    For a similarity they are `limit(similarity, loss)`.
     """
     if criterion.distance is not None:
         return [criterion.distance]
     if criterion.recall >= 1.0 or criterion.similarity is None:
         return [bits.FINGERPRINT_BITS]
     losses = [loss for loss in FILTER_LOSSES if loss < 1.0 - criterion.recall]
-    limit = firm_distance if is_firm else filter_distance
     found = [limit(criterion.similarity, loss) for loss in losses]
     return found or [bits.FINGERPRINT_BITS]

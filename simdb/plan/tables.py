@@ -13,7 +13,14 @@ from collections.abc import Callable, Sequence
 from simdb.ground import bits
 from simdb.ground.errors import OptionError
 from simdb.ground.previews import counted
-from simdb.plan.chance import binomial_below, firm_within, reach, share_of_reached, share_within
+from simdb.plan.chance import (
+    binomial_below,
+    firm_distance,
+    firm_within,
+    reach,
+    share_of_reached,
+    share_within,
+)
 from simdb.plan.cost import FINGERPRINT_BYTES, distinct_bits
 from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
@@ -35,8 +42,9 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 def comparing(problem: Problem[Population]) -> list[Plan]:
     """Return a plan for each distance limit for candidates."""
-    limits = candidate_distances(problem.criterion, is_firm=True)
-    return [_by_comparing(problem, limit) for limit in limits]
+    criterion = problem.criterion
+    limits, firm = candidate_distances(criterion), candidate_distances(criterion, firm_distance)
+    return [_by_comparing(problem, *each) for each in zip(limits, firm, strict=True)]
 
 
 def looking_up(problem: Problem[Population]) -> list[Plan]:
@@ -95,8 +103,8 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
-    """Return the plan whose candidates are within the distance `limit`."""
+def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:
+    """Return the plan whose candidates are within the distance `limit`, or `firm` of firm signs."""
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     count, paging = population.count, population.paging
     if population.is_swept:
@@ -108,29 +116,32 @@ def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
             bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
         )  # fmt: skip
         return paging.charged(plan, row_bytes=count * population.vector_bytes)
-    is_firm = criterion.distance is None
-    share = unlike_share(limit, is_firm=is_firm)
+    firm_limit = firm if criterion.distance is None else None
+    share = unlike_share(limit, firm_limit)
     compare = SWEPT_SECONDS if population.is_swept else delays.compare
     cost = count * (compare + share * delays.candidate)
     is_measured = criterion.similarity is not None
     recall, where = 1.0, f"fingerprints within distance {limit}"
-    if is_firm and criterion.similarity is not None:
-        recall = firm_within(criterion.similarity, limit)
-        where = f"those that differ in at most {counted(limit, 'sign')} of its larger weights"
+    if criterion.similarity is not None and firm_limit is not None:
+        recall = min(
+            share_within(criterion.similarity, None, limit),
+            firm_within(criterion.similarity, firm_limit),
+        )
+        where = f"those that differ in at most {counted(firm_limit, 'sign')} of its larger weights"
     plan = Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
         f"each of {population.count} fingerprints is compared; {where} are candidates",
-        is_firm=is_firm,
+        firm_distance=firm_limit,
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
     measured = is_measured * count * share
     return paging.charged(plan, measured=measured, row_bytes=count * FINGERPRINT_BYTES)
 
 
-def unlike_share(limit: int, *, is_firm: bool) -> float:
-    """Return the share of unrelated fingerprints that are candidates within the limit."""
-    if is_firm:
-        return firm_within(0.0, limit)
+def unlike_share(limit: int, firm_limit: int | None) -> float:
+    """Return the share of unrelated fingerprints that are candidates of most queries."""
+    if firm_limit is not None:
+        return firm_within(0.0, firm_limit)
     return binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
 
 

@@ -64,9 +64,9 @@ class Plan:
     "banding" looks up the `tables` bands of MinHash signatures.
 
     `probes`: the mean number of look-ups for one query.
-    `distance`: candidates are within this Hamming distance; with `is_firm` that of the query's firm
-    signs, which are those of all but its smallest weights.  If `similarity` is not None, stored
-    vectors measure the candidates.
+    `distance`: candidates are within this Hamming distance.  If `similarity` is not None, stored
+    vectors measure the candidates.  `firm_distance`: if it is not None, it takes the place of the
+    distance for queries with many weights near zero, whose signs do not count.
     `recall`: the predicted share of the matches that are found; 1.0 means all of them for certain.
     `cost_seconds`: the estimated time of one query.
     `reason`: the plan in words.
@@ -106,7 +106,7 @@ class Plan:
     page_reads: float = 0.0
     vector_reads: float = 0.0
     compared: int = 0
-    is_firm: bool = False
+    firm_distance: int | None = None
     table_flips: tuple[int, ...] = ()
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)

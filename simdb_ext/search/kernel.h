@@ -7,12 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A key, and which others are near: those that differ in at most `most` of the bits `counted`. */
+struct search_wanted {
+    uint64_t key;
+    uint64_t counted;
+    uint32_t most;
+};
+
 /* A range of keys, all to be compared with one key. */
 struct search_bucket {
     const uint64_t *start;
     const uint64_t *stop;
-    uint64_t key;
-    uint64_t counted;                   /* the bits that decide whether a key is near */
+    struct search_wanted wanted;
     const struct search_column *column; /* column of the range; not used by the comparison */
     uint32_t query;                     /* number of the query; likewise */
 };
@@ -100,16 +106,14 @@ struct search_kernel {
     size_t (*first_reached)(uint64_t difference, const uint64_t *masks, const int8_t *flips,
                             size_t table, size_t count);
 
-    /* Append to `hits`, in order, all keys that differ from their bucket's key in at most
-       `distance` of the bits that count, and return how many buckets are finished.  If `hits` fills
-       up, that is fewer than `count`, and the start of the next bucket has moved past the keys that
-       were compared. */
-    size_t (*measure)(struct search_bucket *buckets, size_t count, unsigned distance,
-                      struct search_hits *hits);
+    /* Append to `hits`, in order, all keys that are near their bucket's key, and return how many
+       buckets are finished.  If `hits` fills up, that is fewer than `count`, and the start of the
+       next bucket has moved past the keys that were compared. */
+    size_t (*measure)(struct search_bucket *buckets, size_t count, struct search_hits *hits);
 
     /* Do the same for buckets that share one range, of any length; only the start of the first
        bucket may have moved before.  Faster for many buckets. */
-    size_t (*measure_crowd)(struct search_bucket *buckets, size_t count, unsigned distance,
+    size_t (*measure_crowd)(struct search_bucket *buckets, size_t count,
                             struct search_hits *hits);
 
     /* Write to similarities[i] the cosine of the query and the packed vector at places[i]. */
@@ -149,13 +153,13 @@ struct search_kernel {
     size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
                            uint32_t *headers);
 
-    /* Write to `list` the keys of some stretches that differ from tags[place % SEARCH_SIFTING] in
-       at most `distance` of the bits counted[place % SEARCH_SIFTING]; set `sifted` to their number.
-       Return how many stretches are finished.  If there is no more room, that is fewer than
-       `count`, and the start of the next stretch has moved past the keys that were compared. */
-    size_t (*sift)(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   const uint64_t *counted, unsigned distance, struct search_sifted *list,
-                   size_t room, size_t *sifted);
+    /* Write to `list` the keys of some stretches that are near wanted[place % SEARCH_SIFTING]; set
+       `sifted` to their number.  Return how many stretches are finished.  If there is no more room,
+       that is fewer than `count`, and the start of the next stretch has moved past the keys that
+       were compared. */
+    size_t (*sift)(struct search_stretch *stretches, size_t count,
+                   const struct search_wanted *wanted, struct search_sifted *list, size_t room,
+                   size_t *sifted);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

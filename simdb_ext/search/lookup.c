@@ -218,8 +218,8 @@ static size_t fetch_buckets(const struct search_probing *probing,
             continue;
         search_fetch(column, range, &fetched);
         buckets[held++] = (struct search_bucket){
-            column->keys + range.start, column->keys + range.stop, keys[i], ~(uint64_t)0, column,
-            numbers[i],
+            column->keys + range.start, column->keys + range.stop,
+            search_all_bits(probing, keys[i]), column, numbers[i],
         };
     }
     return held;
@@ -355,7 +355,7 @@ static void compare_tile(const struct search_tables *tables, const struct search
                          uint64_t start, uint64_t stop, uint64_t key, struct search_best *best)
 {
     struct search_bucket bucket = {
-        column->keys + start, column->keys + stop, key, ~(uint64_t)0, column, 0,
+        column->keys + start, column->keys + stop, {key, ~(uint64_t)0, 0}, column, 0,
     };
     struct search_hit list[HITS];
     size_t finished;
@@ -363,7 +363,8 @@ static void compare_tile(const struct search_tables *tables, const struct search
     do {
         struct search_hits hits = {list, 0, HITS};
         uint32_t reach = search_reach(best);
-        finished = search_kernel->measure(&bucket, 1, reach < 64 ? reach : 64, &hits);
+        bucket.wanted.most = reach < 64 ? reach : 64;
+        finished = search_kernel->measure(&bucket, 1, &hits);
         for (size_t i = 0; i < hits.count; i++) {
             uint32_t ordinal = column->ordinals[list[i].place - column->keys];
             if (!search_marked(tables->dead, tables->dead_bytes, ordinal))

@@ -47,9 +47,9 @@ struct search_request {
     const uint64_t *queries;
     size_t count;
     const uint32_t *after; /* NULL: any ordinal */
-    const uint64_t *counted; /* the bits of each query in which at most `distance` differ, where
-                                all fingerprints are compared; NULL: all bits */
     unsigned distance;
+    const uint64_t *counted; /* where all fingerprints are compared: the bits of each query of */
+    const uint8_t *most;     /* which at most so many differ; NULL: `distance` of all bits */
     const int8_t *flips; /* leading bits that may differ in each table; -1: it is not read */
     uint8_t enough; /* so many matches of a query, if the scratch memory has `done` */
 };

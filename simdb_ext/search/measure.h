@@ -11,20 +11,24 @@ static void add_hit(struct search_hits *hits, const uint64_t *place, size_t buck
     hits->list[hits->count++] = (struct search_hit){place, (uint32_t)bucket, distance};
 }
 
+static inline int is_near(uint64_t difference, const struct search_wanted *wanted)
+{
+    return (uint32_t)__builtin_popcountll(difference & wanted->counted) <= wanted->most;
+}
+
 #if VECTORS_X86
 #include "measure_x86.h"
 #elif VECTORS == VECTORS_NEON
 #include "measure_neon.h"
 #else
 
-static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
-                      struct search_hits *hits)
+static size_t measure(struct search_bucket *buckets, size_t count, struct search_hits *hits)
 {
     for (size_t i = 0; i < count; i++) {
         struct search_bucket *bucket = &buckets[i];
         for (const uint64_t *place = bucket->start; place < bucket->stop; place++) {
-            uint64_t difference = *place ^ bucket->key;
-            if ((unsigned)__builtin_popcountll(difference & bucket->counted) > distance)
+            uint64_t difference = *place ^ bucket->wanted.key;
+            if (!is_near(difference, &bucket->wanted))
                 continue;
             if (hits->count == hits->capacity) {
                 bucket->start = place;

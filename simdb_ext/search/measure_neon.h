@@ -14,14 +14,16 @@ enum {
     SHORT = 8   /* up to so many keys, half a block is compared */
 };
 
-/* A key, and the bits of it that count. */
+/* What is wanted, in registers. */
 struct wanted {
     uint64x2_t key, counted;
+    uint8x16_t most;
 };
 
-static inline struct wanted wanted_of(uint64_t key, uint64_t counted)
+static inline struct wanted wanted_of(const struct search_wanted *own)
 {
-    return (struct wanted){vdupq_n_u64(key), vdupq_n_u64(counted)};
+    return (struct wanted){vdupq_n_u64(own->key), vdupq_n_u64(own->counted),
+                           vdupq_n_u8(own->most < 64 ? (uint8_t)own->most : 64)};
 }
 
 /* Return how many of the bits that count differ, for each byte of two keys. */
@@ -41,29 +43,27 @@ VECTOR_INLINE uint8x16_t eight(const uint64x2_t *pairs, struct wanted wanted)
     return vpaddq_u8(low, high);
 }
 
-/* Return four bits for each of the lanes that are at most `limit`, the first lane lowest. */
-static inline uint64_t near(uint8x16_t distances, uint8x16_t limit)
+/* Return four bits for each of the lanes that are near, the first lane lowest. */
+static inline uint64_t near(uint8x16_t distances, struct wanted wanted)
 {
-    uint16x8_t near = vreinterpretq_u16_u8(vcleq_u8(distances, limit));
+    uint16x8_t near = vreinterpretq_u16_u8(vcleq_u8(distances, wanted.most));
 
     return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(near, 4)), 0);
 }
 
 /* Return the same bits for a whole block. */
-VECTOR_INLINE uint64_t near_of_block(const uint64_t *start, struct wanted wanted,
-                                     uint8x16_t limit)
+VECTOR_INLINE uint64_t near_of_block(const uint64_t *start, struct wanted wanted)
 {
     uint64x2_t pairs[BLOCK / 2];
 
     for (int i = 0; i < BLOCK / 2; i++)
         pairs[i] = vld1q_u64(start + 2 * i);
-    return near(vpaddq_u8(eight(pairs, wanted), eight(pairs + 4, wanted)), limit);
+    return near(vpaddq_u8(eight(pairs, wanted), eight(pairs + 4, wanted)), wanted);
 }
 
 /* Return the same bits for 1 to BLOCK keys.  Their number, and so where a loop over them would
    end, cannot be predicted: the last key is compared more than once instead. */
-VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, struct wanted wanted,
-                                   uint8x16_t limit)
+VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, struct wanted wanted)
 {
     uint64x2_t pairs[BLOCK / 2];
     const size_t last = count - 1;
@@ -79,7 +79,7 @@ VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, struct w
                                         vld1_u64(start + (i + 1 < last ? i + 1 : last)));
         high = eight(pairs + SHORT / 2, wanted);
     }
-    return near(vpaddq_u8(low, high), limit) & ~(uint64_t)0 >> (64 - 4 * count);
+    return near(vpaddq_u8(low, high), wanted) & ~(uint64_t)0 >> (64 - 4 * count);
 }
 
 /* Append, in order, the keys of a mask that are near.  Return 1, or 0 if they did not all have
@@ -93,15 +93,15 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
             bucket->start = found;
             return 0;
         }
-        add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->key));
+        add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->wanted.key));
     }
     return 1;
 }
 
-static inline int measure_one(struct search_bucket *bucket, size_t number, uint8x16_t limit,
+static inline int measure_one(struct search_bucket *bucket, size_t number,
                               struct search_hits *hits)
 {
-    const struct wanted wanted = wanted_of(bucket->key, bucket->counted);
+    const struct wanted wanted = wanted_of(&bucket->wanted);
     const uint64_t *place = bucket->start, *stop = bucket->stop;
     size_t count = place < stop ? (size_t)(stop - place) : 0;
     uint64_t near;
@@ -109,28 +109,25 @@ static inline int measure_one(struct search_bucket *bucket, size_t number, uint8
     if (count == 0)
         return 1;
     if (count < BLOCK) {
-        near = near_of_few(place, count, wanted, limit);
+        near = near_of_few(place, count, wanted);
         return near == 0 || add_near(hits, bucket, number, place, near);
     }
     for (; stop - place >= BLOCK; place += BLOCK) {
-        near = near_of_block(place, wanted, limit);
+        near = near_of_block(place, wanted);
         if (near != 0 && !add_near(hits, bucket, number, place, near))
             return 0;
     }
     if (place == stop)
         return 1;
     size_t again = (size_t)(BLOCK - (stop - place));
-    near = near_of_block(place - again, wanted, limit) & ~(uint64_t)0 << 4 * again;
+    near = near_of_block(place - again, wanted) & ~(uint64_t)0 << 4 * again;
     return near == 0 || add_near(hits, bucket, number, place - again, near);
 }
 
-static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
-                      struct search_hits *hits)
+static size_t measure(struct search_bucket *buckets, size_t count, struct search_hits *hits)
 {
-    const uint8x16_t limit = vdupq_n_u8(distance < 64 ? (uint8_t)distance : 64);
-
     for (size_t i = 0; i < count; i++)
-        if (!measure_one(&buckets[i], i, limit, hits))
+        if (!measure_one(&buckets[i], i, hits))
             return i;
     return count;
 }
@@ -139,22 +136,20 @@ static size_t measure(struct search_bucket *buckets, size_t count, unsigned dist
 
 _Static_assert((int)SEARCH_SIFTED_MIN >= (int)BLOCK, "a block has room");
 
-static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   const uint64_t *counted, unsigned distance, struct search_sifted *list,
-                   size_t room, size_t *sifted)
+static size_t sift(struct search_stretch *stretches, size_t count,
+                   const struct search_wanted *all_wanted, struct search_sifted *list, size_t room,
+                   size_t *sifted)
 {
-    const uint8x16_t limit = vdupq_n_u8(distance < 64 ? (uint8_t)distance : 64);
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct search_stretch *stretch = &stretches[i];
-        const unsigned query = stretch->place % SEARCH_SIFTING;
-        const struct wanted wanted = wanted_of(tags[query], counted[query]);
+        const struct wanted wanted = wanted_of(&all_wanted[stretch->place % SEARCH_SIFTING]);
         const uint64_t *keys = stretch->keys;
         uint32_t left = stretch->count;
         while (left > 0) {
             uint32_t some = left < BLOCK ? left : BLOCK;
-            uint64_t near = near_of_few(keys, some, wanted, limit);
+            uint64_t near = near_of_few(keys, some, wanted);
             for (near &= 0x1111111111111111u; near != 0; near &= near - 1)
                 list[found++] = (struct search_sifted){
                     keys + __builtin_ctzll(near) / 4, stretch->place,

@@ -56,8 +56,6 @@ static inline uint32_t ordered(uint32_t near)
     return found;
 }
 
-static inline __m256i limit_of(unsigned distance) { return _mm256_set1_epi8((char)distance); }
-
 /* Return how many bits are set in each byte. */
 static inline __m256i count_bits(__m256i words)
 {
@@ -78,15 +76,16 @@ static inline __m256i halves(__m256i one, __m256i other)
                                                  _mm256_castsi256_ps(other), 0x88));
 }
 
-/* A key, and the bits of it that count. */
+/* What is wanted, in registers. */
 struct wanted {
-    __m256i key, counted;
+    __m256i key, counted, most;
 };
 
 static inline struct wanted wanted_of(const struct search_bucket *bucket)
 {
-    return (struct wanted){_mm256_set1_epi64x((long long)bucket->key),
-                           _mm256_set1_epi64x((long long)bucket->counted)};
+    return (struct wanted){_mm256_set1_epi64x((long long)bucket->wanted.key),
+                           _mm256_set1_epi64x((long long)bucket->wanted.counted),
+                           _mm256_set1_epi8((char)bucket->wanted.most)};
 }
 
 /* Return in how many bits each of eight keys differs, in 32 bits. */
@@ -110,10 +109,15 @@ static inline __m256i distances_of(__m256i one, __m256i other, struct wanted wan
     return halves(one, other);
 }
 
+/* Return a mask of the distances that are near. */
+static inline uint32_t near_lanes(__m256i distances, struct wanted wanted)
+{
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, wanted.most));
+}
+
 /* Return a mask of the keys of a bucket that may be near; it has at most 8 * `groups` keys, up to a
    block. */
-static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups,
-                                   __m256i limit, int kind)
+static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups, int kind)
 {
     const uint64_t *start = bucket->start;
     const size_t count = (size_t)(bucket->stop - start);
@@ -133,12 +137,12 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
         __m256i found = distances_of(keys[0], keys[1], wanted, kind);
         distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
     }
-    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit)) & inside(count);
+    return near_lanes(distances, wanted) & inside(count);
 }
 
 /* Do the same for a whole block. */
 static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
-                                     __m256i limit, int kind)
+                                     int kind)
 {
     const struct wanted wanted = wanted_of(bucket);
     __m256i distances = _mm256_setzero_si256();
@@ -149,7 +153,7 @@ static inline uint32_t near_of_block(const uint64_t *start, const struct search_
         __m256i found = distances_of(one, other, wanted, kind);
         distances = _mm256_or_si256(distances, _mm256_slli_epi32(found, (int)(8 * g)));
     }
-    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, limit));
+    return near_lanes(distances, wanted);
 }
 
 #else
@@ -160,17 +164,16 @@ static inline uint32_t inside(size_t count) { return _bzhi_u32(~0u, (unsigned)co
 
 static inline uint32_t ordered(uint32_t near) { return near; }
 
-static inline __m512i limit_of(unsigned distance) { return _mm512_set1_epi64((long long)distance); }
-
-/* A key, and the bits of it that count. */
+/* What is wanted, in registers. */
 struct wanted {
-    __m512i key, counted;
+    __m512i key, counted, most;
 };
 
 static inline struct wanted wanted_of(const struct search_bucket *bucket)
 {
-    return (struct wanted){_mm512_set1_epi64((long long)bucket->key),
-                           _mm512_set1_epi64((long long)bucket->counted)};
+    return (struct wanted){_mm512_set1_epi64((long long)bucket->wanted.key),
+                           _mm512_set1_epi64((long long)bucket->wanted.counted),
+                           _mm512_set1_epi64((long long)bucket->wanted.most)};
 }
 
 /* Return in how many of the bits that count each key differs. */
@@ -182,8 +185,7 @@ static inline __m512i distances(__m512i keys, struct wanted wanted)
 
 /* Return a mask of the near keys of a bucket, whose cache lines, at most `lines`, are loaded one by
    one. */
-static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigned lines,
-                                     __m512i limit)
+static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigned lines)
 {
     const struct wanted wanted = wanted_of(bucket);
     const uint64_t *start = line_of(bucket->start);
@@ -195,22 +197,20 @@ static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigne
         __mmask8 lanes = (__mmask8)(within >> 8 * line);
         const uint64_t *place = lanes != 0 ? start + 8 * line : start;
         __m512i found = distances(_mm512_maskz_load_epi64(lanes, place), wanted);
-        near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, found, limit) << 8 * line;
+        near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, found, wanted.most) << 8 * line;
     }
     return (uint32_t)(near >> before);
 }
 
 /* Most short buckets have two lines, so that this branch is predicted. */
-static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups,
-                                   __m512i limit, int kind)
+static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups, int kind)
 {
     (void)groups, (void)kind;
-    return bucket->stop - line_of(bucket->start) <= 16 ? near_of_lines(bucket, 2, limit)
-                                                       : near_of_lines(bucket, 5, limit);
+    return near_of_lines(bucket, bucket->stop - line_of(bucket->start) <= 16 ? 2 : 5);
 }
 
 static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
-                                     __m512i limit, int kind)
+                                     int kind)
 {
     const struct wanted wanted = wanted_of(bucket);
     __m512i found[4];
@@ -221,10 +221,10 @@ static inline uint32_t near_of_block(const uint64_t *start, const struct search_
         found[i] = distances(_mm512_loadu_si512(start + 8 * i), wanted);
     __m512i least = _mm512_min_epu64(_mm512_min_epu64(found[0], found[1]),
                                      _mm512_min_epu64(found[2], found[3]));
-    if (_mm512_cmple_epu64_mask(least, limit) == 0)
+    if (_mm512_cmple_epu64_mask(least, wanted.most) == 0)
         return 0;
     for (int i = 0; i < 4; i++)
-        near |= (uint32_t)_mm512_cmple_epu64_mask(found[i], limit) << 8 * i;
+        near |= (uint32_t)_mm512_cmple_epu64_mask(found[i], wanted.most) << 8 * i;
     return near;
 }
 
@@ -233,12 +233,12 @@ static inline uint32_t near_of_block(const uint64_t *start, const struct search_
 /* Append, in order, the keys of a mask that are near.  Return 1, or 0 if they did not all have
    room; then the start of the bucket has moved to the first without room. */
 static int add_near(struct search_hits *hits, struct search_bucket *bucket, size_t number,
-                    const uint64_t *start, uint32_t near, unsigned distance)
+                    const uint64_t *start, uint32_t near)
 {
     for (near = ordered(near); near != 0; near &= near - 1) {
         const uint64_t *found = start + __builtin_ctz(near);
-        uint64_t difference = *found ^ bucket->key;
-        if ((unsigned)__builtin_popcountll(difference & bucket->counted) > distance)
+        uint64_t difference = *found ^ bucket->wanted.key;
+        if (!is_near(difference, &bucket->wanted))
             continue;
         if (hits->count == hits->capacity) {
             bucket->start = found;
@@ -251,16 +251,14 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
 
 /* Measure a bucket with more keys than a block.  All blocks but the first and the last begin with a
    cache line; some keys of the second and the last were compared before. */
-static inline int measure_long(struct search_bucket *bucket, size_t number, unsigned distance,
-                               int kind, struct search_hits *hits)
+static inline int measure_long(struct search_bucket *bucket, size_t number, int kind,
+                               struct search_hits *hits)
 {
-    const vector limit = limit_of(distance);
     const uint64_t *place = bucket->start, *stop = bucket->stop, *next;
 
     for (size_t again = 0;; again = (size_t)(place + BLOCK - next), place = next) {
-        uint32_t near = near_of_block(place, bucket, limit, kind);
-        if (near != 0 &&
-            !add_near(hits, bucket, number, place, near & ~inside(again), distance))
+        uint32_t near = near_of_block(place, bucket, kind);
+        if (near != 0 && !add_near(hits, bucket, number, place, near & ~inside(again)))
             return 0;
         if (place + BLOCK == stop)
             return 1;
@@ -271,19 +269,18 @@ static inline int measure_long(struct search_bucket *bucket, size_t number, unsi
 
 /* Measure buckets that have at most 8 * `groups` keys each; return how many are finished. */
 static inline size_t measure_short(struct search_bucket *buckets, size_t first, size_t count,
-                                   unsigned groups, unsigned distance, int kind,
-                                   struct search_hits *hits)
+                                   unsigned groups, int kind, struct search_hits *hits)
 {
     uint32_t near[TOGETHER], any = 0;
 
     for (size_t i = 0; i < count; i++) {
-        near[i] = near_of_few(&buckets[first + i], groups, limit_of(distance), kind);
+        near[i] = near_of_few(&buckets[first + i], groups, kind);
         any |= (uint32_t)(near[i] != 0) << i;
     }
     for (; any != 0; any &= any - 1) {
         size_t i = (unsigned)__builtin_ctz(any), number = first + i;
         struct search_bucket *bucket = &buckets[number];
-        if (!add_near(hits, bucket, number, bucket->start, near[i], distance))
+        if (!add_near(hits, bucket, number, bucket->start, near[i]))
             return i;
     }
     return count;
@@ -305,54 +302,56 @@ static inline size_t count_short(const struct search_bucket *buckets, size_t cou
     return some;
 }
 
-static inline size_t measure_all(struct search_bucket *buckets, size_t count, unsigned distance,
-                                 int kind, struct search_hits *hits)
+static inline size_t measure_all(struct search_bucket *buckets, size_t count, int kind,
+                                 struct search_hits *hits)
 {
     size_t longest, some, finished;
 
     for (size_t i = 0; i < count; i += some) {
         some = count_short(buckets + i, count - i, &longest);
         if (some == 0) {
-            if (!measure_long(&buckets[i], i, distance, kind, hits))
+            if (!measure_long(&buckets[i], i, kind, hits))
                 return i;
             some = 1;
             continue;
         }
         if (longest <= 8)
-            finished = measure_short(buckets, i, some, 1, distance, kind, hits);
+            finished = measure_short(buckets, i, some, 1, kind, hits);
         else if (longest <= 16)
-            finished = measure_short(buckets, i, some, 2, distance, kind, hits);
+            finished = measure_short(buckets, i, some, 2, kind, hits);
         else if (longest <= 24)
-            finished = measure_short(buckets, i, some, 3, distance, kind, hits);
+            finished = measure_short(buckets, i, some, 3, kind, hits);
         else
-            finished = measure_short(buckets, i, some, 4, distance, kind, hits);
+            finished = measure_short(buckets, i, some, 4, kind, hits);
         if (finished < some)
             return i + finished;
     }
     return count;
 }
 
-static size_t measure(struct search_bucket *buckets, size_t count, unsigned distance,
-                      struct search_hits *hits)
+static size_t measure(struct search_bucket *buckets, size_t count, struct search_hits *hits)
 {
     uint64_t counted = ~(uint64_t)0;
+    uint32_t most = 0;
 
-    for (size_t i = 0; i < count; i++)
-        counted &= buckets[i].counted;
-    if ((int)distance <= HALVED_MAX)
-        return counted == ~(uint64_t)0 ? measure_all(buckets, count, distance, HALVED, hits)
-                                       : measure_all(buckets, count, distance, BOTH, hits);
-    return counted == ~(uint64_t)0 ? measure_all(buckets, count, distance, 0, hits)
-                                   : measure_all(buckets, count, distance, MASKED, hits);
+    for (size_t i = 0; i < count; i++) {
+        counted &= buckets[i].wanted.counted;
+        most |= buckets[i].wanted.most;
+    }
+    if ((int)most <= HALVED_MAX)
+        return counted == ~(uint64_t)0 ? measure_all(buckets, count, HALVED, hits)
+                                       : measure_all(buckets, count, BOTH, hits);
+    return counted == ~(uint64_t)0 ? measure_all(buckets, count, 0, hits)
+                                   : measure_all(buckets, count, MASKED, hits);
 }
 
 #if VECTORS == VECTORS_AVX512
 
-/* Return a mask of four keys: whether each may have a key within `limit` in the lines from `place`
-   to `last`.  Lanes outside the range count as keys of zeros. */
+/* Return a mask of four keys: whether each may have a near key in the lines from `place` to
+   `last`.  Lanes outside the range count as keys of zeros. */
 static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
                                  __mmask8 head, __mmask8 tail,
-                                 const struct wanted wanted[4], __m512i limit)
+                                 const struct wanted wanted[4])
 {
     __m512i first = _mm512_maskz_load_epi64(head, place), end = _mm512_maskz_load_epi64(tail, last);
     __m512i least[4];
@@ -366,15 +365,14 @@ static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
             least[i] = _mm512_min_epu64(least[i], distances(line, wanted[i]));
     }
     for (int i = 0; i < 4; i++)
-        near |= (unsigned)(_mm512_cmple_epu64_mask(least[i], limit) != 0) << i;
+        near |= (unsigned)(_mm512_cmple_epu64_mask(least[i], wanted[i].most) != 0) << i;
     return near;
 }
 
 /* Append the near keys of a bucket.  Return 1, or 0 if they did not all have
    room; then the start of the bucket has moved to the first without room.  Eight lines are compared
    before the near keys among them, which cannot be predicted, are appended. */
-static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
-                        size_t number, __m512i limit)
+static int add_all_near(struct search_hits *hits, struct search_bucket *bucket, size_t number)
 {
     const struct wanted wanted = wanted_of(bucket);
     const uint64_t *place = line_of(bucket->start);
@@ -388,7 +386,7 @@ static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
             __mmask8 lanes = (__mmask8)(inside >> 8 * line);
             __m512i keys = _mm512_maskz_load_epi64(lanes, place + 8 * line);
             __m512i bits = distances(keys, wanted);
-            near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, bits, limit) << 8 * line;
+            near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, bits, wanted.most) << 8 * line;
         }
         for (; near != 0; near &= near - 1) {
             const uint64_t *found = place + __builtin_ctzll(near);
@@ -396,7 +394,7 @@ static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
                 bucket->start = found;
                 return 0;
             }
-            add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->key));
+            add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->wanted.key));
         }
     }
     return 1;
@@ -405,9 +403,8 @@ static int add_all_near(struct search_hits *hits, struct search_bucket *bucket,
 /* Four buckets at a time: each line is loaded once for all four, and the end of the range, which
    cannot be predicted, is met once. */
 static size_t measure_crowd(struct search_bucket *buckets, size_t count,
-                            unsigned distance, struct search_hits *hits)
+                            struct search_hits *hits)
 {
-    const __m512i limit = _mm512_set1_epi64((long long)distance);
     const uint64_t *start = buckets[count - 1].start, *stop = buckets->stop;
     const uint64_t *place = line_of(start);
     const uint64_t *last = line_of(stop - 1);
@@ -419,10 +416,10 @@ static size_t measure_crowd(struct search_bucket *buckets, size_t count,
         struct wanted wanted[4];
         for (size_t j = 0; j < 4; j++)
             wanted[j] = wanted_of(&buckets[j < some ? i + j : i]);
-        unsigned near = near_four(place, last, head, tail, wanted, limit) & ((1u << some) - 1);
+        unsigned near = near_four(place, last, head, tail, wanted) & ((1u << some) - 1);
         for (; near != 0; near &= near - 1) {
             size_t number = i + (unsigned)__builtin_ctz(near);
-            if (!add_all_near(hits, &buckets[number], number, limit))
+            if (!add_all_near(hits, &buckets[number], number))
                 return number;
         }
     }

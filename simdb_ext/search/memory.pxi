@@ -74,11 +74,19 @@ cdef class Views:
             raise ValueError(f"after must have one ordinal for each of {count} queries")
         return 0
 
-    cdef Py_ssize_t counted(self, object values, size_t count, const uint64_t **data) except -1:
-        """Do the same for the bits that count in each of `count` fingerprints, or None."""
-        data[0] = NULL
-        if values is not None and self.uint64(values, data) != <Py_ssize_t> count:
-            raise ValueError(f"counted must have 64 bits for each of {count} fingerprints")
+    cdef Py_ssize_t judging(self, object values, size_t count, const uint64_t **counted,
+                            const uint8_t **most) except -1:
+        """Do the same for the bits that count of each of `count` fingerprints, and for how many of
+        them may differ; None is all bits."""
+        cdef Py_buffer *view
+        counted[0], most[0] = NULL, NULL
+        if values is None:
+            return 0
+        view = self.take(values[1], UINT8, 1)
+        most[0] = <const uint8_t *> view.buf
+        if self.uint64(values[0], counted) != <Py_ssize_t> count \
+                or view.shape[0] != <Py_ssize_t> count:
+            raise ValueError(f"judging must have 64 bits and a number for each of {count} keys")
         return 0
 
     cdef Py_ssize_t bits(self, object values, const uint8_t **data) except -1:

@@ -168,18 +168,18 @@ static size_t finish(const struct polytope_lists *lists, int32_t cut, uint32_t *
 
 #if VECTORS == VECTORS_SCALAR
 
-static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   const uint64_t *counted, unsigned distance, struct search_sifted *list,
-                   size_t room, size_t *sifted)
+static size_t sift(struct search_stretch *stretches, size_t count,
+                   const struct search_wanted *wanted, struct search_sifted *list, size_t room,
+                   size_t *sifted)
 {
     size_t found = 0, i;
 
     for (i = 0; i < count && room - found >= SEARCH_SIFTED_MIN; i++) {
         struct search_stretch *stretch = &stretches[i];
-        uint64_t tag = tags[stretch->place % SEARCH_SIFTING];
-        uint64_t bits = counted[stretch->place % SEARCH_SIFTING];
+        const struct search_wanted *own = &wanted[stretch->place % SEARCH_SIFTING];
         for (; stretch->count > 0 && found < room; stretch->keys++, stretch->count--)
-            if ((unsigned)__builtin_popcountll((*stretch->keys ^ tag) & bits) <= distance)
+            if ((uint32_t)__builtin_popcountll((*stretch->keys ^ own->key) & own->counted)
+                <= own->most)
                 list[found++] = (struct search_sifted){stretch->keys, stretch->place};
         if (stretch->count > 0)
             break;
@@ -289,17 +289,17 @@ VECTOR_INLINE size_t finish(const struct polytope_lists *lists, int32_t cut, uin
     return found;
 }
 
-static size_t sift(struct search_stretch *stretches, size_t count, const uint64_t *tags,
-                   const uint64_t *counted, unsigned distance, struct search_sifted *list,
-                   size_t room, size_t *sifted)
+static size_t sift(struct search_stretch *stretches, size_t count,
+                   const struct search_wanted *wanted, struct search_sifted *list, size_t room,
+                   size_t *sifted)
 {
-    const vector limit = vector_all_64(distance);
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct search_stretch *stretch = &stretches[i];
-        const vector tag = vector_all_64(tags[stretch->place % SEARCH_SIFTING]);
-        const vector bits = vector_all_64(counted[stretch->place % SEARCH_SIFTING]);
+        const struct search_wanted *own = &wanted[stretch->place % SEARCH_SIFTING];
+        const vector tag = vector_all_64(own->key), bits = vector_all_64(own->counted);
+        const vector limit = vector_all_64(own->most);
         const uint64_t *keys = stretch->keys;
         uint32_t left = stretch->count;
         while (left > 0) {

@@ -124,13 +124,12 @@ uint64_t polytope_firm(const uint8_t *vector, size_t width)
             uint64_t halves = (mix_load(vector + i) & 15 * EACH) + EACH;
             firm |= lowest_bits((((halves & 14 * EACH) ^ 8 * EACH) + 14 * EACH) >> 4) << i;
         }
-        return firm;
     }
-    for (size_t i = 0; i < 2 * width && i < 64; i++) {
+    for (size_t i = 0; width < 64 && i < 2 * width && i < 64; i++) {
         unsigned half = i < width ? vector[i] & 15 : vector[i - width] >> 4;
         firm |= (uint64_t)(half - 7 > 1) << i;
     }
-    return firm;
+    return __builtin_popcountll(~firm) < 64 / 8 ? ~(uint64_t)0 : firm;
 }
 
 double polytope_deviation(int32_t norm, size_t vector_width)

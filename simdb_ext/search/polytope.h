@@ -86,7 +86,8 @@ unsigned polytope_slice_count(unsigned width);
 uint64_t polytope_fingerprint(const uint8_t *vector, size_t width);
 
 /* Return which bits of the fingerprint of a packed vector are firm: the signs of weights that are
-   not of the least size, 1.  What a similar vector has in place of those says little. */
+   not of the least size, 1.  What a similar vector has in place of those says little.  All bits, if
+   fewer than an eighth are not firm. */
 uint64_t polytope_firm(const uint8_t *vector, size_t width);
 
 /* Return the standard deviation of a rotated coordinate, which is the unit of thresholds, of a

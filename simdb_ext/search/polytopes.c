@@ -32,9 +32,9 @@ struct probe {
 struct group {
     size_t first; /* number of the first query in the request */
     size_t count;
-    uint64_t fingerprints[GROUP];
-    uint64_t firm[GROUP];    /* the bits of them that count, */
-    uint64_t counted[GROUP]; /* and of these, the bits that keys of runs have */
+    uint64_t firm[GROUP]; /* the bits of fingerprints that count */
+    const struct polytope_limits *limits[GROUP];
+    struct search_wanted wanted[GROUP]; /* in the runs */
     double deviations[GROUP];
     uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
@@ -91,9 +91,12 @@ static void begin_group(struct searching *searching, size_t first)
         const uint8_t *query = request->queries + (first + i) * width;
         search_kernel->rotate(query, width, tables->first_table,
                               tables->first_table + tables->table_count, scratch->rotated[i][0]);
-        group->fingerprints[i] = polytope_fingerprint(query, width);
         group->firm[i] = polytope_firm(query, width);
-        group->counted[i] = group->firm[i] & UINT64_MAX >> tables->skipped;
+        group->limits[i] = group->firm[i] == UINT64_MAX ? &request->all : &request->firm;
+        group->wanted[i] = (struct search_wanted){
+            polytope_fingerprint(query, width), group->firm[i] & UINT64_MAX >> tables->skipped,
+            group->limits[i]->distance,
+        };
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
         group->deviations[i] = polytope_deviation(group->weights[i].norm, width);
         group->done[i] = 0;
@@ -170,7 +173,7 @@ static void add_flips(struct searching *searching, unsigned query)
     uint16_t sizes[PARTS * PART_BITS] = {0};
     uint32_t sum = 0;
 
-    for (uint64_t left = group->counted[query]; left != 0; left &= left - 1) {
+    for (uint64_t left = group->wanted[query].counted; left != 0; left &= left - 1) {
         size_t i = (size_t)__builtin_ctzll(left);
         sizes[i] = (uint16_t)abs(i < width ? weights->low[i] : weights->high[i - width]);
         sum += sizes[i];
@@ -183,9 +186,9 @@ static void add_flips(struct searching *searching, unsigned query)
                                     + sizes[part * PART_BITS + (size_t)__builtin_ctz(set)]);
     }
     /* Where few signs are firm, weights are far from normal, and the share says little. */
-    size_t firm = (size_t)__builtin_popcountll(group->counted[query]);
+    size_t firm = (size_t)__builtin_popcountll(group->wanted[query].counted);
     int is_usual = FIRM_SIGNS * firm >= FIRM_PART * (64 - (size_t)searching->tables->skipped);
-    double share = is_usual ? (double)searching->request->flipped : 1;
+    double share = is_usual ? (double)group->limits[query]->flipped : 1;
     group->flipped[query] = (uint32_t)(share * sum);
 }
 
@@ -204,7 +207,7 @@ static void drop_flipped(struct searching *searching)
         if (sifted.place < stored) {
             if (group->flipped[query] == FLIPS_UNKNOWN)
                 add_flips(searching, query);
-            uint64_t differing = *sifted.key ^ group->fingerprints[query];
+            uint64_t differing = *sifted.key ^ group->wanted[query].key;
             for (size_t part = 0; part < PARTS; part++, differing >>= PART_BITS)
                 flipped += group->flips[query][part][differing % (1 << PART_BITS)];
         }
@@ -275,7 +278,7 @@ static void weigh_sifted(struct searching *searching)
 {
     struct scratch *scratch = searching->scratch;
 
-    if (searching->request->flipped < 1)
+    if (searching->request->all.flipped < 1 || searching->request->firm.flipped < 1)
         drop_flipped(searching);
     read_ordinals(searching);
     size_t count = gather_candidates(searching);
@@ -299,8 +302,7 @@ static void sift_stretches(struct searching *searching, size_t count)
     while (count > 0 && !searching->is_missing) {
         size_t sifted;
         size_t finished = search_kernel->sift(
-            stretches, count, scratch->group.fingerprints, scratch->group.counted,
-            searching->request->distance, scratch->sifted + searching->sifted_count,
+            stretches, count, scratch->group.wanted, scratch->sifted + searching->sifted_count,
             room - searching->sifted_count, &sifted);
         searching->sifted_count += sifted;
         stretches += finished;
@@ -414,12 +416,13 @@ static void scan_delta(struct searching *searching)
 
     for (size_t i = 0; i < group->count; i++)
         buckets[i] = (struct search_bucket){
-            delta->keys, delta->keys + delta->count, group->fingerprints[i], group->firm[i], NULL,
+            delta->keys, delta->keys + delta->count,
+            {group->wanted[i].key, group->firm[i], group->limits[i]->delta_distance}, NULL,
             (uint32_t)i,
         };
     while (start < group->count && !searching->is_missing) {
-        size_t finished = search_kernel->measure_crowd(
-            buckets + start, group->count - start, searching->request->delta_distance, &hits);
+        size_t finished =
+            search_kernel->measure_crowd(buckets + start, group->count - start, &hits);
         for (size_t i = 0; i < hits.count; i++) {
             uint32_t query = buckets[start + hits.list[i].bucket].query;
             searching->scratch->sifted[searching->sifted_count++] = (struct search_sifted){

@@ -36,6 +36,14 @@ struct search_polytopes {
     struct search_vectors vectors;
 };
 
+/* How far the signs of candidates may differ from those of a query, of the signs that count. */
+struct polytope_limits {
+    unsigned distance;       /* of those that keys of runs have */
+    unsigned delta_distance; /* of those of a whole fingerprint, for documents of the delta */
+    float flipped;           /* share of the weights of the query behind those that keys of runs
+                                have, by their size, whose signs may differ; 1: any */
+};
+
 struct polytope_request {
     const uint8_t *queries; /* packed vectors */
     size_t count;
@@ -45,10 +53,8 @@ struct polytope_request {
     const uint32_t *members; /* with a forest: the number of each query in it */
     const float *thresholds; /* of each run */
     float similarity;
-    unsigned distance;       /* of the firm bits of fingerprints that keys of runs have */
-    float flipped;           /* share of the weights of a query, by their size, whose signs may
-                                differ in these bits; 1: any */
-    unsigned delta_distance; /* of all firm bits of fingerprints in the delta */
+    struct polytope_limits all, firm; /* where all signs of a query count, and where some are not
+                                         firm and do not count */
     uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
 };
 

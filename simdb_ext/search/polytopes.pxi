@@ -179,14 +179,24 @@ cdef class Polytopes:
         return 0
 
     cdef int take_request(self, polytope_request *request, const float *thresholds,
-                          size_t threshold_count, float similarity, object distance,
-                          object delta_distance, uint8_t first, float flipped) except -1:
+                          size_t threshold_count, float similarity, tuple limits,
+                          uint8_t first) except -1:
         """Fill in what all queries of a search share."""
         cdef size_t i
         if threshold_count != self.tables.run_count:
             raise ValueError(f"{threshold_count} thresholds of {self.tables.run_count} runs")
         for i in range(threshold_count):
             polytope_threshold(thresholds[i])
+        every, firm = limits
+        self.take_limits(&request.all, every)
+        self.take_limits(&request.firm, firm)
+        request.thresholds, request.similarity = thresholds, similarity
+        request.enough = first
+        return 0
+
+    cdef int take_limits(self, polytope_limits *limits, tuple given) except -1:
+        """Fill in how far signs may differ."""
+        distance, delta_distance, flipped = given
         if not (0 <= distance <= 64 - self.tables.skipped and 0 <= delta_distance <= 64):
             raise ValueError(
                 f"distance is {distance}, not from 0 to {64 - self.tables.skipped}, or"
@@ -194,14 +204,11 @@ cdef class Polytopes:
             )
         if not 0 <= flipped <= 1:
             raise ValueError(f"flipped is {flipped}, not from 0 to 1")
-        request.thresholds, request.similarity = thresholds, similarity
-        request.flipped = flipped
-        request.distance, request.delta_distance = distance, delta_distance
-        request.enough = first
+        limits.distance, limits.delta_distance, limits.flipped = distance, delta_distance, flipped
         return 0
 
-    def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
-               uint8_t first, after, forest=None, float flipped=1):
+    def search(self, vectors, *, thresholds, float similarity, tuple limits, uint8_t first, after,
+               forest=None):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
         cdef Views views = Views(6)
         cdef polytope_request request
@@ -214,8 +221,8 @@ cdef class Polytopes:
         cdef Scratch scratch = Scratch()
         cdef uint32_t missing
         cdef bint is_whole
-        self.take_request(&request, <const float *> given.buf, given.shape[0], similarity,
-                          distance, delta_distance, first, flipped)
+        self.take_request(&request, <const float *> given.buf, given.shape[0], similarity, limits,
+                          first)
         views.after(after, total, &all_after)
         members = take_forest(views, forest, total, &request)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
@@ -251,8 +258,8 @@ cdef class Polytopes:
                                     query.shape[0], divisions, numbers, found)
         return result
 
-    def search_one(self, vector, thresholds, float similarity, distance, delta_distance,
-                   uint8_t first, Py_ssize_t room, float flipped=1):
+    def search_one(self, vector, thresholds, float similarity, tuple limits, uint8_t first,
+                   Py_ssize_t room):
         """Return (ordinal, distance, similarity) of each match of one query, or None."""
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
@@ -266,8 +273,7 @@ cdef class Polytopes:
         cdef bint is_whole
         cdef size_t repeats = max(self.tables.table_count, <size_t> 1)
         cdef int64_t offsets[2]
-        self.take_request(&request, given.start, given.count, similarity, distance,
-                          delta_distance, first, flipped)
+        self.take_request(&request, given.start, given.count, similarity, limits, first)
         request.queries, request.count, request.after = query.start, 1, NULL
         request.parents = NULL
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM

@@ -54,7 +54,7 @@ static void keep_returned(struct search_probing *probing, const struct search_bu
         const struct search_column *column = bucket->column;
         const uint32_t *ordinal = column->ordinals + (hit->place - column->keys);
         int is_returned = probing->is_returned == NULL || column == &probing->tables->delta ||
-            probing->is_returned(probing, column, bucket->query, *hit->place ^ bucket->key);
+            probing->is_returned(probing, column, bucket->query, *hit->place ^ bucket->wanted.key);
         __builtin_prefetch(ordinal);
         probing->pending[probing->pending_count] =
             (struct search_pending){ordinal, bucket->query, hit->distance};
@@ -77,7 +77,7 @@ void search_measure_buckets(struct search_probing *probing, struct search_bucket
     }
     while (count > 0) {
         hits.count = 0;
-        size_t finished = search_kernel->measure(buckets, count, probing->request->distance, &hits);
+        size_t finished = search_kernel->measure(buckets, count, &hits);
         keep_returned(probing, buckets, &hits);
         buckets += finished;
         count -= finished;
@@ -103,8 +103,7 @@ static void measure_crowd(struct search_probing *probing)
 
     while (count > 0) {
         struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
-        size_t finished = search_kernel->measure_crowd(buckets, count, probing->request->distance,
-                                                       &hits);
+        size_t finished = search_kernel->measure_crowd(buckets, count, &hits);
         keep_returned(probing, buckets, &hits);
         buckets += finished;
         count -= finished;
@@ -124,7 +123,7 @@ void search_add_crowd(struct search_probing *probing, const struct search_column
         search_measure(probing);
     for (size_t i = 0; i < count; i++) {
         uint32_t query = (uint32_t)queries[i];
-        search_add_bucket(probing, column, range, keys[query], ~(uint64_t)0, query);
+        search_add_bucket(probing, column, range, search_all_bits(probing, keys[query]), query);
         if (probing->bucket_count < SEARCH_GROUP)
             continue;
         if (is_crowd)
@@ -161,7 +160,8 @@ static void resolve(struct search_probing *probing)
         if (range.start >= range.stop || search_is_done(probing, probe->query))
             continue;
         search_fetch(probe->column, range, &fetched);
-        search_add_bucket(probing, probe->column, range, probe->key, ~(uint64_t)0, probe->query);
+        search_add_bucket(probing, probe->column, range, search_all_bits(probing, probe->key),
+                          probe->query);
     }
     probing->probe_count = 0;
 }
@@ -189,8 +189,13 @@ void search_scan_column(struct search_probing *probing, const struct search_colu
         for (size_t query = 0; query < count; query++) {
             if (search_is_done(probing, (uint32_t)query))
                 continue;
-            search_add_bucket(probing, column, (struct search_range){start, stop}, keys[query],
-                              counted == NULL ? ~(uint64_t)0 : counted[query], (uint32_t)query);
+            struct search_wanted wanted = search_all_bits(probing, keys[query]);
+            if (counted != NULL) {
+                wanted.counted = counted[query];
+                wanted.most = probing->request->most[query];
+            }
+            search_add_bucket(probing, column, (struct search_range){start, stop}, wanted,
+                              (uint32_t)query);
             if (probing->bucket_count == SEARCH_GROUP)
                 search_measure(probing);
         }

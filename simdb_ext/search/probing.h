@@ -89,7 +89,7 @@ void search_add_crowd(struct search_probing *probing, const struct search_column
 void search_finish(struct search_probing *probing);
 
 /* Compare all keys of a column with all queries, given as keys of that column; so are the bits
-   `counted` of each that count, NULL for all. */
+   `counted` of each that count, NULL for all bits. */
 void search_scan_column(struct search_probing *probing, const struct search_column *column,
                         const uint64_t *keys, const uint64_t *counted, size_t count);
 
@@ -127,13 +127,20 @@ static inline void search_fetch(const struct search_column *column, struct searc
         search_fetch_long(column, range, fetched);
 }
 
+/* Return that keys within the distance of the request are near. */
+static inline struct search_wanted search_all_bits(const struct search_probing *probing,
+                                                   uint64_t key)
+{
+    return (struct search_wanted){key, ~(uint64_t)0, probing->request->distance};
+}
+
 static inline void search_add_bucket(struct search_probing *probing,
                                      const struct search_column *column,
-                                     struct search_range range, uint64_t key, uint64_t counted,
+                                     struct search_range range, struct search_wanted wanted,
                                      uint32_t query)
 {
     probing->buckets[probing->bucket_count++] = (struct search_bucket){
-        column->keys + range.start, column->keys + range.stop, key, counted, column, query,
+        column->keys + range.start, column->keys + range.stop, wanted, column, query,
     };
 }
 

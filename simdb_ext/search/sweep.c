@@ -99,7 +99,7 @@ static int write_pairs(struct search_sweep *sweep, const struct search_bucket *b
         const struct search_bucket *bucket = &buckets[hit->bucket];
         uint32_t one = sweep->ordinals[bucket->query];
         uint32_t other = sweep->ordinals[hit->place - sweep->keys];
-        if (!is_reached_first(sweep, *hit->place ^ bucket->key))
+        if (!is_reached_first(sweep, *hit->place ^ bucket->wanted.key))
             continue;
         if (pairs->count == pairs->capacity) {
             sweep->i = bucket->query;
@@ -120,13 +120,22 @@ static int measure(struct search_sweep *sweep, struct search_bucket *buckets, si
 
     while (count > 0) {
         struct search_hits hits = {list, 0, HITS};
-        size_t finished = search_kernel->measure(buckets, count, sweep->distance, &hits);
+        size_t finished = search_kernel->measure(buckets, count, &hits);
         if (!write_pairs(sweep, buckets, &hits, pairs))
             return 0;
         buckets += finished;
         count -= finished;
     }
     return 1;
+}
+
+static struct search_wanted wanted_at(const struct search_sweep *sweep, uint64_t position)
+{
+    uint64_t key = sweep->keys[position];
+
+    if (sweep->counted == NULL)
+        return (struct search_wanted){key, ~(uint64_t)0, sweep->distance};
+    return (struct search_wanted){key, sweep->counted[position], sweep->most[position]};
 }
 
 size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
@@ -152,8 +161,8 @@ size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
                 j = groups.partner;
             if (j < groups.partner_stop)
                 buckets[some++] = (struct search_bucket){
-                    sweep->keys + j, sweep->keys + groups.partner_stop, sweep->keys[i],
-                    sweep->counted != NULL ? sweep->counted[i] : ~(uint64_t)0, NULL, (uint32_t)i,
+                    sweep->keys + j, sweep->keys + groups.partner_stop, wanted_at(sweep, i), NULL,
+                    (uint32_t)i,
                 };
         }
         if (!measure(sweep, buckets, some, &pairs))

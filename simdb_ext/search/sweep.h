@@ -11,8 +11,8 @@
 struct search_sweep {
     const uint64_t *keys;
     const uint32_t *ordinals;
-    const uint64_t *counted; /* for each key, the bits that decide whether later keys are near;
-                                NULL: all */
+    const uint64_t *counted; /* for each key, the bits of which in later keys */
+    const uint8_t *most;     /* at most so many differ; NULL: `distance` of all bits */
     uint64_t count;
     const uint64_t *masks;
     const int8_t *flips; /* leading bits in which pairs of each table can differ; -1: no pairs */

@@ -312,9 +312,9 @@ cdef class Tables:
                                 counts)
         return result
 
-    def scan(self, queries, *, distance, uint8_t first, after, counted=None):
+    def scan(self, queries, *, distance, uint8_t first, after, judging=None):
         """Return every stored fingerprint within `distance`; all of them are compared."""
-        return self.run(queries, distance, 0, first, after, counted, True)
+        return self.run(queries, distance, 0, first, after, judging, True)
 
     def nearest(self, queries, k):
         """Return the `k` nearest stored fingerprints of each query; all are compared."""
@@ -336,13 +336,14 @@ cdef class Tables:
             start += size
         return best.result()
 
-    cdef tuple run(self, queries, distance, flips, uint8_t first, after, counted, bint is_scan):
-        cdef Views views = Views(3)
+    cdef tuple run(self, queries, distance, flips, uint8_t first, after, judging, bint is_scan):
+        cdef Views views = Views(4)
         cdef search_request request
         cdef search_scratch scratch
         cdef const uint64_t *all_queries
         cdef const uint32_t *all_after
         cdef const uint64_t *all_counted
+        cdef const uint8_t *all_most
         cdef size_t total, start = 0, size, group
         cdef Memory table_flips
         request.distance = checked_distance(distance, "distance")
@@ -352,7 +353,7 @@ cdef class Tables:
         request.enough = first
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
-        views.counted(counted, total, &all_counted)
+        views.judging(judging, total, &all_counted, &all_most)
         group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
         memory = Memory(group * 21 + (<size_t> 4 << PARTITION_BITS))
         matches = Matches(total, group, False)
@@ -368,6 +369,7 @@ cdef class Tables:
             request.queries = all_queries + start
             request.after = all_after + start if all_after != NULL else NULL
             request.counted = all_counted + start if all_counted != NULL else NULL
+            request.most = all_most + start if all_most != NULL else NULL
             request.count = min(size, total - start)
             with nogil:
                 if is_scan:
@@ -379,8 +381,9 @@ cdef class Tables:
         return matches.result()
 
     def lookup_one(self, uint64_t query, unsigned distance, flips, uint8_t first,
-                   Py_ssize_t most=PY_SSIZE_T_MAX, uint64_t counted=UINT64_MAX):
+                   Py_ssize_t most=PY_SSIZE_T_MAX, judging=None):
         """Return (ordinal, distance) of each match of one query, sorted.  Fast to call."""
+        cdef Views views = Views(2)
         cdef uint64_t key
         cdef uint8_t done
         cdef uint64_t ranks[ONE_ROOM * 2]
@@ -399,7 +402,7 @@ cdef class Tables:
             own = <int8_t *> flip_memory.start
         most_flips = take_flips_of_tables(flips, own, self.tables.table_count)
         request.queries, request.count, request.after = &query, 1, NULL
-        request.counted = &counted if counted != UINT64_MAX else NULL
+        views.judging(judging, 1, &request.counted, &request.most)
         request.distance, request.flips, request.enough = distance, own, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         scratch.keys = &key

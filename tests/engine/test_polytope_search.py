@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.columns.vector_form import fingerprints_of, unpack
-from simdb.plan.polytopes import KEY_SIGNS, flipped_limit, sign_limit, table_share, universal
+from simdb.plan.polytopes import KEY_SIGNS, sign_limits, table_share, universal
 from simdb.running import kernel
 
 TABLES = 3
@@ -69,8 +69,8 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     database = made(weights, delta_documents=60)  # 50 documents stay in the delta
     similar = similarities_of(weights) >= np.float32(0.88)
     _, vectors = kernel.quantise(weights)
-    share, limit = table_share(recall), sign_limit(0.88, recall, KEY_SIGNS)
-    threshold = universal(0.88, share, width=7, tables=TABLES, either=False)
+    limits = sign_limits(0.88, recall, KEY_SIGNS)
+    threshold = universal(0.88, table_share(recall), width=7, tables=TABLES, either=False)
     bits = fingerprints_of(weights).tolist()
     tag = (1 << 42) - 1
 
@@ -79,17 +79,20 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
     expected = set()
     for query, stored in zip(*np.nonzero(similar), strict=True):
         sizes = np.abs(unpack(vectors[query])[:64].astype(int))
-        firm = sum(1 << at for at in np.flatnonzero(sizes > 1).tolist())
+        is_firm = (sizes > 1) | (np.count_nonzero(sizes > 1) > 64 * 7 / 8)
+        limit, delta_limit, share = limits[not is_firm.all()]
+        firm = sum(1 << at for at in np.flatnonzero(is_firm).tolist())
         differing = (bits[query] ^ bits[stored]) & firm
         pair = vectors[query : query + 1], vectors[stored : stored + 1]
         if stored >= 300:
-            is_found = differing.bit_count() <= sign_limit(0.88, recall)
+            is_found = differing.bit_count() <= delta_limit
         else:
             is_found = kernel.polytope_costs(*pair, 7, TABLES)[0] <= np.float32(threshold)
             is_found &= (differing & tag).bit_count() <= limit
-            sizes[(sizes == 1) | (np.arange(64) >= 42)] = 0
+            sizes[~is_firm | (np.arange(64) >= 42)] = 0
             lost = sizes @ (differing >> np.arange(64, dtype=np.uint64).astype(object) & 1)
-            is_found &= lost <= int(flipped_limit(0.88, recall, KEY_SIGNS) * sizes.sum())
+            share = share if 5 * np.count_nonzero(sizes) >= 3 * 42 else 1.0
+            is_found &= lost <= int(share * sizes.sum())
         if is_found:
             expected.add((int(query), int(stored)))
     assert found == expected

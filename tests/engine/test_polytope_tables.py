@@ -13,8 +13,8 @@ from simdb.plan import polytopes
 
 COUNT = 300
 ASKED = {
-    "thresholds": np.array([1.5], np.float32), "similarity": 0.2, "distance": 42,
-    "delta_distance": 40, "first": False, "after": None,
+    "thresholds": np.array([1.5], np.float32), "similarity": 0.2,
+    "limits": ((42, 40, 1.0),) * 2, "first": False, "after": None,
 }  # fmt: skip
 
 

@@ -37,6 +37,17 @@ def ruled(features, times, others):
     return make
 
 
+def few(features, replaced, added=0):
+    """Pairs of texts of few features of the same weight, of which some are replaced or added."""
+
+    def make(generator, count, similarity):
+        both = signs(generator, count, features - replaced, DIMENSIONS).sum(axis=1)
+        left = both + signs(generator, count, replaced, DIMENSIONS).sum(axis=1)
+        return left, both + signs(generator, count, replaced + added, DIMENSIONS).sum(axis=1)
+
+    return make
+
+
 def mixed(draw):
     """Pairs that share a part of what is drawn, so that their cosine is about as wanted."""
 
@@ -62,6 +73,11 @@ WORLDS = {
     "two features, .95": (ruled(2, 20, 34), 0.95),
     "two features, .97": (ruled(2, 5, 1), 0.97),
     "four features, .98": (ruled(4, 5, 1), 0.98),
+    "one of two added, .79": (few(2, 0, 1), 0.79),
+    "one of four added, .88": (few(4, 0, 1), 0.88),
+    "one of six added, .91": (few(6, 0, 1), 0.91),
+    "one of ten replaced, .88": (few(10, 1), 0.88),
+    "one of thirty replaced, .96": (few(30, 1), 0.96),
     "mostly zero, .9": (mixed(sparse), 0.9),
     "mostly zero, .96": (mixed(sparse), 0.96),
     "heavy tails, .85": (mixed(heavy), 0.85),

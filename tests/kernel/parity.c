@@ -77,9 +77,15 @@ static uint64_t draw_counted(void)
     }
 }
 
+/* Draw how many of them may differ: always as many, or another number. */
+static uint32_t draw_most(unsigned distance)
+{
+    return below(4) ? distance : (uint32_t)below(70);
+}
+
 /* Measure all buckets, and resume whenever the hits have no more room. */
 static size_t measured(const struct search_kernel *kernel, const struct search_bucket *buckets,
-                       size_t count, unsigned distance, size_t capacity, struct search_hit *all)
+                       size_t count, size_t capacity, struct search_hit *all)
 {
     static struct search_bucket left[64];
     struct search_hit list[64];
@@ -89,7 +95,7 @@ static size_t measured(const struct search_kernel *kernel, const struct search_b
     while (finished < count) {
         struct search_hits hits = {list, 0, capacity};
         size_t before = finished;
-        finished += kernel->measure(left + finished, count - finished, distance, &hits);
+        finished += kernel->measure(left + finished, count - finished, &hits);
         for (size_t i = 0; i < hits.count; i++, total++) {
             memset(&all[total], 0, sizeof all[total]);
             all[total].place = list[i].place;
@@ -112,19 +118,19 @@ static void check_measure(const struct search_kernel *scalar, const struct searc
     draw_keys(keys, ROOM, key);
     for (size_t i = 0; i < count; i++) {
         size_t start = below(ROOM - 256);
-        buckets[i] = (struct search_bucket){keys + start, keys + start + draw_size(250), key,
-                                            draw_counted(), NULL, 0};
+        buckets[i] = (struct search_bucket){keys + start, keys + start + draw_size(250),
+                                            {key, draw_counted(), draw_most(distance)}, NULL, 0};
     }
     size_t capacity = SEARCH_HITS_MIN + below(50);
-    size_t hits = measured(scalar, buckets, count, distance, capacity, expected);
-    compare_numbers(hits, measured(other, buckets, count, distance, capacity, found), "measure",
+    size_t hits = measured(scalar, buckets, count, capacity, expected);
+    compare_numbers(hits, measured(other, buckets, count, capacity, found), "measure",
                     other->name);
     compare(expected, found, hits * sizeof *found, "measure", other->name);
 }
 
 static size_t sifted(const struct search_kernel *kernel, const struct search_stretch *stretches,
-                     size_t count, const uint64_t *tags, const uint64_t *counted,
-                     unsigned distance, struct search_sifted *all)
+                     size_t count, const struct search_wanted *wanted,
+                     struct search_sifted *all)
 {
     struct search_stretch left[32];
     struct search_sifted list[40];
@@ -133,8 +139,7 @@ static size_t sifted(const struct search_kernel *kernel, const struct search_str
     memcpy(left, stretches, count * sizeof *left);
     while (finished < count) {
         size_t some;
-        finished += kernel->sift(left + finished, count - finished, tags, counted, distance,
-                                 list, 40, &some);
+        finished += kernel->sift(left + finished, count - finished, wanted, list, 40, &some);
         for (size_t i = 0; i < some; i++, total++) {
             memset(&all[total], 0, sizeof all[total]);
             all[total].key = list[i].key;
@@ -149,19 +154,20 @@ static void check_sift(const struct search_kernel *scalar, const struct search_k
     static uint64_t keys[ROOM];
     static struct search_sifted expected[32 * 64], found[32 * 64];
     struct search_stretch stretches[32];
-    uint64_t tags[SEARCH_SIFTING], counted[SEARCH_SIFTING], key = draw();
+    uint64_t tags[SEARCH_SIFTING], key = draw();
+    struct search_wanted wanted[SEARCH_SIFTING];
     size_t count = draw_size(32);
     unsigned distance = (unsigned)below(66);
 
     draw_keys(keys, ROOM, key);
     draw_keys(tags, SEARCH_SIFTING, key);
     for (size_t i = 0; i < SEARCH_SIFTING; i++)
-        counted[i] = draw_counted();
+        wanted[i] = (struct search_wanted){tags[i], draw_counted(), draw_most(distance)};
     for (size_t i = 0; i < count; i++)
         stretches[i] = (struct search_stretch){keys + below(ROOM - 64), (uint32_t)draw_size(60),
                                                (uint32_t)below(100)};
-    size_t total = sifted(scalar, stretches, count, tags, counted, distance, expected);
-    compare_numbers(total, sifted(other, stretches, count, tags, counted, distance, found), "sift",
+    size_t total = sifted(scalar, stretches, count, wanted, expected);
+    compare_numbers(total, sifted(other, stretches, count, wanted, found), "sift",
                     other->name);
     compare(expected, found, total * sizeof *found, "sift", other->name);
 }

@@ -176,27 +176,42 @@ def fingerprints(vectors, ordinals, chosen):
     return np.array([own[number] for number in chosen.tolist()], np.uint64)
 
 
+def limits(distance=15, delta_distance=24, flipped=1.0, firm=None):
+    """Return the limits of a search; `firm`: those of queries that are not all firm, if others."""
+    every = distance, delta_distance, flipped
+    return every, every if firm is None else firm
+
+
+def firm(query):
+    """Return which of the first 64 signs are firm, as bits; all if nearly all are."""
+    sizes = [abs(weight) for weight in search_oracle.unpacked(query)[:64]]
+    signs = sum(1 << at for at, size in enumerate(sizes) if size > 1)
+    return signs if 64 - signs.bit_count() >= 8 else 2**64 - 1
+
+
 def are_few(query, other, signs, distance, flipped):
-    """Return whether few of the lowest signs differ, and those of few weights of the query."""
+    """Return whether few of the lowest firm signs differ, and those of few weights of the query."""
+    counted = firm(query) % 2**signs
     sizes = [abs(weight) for weight in search_oracle.unpacked(query)[:signs]]
-    differing = (fingerprint(query) ^ fingerprint(other)) % 2**signs
+    sizes = [size * (counted >> at & 1) for at, size in enumerate(sizes)]
+    differing = (fingerprint(query) ^ fingerprint(other)) & counted
     lost = sum(size for at, size in enumerate(sizes) if differing >> at & 1)
-    return differing.bit_count() <= distance and lost <= int(
-        float(np.float32(flipped)) * sum(sizes)
-    )
+    share = float(np.float32(flipped)) if 5 * counted.bit_count() >= 3 * signs else 1.0
+    return differing.bit_count() <= distance and lost <= int(share * sum(sizes))
 
 
 def matches(
     query, runs, recent, tables, *,
-    similarity, distance, delta_distance, signs=TAG_BITS, flipped=1.0, **excluded,
+    similarity, signs=TAG_BITS, dead=(), after=-1, **given,
 ):  # fmt: skip
     """Return (ordinal, distance, similarity) of each match of one query, the best first.
 
     Each of `runs` is vectors, ordinals, width and threshold; `recent` is vectors and ordinals.
-    `signs`: the bits of fingerprints in keys.
+    `signs`: the bits of fingerprints in keys.  `given`: as for `limits`.
     """
     found = {}
     own = query.tobytes()
+    distance, delta_distance, flipped = limits(**given)[firm(own) != 2**64 - 1]
     stored = [
         (vector, ordinal, width, threshold)
         for vectors, ordinals, width, threshold in runs
@@ -209,12 +224,12 @@ def matches(
             found[ordinal] = other
     for vector, ordinal in zip(*recent, strict=True):
         other = vector.tobytes()
-        if search_oracle.distance(fingerprint(own), fingerprint(other)) <= delta_distance:
+        if ((fingerprint(own) ^ fingerprint(other)) & firm(own)).bit_count() <= delta_distance:
             found[ordinal] = other
     measured = [
         (-search_oracle.cosine_of_bytes(own, other), ordinal, fingerprint(own) ^ fingerprint(other))
         for ordinal, other in found.items()
-        if ordinal not in excluded.get("dead", ()) and ordinal > excluded.get("after", -1)
+        if ordinal not in dead and ordinal > after
     ]
     return [
         (ordinal, bin(difference).count("1"), -far)

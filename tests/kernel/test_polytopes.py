@@ -13,14 +13,17 @@ from simdb.ground.bits import bitmap
 from simdb.ground.errors import CorruptError
 
 TABLES = 3
+USUAL, NEAR, FAR = oracle.limits(), oracle.limits(17, 24), oracle.limits(42, 64)
 NOTHING = search_oracle.pair([])
 WIDTHS = [(7,), (13,), (18,), (22,), (13, 7), (18, 13, 7)]
 
 
 def options(**given):
     """Return the arguments of a search."""
-    usual = {"similarity": 0.3, "distance": 15, "delta_distance": 24, "first": False, "after": None}
-    return usual | given
+    of_limits = ("distance", "delta_distance", "flipped", "firm")
+    limits = {name: given.pop(name) for name in of_limits if name in given}
+    usual = {"similarity": 0.3, "first": False, "after": None}
+    return usual | given | {"limits": oracle.limits(**limits)}
 
 
 @cache
@@ -83,7 +86,7 @@ def test_signs_of_large_weights_may_not_differ(search, vector_width, flipped):
     given = {"similarity": 0.3, "distance": 30, "delta_distance": 24}
     tables = search.Polytopes(*arguments, None)
 
-    found = tables.search(queries, thresholds=thresholds, **options(**given), flipped=flipped)
+    found = tables.search(queries, thresholds=thresholds, **options(**given, flipped=flipped))
 
     expected = [
         oracle.matches(each, runs, recent, TABLES, **given, flipped=flipped) for each in queries
@@ -92,8 +95,32 @@ def test_signs_of_large_weights_may_not_differ(search, vector_width, flipped):
     assert oracle.rows(found) == expected
     assert sum(map(len, all_of_them)) > sum(map(len, expected)) > 0
     for query, row in zip(queries, expected, strict=True):
-        one = tables.search_one(query, thresholds, 0.3, 30, 24, False, 99, flipped)
+        one = tables.search_one(query, thresholds, 0.3, oracle.limits(30, 24, flipped), False, 99)
         assert [match[:2] for match in one] == [match[:2] for match in row]
+
+
+@over("vector_width", [16, 32, 64, 128])
+def test_queries_with_weights_near_zero_have_limits_of_their_own(search, vector_width):
+    arguments, thresholds, queries, runs, recent = search_case((18, 7), vector_width)
+    tables = search.Polytopes(*arguments, None)
+    given = {"distance": 30, "delta_distance": 40, "flipped": 0.5, "firm": (12, 16, 0.3)}
+
+    found = tables.search(queries, thresholds=thresholds, **options(**given))
+
+    one = {"similarity": 0.3, **given}
+    expected = [oracle.matches(each, runs, recent, TABLES, **one) for each in queries]
+    assert oracle.rows(found) == expected
+    assert sum(map(len, expected)) > 0
+
+
+def test_firm_signs_are_those_of_all_weights_but_the_least(search):
+    for width in (1, 16, 31, 32, 33, 63, 64, 128):
+        vectors = oracle.near_vectors(width, 60, width)
+        vectors[::3] = np.random.default_rng(width).choice([0x17, 0x88, 0xF1], vectors[::3].shape)
+
+        found = search.firm_signs(vectors)
+
+        assert found.tolist() == [oracle.firm(each.tobytes()) for each in vectors]
 
 
 def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(search):
@@ -105,7 +132,7 @@ def test_whole_fingerprints_in_place_of_keys_are_compared_by_all_their_bits(sear
         ]
         for (vectors, ordinals, *_), tables in zip(runs, columns, strict=True)
     ]
-    given = {"similarity": 0.3, "distance": 22, "delta_distance": 24, "flipped": 0.4}
+    given = {"similarity": 0.3, "distance": 18, "delta_distance": 24, "flipped": 0.3}
 
     tables = search.Polytopes(*arguments, whole, delta, None, are_whole=True)
     found = tables.search(queries, thresholds=thresholds, **options(**given))
@@ -199,24 +226,24 @@ def test_one_query_is_answered_as_in_a_batch(search, widths):
     arguments, thresholds, queries, *_ = search_case(widths)
     tables = search.Polytopes(*arguments, bitmap(np.array([3, 40, 41]), 300))
 
-    found = [tables.search_one(query, thresholds, 0.3, 15, 24, False, 1000) for query in queries]
+    found = [tables.search_one(query, thresholds, 0.3, USUAL, False, 1000) for query in queries]
 
     assert found == oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
-    assert tables.search_one(queries[0].tobytes(), thresholds, 0.3, 15, 24, False, 99) == found[0]
-    assert tables.search_one(queries[:1], thresholds, 0.3, 15, 24, False, 99) == found[0]
+    assert tables.search_one(queries[0].tobytes(), thresholds, 0.3, USUAL, False, 99) == found[0]
+    assert tables.search_one(queries[:1], thresholds, 0.3, USUAL, False, 99) == found[0]
 
 
 def test_more_matches_than_room_are_no_answer(search):
     arguments, thresholds, queries, *_ = search_case((18,))
     tables = search.Polytopes(*arguments, None)
 
-    found = tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, 1000)
+    found = tables.search_one(queries[0], thresholds, 0.3, FAR, False, 1000)
 
     count = len(found)
     assert count > 3
-    assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, count) == found
-    assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, count - 1) is None
-    assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, 0) is None
+    assert tables.search_one(queries[0], thresholds, 0.3, FAR, False, count) == found
+    assert tables.search_one(queries[0], thresholds, 0.3, FAR, False, count - 1) is None
+    assert tables.search_one(queries[0], thresholds, 0.3, FAR, False, 0) is None
 
 
 @over("widths", WIDTHS)
@@ -242,7 +269,7 @@ def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
 
     found = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=True)))
 
-    alone = [tables.search_one(query, thresholds, 0.3, 15, 24, True, 1) for query in queries]
+    alone = [tables.search_one(query, thresholds, 0.3, USUAL, True, 1) for query in queries]
     assert [len(row) for row in found] == [min(1, len(row)) for row in every]
     assert all(set(row) <= set(others) for row, others in zip(found, every, strict=True))
     assert [len(row) for row in alone] == [len(row) for row in found]
@@ -291,10 +318,10 @@ def test_thousands_of_equal_documents_are_found_once_each(search):
     assert ordinals.tolist() == [*range(3000, 6000), *range(3000)]
     assert not distances.any()
     assert (similarities == 1).all()
-    one = tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 3000)
+    one = tables.search_one(vectors[0], thresholds, 0.99, NEAR, False, 3000)
     assert one == [(ordinal, 0, 1.0) for ordinal in range(3000)]
-    assert tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 2999) is None
-    assert tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 20) is None
+    assert tables.search_one(vectors[0], thresholds, 0.99, NEAR, False, 2999) is None
+    assert tables.search_one(vectors[0], thresholds, 0.99, NEAR, False, 20) is None
 
 
 @pytest.mark.few(1)
@@ -327,7 +354,7 @@ def test_nothing_stored_and_nothing_asked_give_empty_results(search):
 
     assert oracle.rows(found) == [[]] * 20
     assert oracle.rows(unasked) == []
-    assert nothing.search_one(vectors[0], thresholds, 0.3, 15, 24, False, 10) == []
+    assert nothing.search_one(vectors[0], thresholds, 0.3, USUAL, False, 10) == []
     assert all(oracle.rows(some.search(vectors, thresholds=thresholds, **options())))
 
 
@@ -374,7 +401,7 @@ def test_an_ordinal_without_a_vector_is_refused_by_name(search):
     with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
         missing.search(vectors, thresholds=thresholds, **options())
     with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
-        missing.search_one(vectors[39], thresholds, 0.3, 15, 24, False, 10)
+        missing.search_one(vectors[39], thresholds, 0.3, USUAL, False, 10)
     with pytest.raises(CorruptError, match="ordinal 77 has no vector"):
         recent.search(vectors[:1], thresholds=thresholds, **options())
 
@@ -441,4 +468,4 @@ def test_wrong_arguments_are_refused(search):
     with pytest.raises((ValueError, TypeError)):
         tables.search(vectors[:, :32].copy(), thresholds=thresholds, **options())
     with pytest.raises((ValueError, TypeError)):
-        tables.search_one(vectors[:2], thresholds, 0.3, 15, 24, False, 10)
+        tables.search_one(vectors[:2], thresholds, 0.3, USUAL, False, 10)

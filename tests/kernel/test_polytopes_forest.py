@@ -9,7 +9,7 @@ from simdb.running.kernel import Forest
 
 TABLES = 3
 COUNT = 240
-LIMITS = {"similarity": 0.3, "distance": 30, "delta_distance": 30, "first": False, "after": None}
+LIMITS = {"similarity": 0.3, "limits": oracle.limits(30, 30), "first": False, "after": None}
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def scan_vectors(search):
 
 def polytopes(search):
     stored = search.Polytopes(64, [(0, vectors(0, 400))], [polytope_columns()], NOTHING, None)
-    some = {"similarity": 0.5, "distance": 20, "delta_distance": 20, "first": False, "after": None}
+    some = {"similarity": 0.5, "limits": ((20, 20, 1.0),) * 2, "first": False, "after": None}
     limits = np.array([1.0], np.float32)
     parts = [vectors(seed, 30) for seed in range(1, 4)]
     return lambda queries: stored.search(queries, thresholds=limits, **some), parts
@@ -167,7 +167,8 @@ def polytopes_one(search):
     limits = np.array([1.0], np.float32)
     parts = [vectors(seed, 10) for seed in range(1, 4)]
     return lambda queries: [
-        stored.search_one(query, limits, 0.5, 20, 20, False, 1000) for query in queries
+        stored.search_one(query, limits, 0.5, ((20, 20, 1.0),) * 2, False, 1000)
+        for query in queries
     ], parts
 
 

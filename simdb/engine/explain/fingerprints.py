@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from simdb.columns.vector_form import corrected
+from simdb.engine.search.couples import judged_by
 from simdb.engine.search.lookup import method_of
 from simdb.engine.search.method import PairMember, levels_of
 from simdb.engine.state.documents import known_ordinals, stored_sketches
@@ -16,7 +17,6 @@ from simdb.ground.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.ground.dtypes import F32, F64, I64, U8
 from simdb.plan.problem import Criterion
 from simdb.results.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
-from simdb.running import kernel
 from simdb.settings.options import EXHAUSTIVE
 from simdb.sketch.sketcher import Sketcher
 from simdb.values.arrays import Id, sorted_unique
@@ -177,10 +177,13 @@ def _reached(
     probe = None
     if method.find_probe is not None:
         probe = method.find_probe(state, criterion, plan, query, other)
-    differing = asking.bits ^ stored.bits
-    if plan.is_firm and asking.vector is not None:
-        differing &= int(kernel.firm_signs(asking.vector.reshape(1, -1))[0])
-    is_near = differing.bit_count() <= plan.distance
+    differing, most = asking.bits ^ stored.bits, plan.distance
+    if asking.vector is not None:
+        vectors = asking.vector.reshape(1, -1)
+        judging = judged_by(vectors, plan.distance, plan.firm_distance)
+        if judging is not None:
+            differing, most = differing & int(judging[0][0]), int(judging[1][0])
+    is_near = differing.bit_count() <= most
     is_compared = method.compares(state, plan, stored.ordinal)
     return probe, is_near and (is_compared or probe is not None)
 
@@ -248,7 +251,7 @@ def _reason(
     way = plan.method if not plan.flips else f"{plan.method} with up to {plan.flips} flips"
     if reached:
         return f"{reason}; a query ({way}) finds it{_probe_in_words(plan, probe)}"
-    if distance > plan.distance and not plan.is_firm:
+    if distance > plan.distance and plan.firm_distance is None:
         return f"{reason}; a query ({way}) searches up to distance {plan.distance} only"
     return f"{reason}; a query ({way}) may miss it"
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
-from simdb.ground.bits import FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
+from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
 from simdb.ground.dtypes import F32, U8, U32, U64
 from simdb.plan.problem import Criterion
 from simdb.results.matches import PairArrays
@@ -71,20 +71,38 @@ def joined_couples(parts: Sequence[Couples]) -> Couples:
     )
 
 
+# The bits of each of some fingerprints that count, uint64[n], and in how many of them others may
+# differ, uint8[n].
+Judging = tuple[U64, U8]
+
+
+def judged_by(vectors: U8, distance: int, firm_distance: int | None) -> Judging | None:
+    """Return how the queries with these vectors judge candidates; see `Plan`.
+
+    None if all bits of every query count.
+    """
+    if firm_distance is None:
+        return None
+    counted = kernel.firm_signs(vectors)
+    return counted, np.where(counted == ALL_BITS, distance, firm_distance).astype(np.uint8)
+
+
 class Searched(NamedTuple):
     """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n].
 
-    `firm`: the firm signs of each, uint64[n]; None if all bits count.
+    `judging`: how each judges others; see `judged_by`.
     """
 
     fingerprints: U64
     ordinals: U32
-    firm: U64 | None = None
+    judging: Judging | None = None
 
     def chosen(self, which: Any) -> "Searched":
         """Return the documents at the positions `which`, a mask, a slice or numbers."""
-        firm = None if self.firm is None else self.firm[which]
-        return Searched(self.fingerprints[which], self.ordinals[which], firm)
+        judging = None
+        if self.judging is not None:
+            judging = self.judging[0][which], self.judging[1][which]
+        return Searched(self.fingerprints[which], self.ordinals[which], judging)
 
 
 class Batches:
@@ -152,12 +170,12 @@ def sweep_table(
     *,
     threads: int = 1,
     rows: int | None = None,
-    firm: U64 | None = None,
+    judging: Judging | None = None,
 ) -> Iterator[Couples]:
     """Yield the pairs within `distance` that table `number` is the first to reach.
 
-    `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `firm`: of each key,
-    the bits in which later ones are within `distance`; None for all bits.
+    `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `judging`: how
+    each key judges later ones; None for `distance` of all bits.
     """
     of_tables = 0 if flips is None else flips
     width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
@@ -177,7 +195,7 @@ def sweep_table(
             stop = min(cursor[0] - cursor[0] % SWEPT_ROWS + SWEPT_ROWS, end)
             count, *after = kernel.sweep(
                 table.keys, table.ordinals, masks, number, distance, cursor,
-                left, right, distances, of_tables, flipped, width, stop, firm,
+                left, right, distances, of_tables, flipped, width, stop, judging,
             )  # fmt: skip
             unknown = np.full(count, np.nan, np.float32)
             found = Couples(

@@ -21,8 +21,7 @@ from simdb.ground.dtypes import F32, I64, U32, U64, Bools
 from simdb.plan.polytopes import (
     ALL_SIGNS,
     KEY_SIGNS,
-    flipped_limit,
-    sign_limit,
+    sign_limits,
     table_share,
     thresholds,
 )
@@ -51,14 +50,12 @@ Item = TypeVar("Item")
 class PolytopeLimits(NamedTuple):
     """How far a search goes: the threshold of each run, and the least similarity of a match.
 
-    `signs`: in how many sign bits a candidate may differ; `flipped`: the share of the query's
-    weights that these bits may have.
+    `signs`: how far the signs of a candidate may differ; see `sign_limits`.
     """
 
     thresholds: F32
     least: float
-    signs: int
-    flipped: float
+    signs: tuple[tuple[int, int, float], tuple[int, int, float]]
 
 
 class SourcedView(Protocol):
@@ -279,8 +276,7 @@ def _limits(view: View, source: Source, criterion: Criterion, either: bool) -> P
     return PolytopeLimits(
         np.array(each, np.float32),
         least,
-        sign_limit(least, recall, signs),
-        flipped_limit(least, recall, signs),
+        sign_limits(least, recall, signs),
     )
 
 

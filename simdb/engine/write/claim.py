@@ -233,7 +233,7 @@ def _are_few_by_chance(state: State, criterion: Criterion) -> bool:
     if state.kind.stores != FINGERPRINTS:
         return False
     plan = state.plan(by_comparing(criterion))
-    share = unlike_share(plan.distance, is_firm=plan.is_firm)
+    share = unlike_share(plan.distance, plan.firm_distance)
     return share * GROUP_DOCUMENTS <= MATCHES_ENOUGH
 
 

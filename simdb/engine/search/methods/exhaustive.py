@@ -11,8 +11,10 @@ from simdb.engine.search.buckets import Crowds
 from simdb.engine.search.couples import (
     Batches,
     Couples,
+    Judging,
     Searched,
     couples_of,
+    judged_by,
     measured,
     searched,
     sweep_table,
@@ -30,7 +32,7 @@ from simdb.engine.search.method import (
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.ground.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
-from simdb.ground.dtypes import F32, I64, U32, U64
+from simdb.ground.dtypes import F32, I64, U32
 from simdb.plan.problem import Criterion
 from simdb.results.matches import Match
 from simdb.results.reports import Plan
@@ -82,7 +84,8 @@ def search_one(
         return None  # it takes so long that nothing else counts
     is_measured, most = criterion.similarity is not None, 1 if first == 1 else limit
     enough = 0 if is_measured and first == 1 else first
-    found = search_bits(state, int(sketches.bits[0]), plan, enough, _firm_of(sketches, plan))
+    judging = judged_by(sketches.vectors, plan.distance, plan.firm_distance)
+    found = search_bits(state, int(sketches.bits[0]), plan, enough, judging)
     count = len(found.ordinals) if isinstance(found, Rows) else len(found)
     if is_measured and 0 < enough <= count:
         return None  # so many candidates need not all be measured
@@ -97,21 +100,25 @@ def search_one(
 
 
 def search_bits(
-    state: State, bits: int, plan: Plan, first: int, firm: U64 | None = None
+    state: State, bits: int, plan: Plan, first: int, judging: Judging | None = None
 ) -> list[tuple[int, int]] | Rows:
     """Return ordinals and distances of the matches of one fingerprint, as `Rows` if many.
 
-    `firm`: its firm signs uint64[1], by which documents are near; None for all bits.
+    `judging`: see `judged_by`.
     """
     if not state.runs:
         # A look-up compares the whole delta.
         found: list[tuple[int, int]] | None = state.tables().lookup_one(
-            bits, plan.distance, 0, first, MANY, ALL_BITS if firm is None else int(firm[0])
+            bits, plan.distance, 0, first, MANY, judging
         )
         if found is not None:
             return found
     offsets, ordinals, distances = state.tables().scan(
-        np.array([bits], np.uint64), distance=plan.distance, first=first, after=None, counted=firm
+        np.array([bits], np.uint64),
+        distance=plan.distance,
+        first=first,
+        after=None,
+        judging=judging,
     )
     if len(ordinals) > MANY:
         return Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
@@ -124,7 +131,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
         return None
     every = _searched(state, criterion, plan)
     table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
-    swept = sweep_table(table, [0], plan.distance, threads=state.threads, firm=every.firm)
+    swept = sweep_table(table, [0], plan.distance, threads=state.threads, judging=every.judging)
     return in_rounds(partial(measured, state, criterion), swept, state.threads)
 
 
@@ -144,8 +151,8 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     """
     bits = state.column(layout.FINGERPRINT, ordinals)
     table = Table(bits, np.arange(len(ordinals), dtype=np.uint32), np.empty(0, np.uint32))
-    firm = _firm_among(state, ordinals) if plan.is_firm else None
-    for couples in sweep_table(table, [0], plan.distance, firm=firm):
+    judging = _judged_among(state, ordinals, plan)
+    for couples in sweep_table(table, [0], plan.distance, judging=judging):
         if criterion.similarity is None:
             yield couples
             continue
@@ -188,7 +195,7 @@ def _without_crowds(
     table = Table(ordered.fingerprints, ordered.ordinals, np.empty(0, np.uint32))
     rows = int(np.count_nonzero(is_other))
     swept = sweep_table(
-        table, [0], plan.distance, threads=state.threads, rows=rows, firm=ordered.firm
+        table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
     )
     yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
     groups = [
@@ -217,7 +224,7 @@ def _compared(queries: Searched, others: Searched, distance: int) -> Couples:
     """Return the pairs of each of `queries` with the documents of `others` within `distance`."""
     tables = kernel.Tables([ALL_BITS], [], (others.fingerprints, others.ordinals), None)
     offsets, ordinals, distances = tables.scan(
-        queries.fingerprints, distance=distance, first=False, after=None, counted=queries.firm
+        queries.fingerprints, distance=distance, first=False, after=None, judging=queries.judging
     )
     rows = Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
     found = couples_of(queries.ordinals, rows)
@@ -238,25 +245,23 @@ def _candidates(
 ) -> Candidates:
     found: Candidates = state.tables().scan(
         sketches.bits, distance=plan.distance, first=first, after=after,
-        counted=_firm_of(sketches, plan),
+        judging=judged_by(sketches.vectors, plan.distance, plan.firm_distance),
     )  # fmt: skip
     return found
 
 
-def _firm_of(sketches: Sketches, plan: Plan) -> U64 | None:
-    """Return the firm signs of each query if the plan judges candidates by them."""
-    return kernel.firm_signs(sketches.vectors) if plan.is_firm else None
-
-
-def _firm_among(state: State, ordinals: U32) -> U64:
-    firm: U64 = kernel.firm_signs(state.vectors(ordinals).gather(ordinals))
-    return firm
+def _judged_among(state: State, ordinals: U32, plan: Plan) -> Judging | None:
+    """Return by which signs stored documents judge others; see `judged_by`."""
+    if plan.firm_distance is None:
+        return None
+    vectors = state.vectors(ordinals).gather(ordinals)
+    return judged_by(vectors, plan.distance, plan.firm_distance)
 
 
 def _searched(state: State, criterion: Criterion, plan: Plan) -> Searched:
     """Return the documents that are compared with each other."""
     every = searched(state, is_measured=criterion.similarity is not None)
-    return every._replace(firm=_firm_among(state, every.ordinals)) if plan.is_firm else every
+    return every._replace(judging=_judged_among(state, every.ordinals, plan))
 
 
 _compare = by_candidates(_candidates)

@@ -61,7 +61,7 @@ def search(
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
     vectors = sketches.vectors
-    return _search(state, vectors, criterion, plan, either=False, first=first, after=after)
+    return _search(state, vectors, criterion, either=False, first=first, after=after)
 
 
 def search_one(
@@ -73,10 +73,10 @@ def search_one(
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
-    thresholds, least, signs, flipped = limits_of(state, criterion, either=False)
+    limits = limits_of(state, criterion, either=False)
     enough = first if criterion.distance is None else 0
     found = polytopes_of(state).search_one(
-        sketches.vectors, thresholds, least, signs, plan.distance, enough, MANY, flipped
+        sketches.vectors, limits.thresholds, limits.least, limits.signs, enough, MANY
     )
     if found is None:
         return None
@@ -100,7 +100,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         for ordinals, either in ((stored, True), (recent, False)):
             first_found = partial(_first_found, runs, criterion, either=either)
             yield from _looked_up(
-                state, runs, criterion, plan, ordinals, either=either, choose=first_found
+                state, runs, criterion, ordinals, either=either, choose=first_found
             )
     if not len(recent):
         return
@@ -120,17 +120,17 @@ def joining(
     recent = searched(rest, is_measured=True).ordinals
     # Recent documents that match each other come first: if they also match a crowd, the pairs of
     # one of them connect all.
-    yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
+    yield from _looked_up(state, rest, criterion, recent, either=False, forest=forest)
     for runs, stored in _runs_of(state, plan):
         for ordinals, either in ((stored, True), (recent, False)):
             crowds = Crowds(forest)
             yield from _looked_up(
-                state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
+                state, runs, criterion, ordinals, either=either, forest=forest, crowds=crowds
             )
             for members, is_member in crowds.groups():
                 # No name holds the tables without a crowd while the next ones are made.
                 yield from _looked_up(
-                    state, _without(runs, is_member, len(members)), criterion, plan, members,
+                    state, _without(runs, is_member, len(members)), criterion, members,
                     either=either, forest=forest,
                 )  # fmt: skip
 
@@ -175,7 +175,7 @@ def _differing_vertices(own: int, probed: int, width: int) -> int:
 
 
 def _search(
-    state: State, vectors: U8, criterion: Criterion, plan: Plan, *, either: bool,
+    state: State, vectors: U8, criterion: Criterion, *, either: bool,
     first: int = 0, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
 ) -> Rows:  # fmt: skip
     limits = limits_of(state, criterion, either=either)
@@ -183,9 +183,7 @@ def _search(
         vectors,
         thresholds=limits.thresholds,
         similarity=limits.least,
-        distance=limits.signs,
-        flipped=limits.flipped,
-        delta_distance=plan.distance,
+        limits=limits.signs,
         first=first if criterion.distance is None else 0,
         after=after,
         forest=forest,
@@ -200,7 +198,6 @@ def _looked_up(
     state: State,
     among: State,
     criterion: Criterion,
-    plan: Plan,
     ordinals: U32,
     *,
     either: bool,
@@ -222,7 +219,7 @@ def _looked_up(
             asking = queries[part]
             vectors = state.vectors(asking).gather(asking)
             joined = None if forest is None else (forest.parents, asking)
-            rows = _search(among, vectors, criterion, plan, either=either, forest=joined)
+            rows = _search(among, vectors, criterion, either=either, forest=joined)
             state.check_known(rows.ordinals)
             couples = couples_of(asking, rows)
             couples = couples.chosen(couples.left != couples.right)
