@@ -443,9 +443,9 @@ class Polytopes:
         the query's in few of the firm ones of the query (`firm_signs`), and if the weights of the
         query behind these bits are, by their absolute values, at most a share of those behind all
         firm ones of the 42, in whole numbers rounded down.  The share does not count if fewer than
-        three fifths of the 42 are firm.  Documents of the delta are candidates if their
-        fingerprints differ in few of the firm bits of 64.  `limits`: for queries of which all signs
-        are firm, and for the others.
+        five eighths of all weights are above the least size.  Documents of the delta are candidates
+        if their fingerprints differ in few of the firm bits of 64.  `limits`: for queries of which
+        all signs are firm, and for the others.
         `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
         Then near headers are looked up before the others.  `after`: for query i only ordinals
         greater than after[i].

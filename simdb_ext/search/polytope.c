@@ -132,6 +132,15 @@ uint64_t polytope_firm(const uint8_t *vector, size_t width)
     return __builtin_popcountll(~firm) < 64 / 8 ? ~(uint64_t)0 : firm;
 }
 
+int polytope_is_usual(const uint8_t *vector, size_t width)
+{
+    uint32_t firm = 0;
+
+    for (size_t i = 0; i < width; i++)
+        firm += ((vector[i] & 15u) - 7 > 1) + ((vector[i] >> 4) - 7u > 1);
+    return 8 * firm >= 5 * 2 * width;
+}
+
 double polytope_deviation(int32_t norm, size_t vector_width)
 {
     /* A table sees half of the coordinates of a wide vector. */

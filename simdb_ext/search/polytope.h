@@ -90,6 +90,10 @@ uint64_t polytope_fingerprint(const uint8_t *vector, size_t width);
    fewer than an eighth are not firm. */
 uint64_t polytope_firm(const uint8_t *vector, size_t width);
 
+/* Return whether at least five eighths of all weights are not of the least size, as of normal
+   weights nearly always. */
+int polytope_is_usual(const uint8_t *vector, size_t width);
+
 /* Return the standard deviation of a rotated coordinate, which is the unit of thresholds, of a
    vector of so many bytes whose squared weights have this sum. */
 double polytope_deviation(int32_t norm, size_t vector_width);

@@ -12,8 +12,6 @@ enum {
     WAITING = 96,     /* near keys that are held back where some matches are enough */
     CROWD = 64,       /* keys of the delta that are measured at a time */
     SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
-    FIRM_PART = 3,    /* so many of FIRM_SIGNS signs are firm where weights are usual */
-    FIRM_SIGNS = 5,
     AHEAD = 8,        /* matches between the request for a vector and its use */
     PART_BITS = 6,    /* signs that are looked up together, */
     PARTS = (64 + PART_BITS - 1) / PART_BITS /* and how often */
@@ -185,11 +183,9 @@ static void add_flips(struct searching *searching, unsigned query)
             flips[set] = (uint16_t)(flips[set & (set - 1)]
                                     + sizes[part * PART_BITS + (size_t)__builtin_ctz(set)]);
     }
-    /* Where few signs are firm, weights are far from normal, and the share says little. */
-    size_t firm = (size_t)__builtin_popcountll(group->wanted[query].counted);
-    int is_usual = FIRM_SIGNS * firm >= FIRM_PART * (64 - (size_t)searching->tables->skipped);
-    double share = is_usual ? (double)group->limits[query]->flipped : 1;
-    group->flipped[query] = (uint32_t)(share * sum);
+    const uint8_t *packed = searching->request->queries + (group->first + query) * width;
+    int is_known = polytope_is_usual(packed, width);
+    group->flipped[query] = (uint32_t)((is_known ? group->limits[query]->flipped : 1.0) * sum);
 }
 
 /* Drop near keys whose signs differ where the weights of the query are large. */

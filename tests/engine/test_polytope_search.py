@@ -91,7 +91,8 @@ def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
             is_found &= (differing & tag).bit_count() <= limit
             sizes[~is_firm | (np.arange(64) >= 42)] = 0
             lost = sizes @ (differing >> np.arange(64, dtype=np.uint64).astype(object) & 1)
-            share = share if 5 * np.count_nonzero(sizes) >= 3 * 42 else 1.0
+            is_usual = np.count_nonzero(np.abs(unpack(vectors[query])) > 1) >= 128 * 5 / 8
+            share = share if is_usual else 1.0
             is_found &= lost <= int(share * sizes.sum())
         if is_found:
             expected.add((int(query), int(stored)))

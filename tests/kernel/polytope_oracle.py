@@ -196,7 +196,8 @@ def are_few(query, other, signs, distance, flipped):
     sizes = [size * (counted >> at & 1) for at, size in enumerate(sizes)]
     differing = (fingerprint(query) ^ fingerprint(other)) & counted
     lost = sum(size for at, size in enumerate(sizes) if differing >> at & 1)
-    share = float(np.float32(flipped)) if 5 * counted.bit_count() >= 3 * signs else 1.0
+    every = [abs(weight) > 1 for weight in search_oracle.unpacked(query)]
+    share = float(np.float32(flipped)) if 8 * sum(every) >= 5 * len(every) else 1.0
     return differing.bit_count() <= distance and lost <= int(share * sum(sizes))
 
 
