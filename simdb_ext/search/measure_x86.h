@@ -394,7 +394,8 @@ static int add_all_near(struct search_hits *hits, struct search_bucket *bucket, 
                 bucket->start = found;
                 return 0;
             }
-            add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->wanted.key));
+            add_hit(hits, found, number,
+                    (unsigned)__builtin_popcountll(*found ^ bucket->wanted.key));
         }
     }
     return 1;
