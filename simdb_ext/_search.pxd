@@ -62,6 +62,7 @@ cdef extern from "lookup.h" nogil:
         const uint32_t *directory
         uint64_t count
         uint32_t table
+        bint is_alone
 
     struct search_tables:
         const uint64_t *masks

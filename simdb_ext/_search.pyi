@@ -76,6 +76,8 @@ class Tables:
 
         `runs[r][t]`: keys (permuted by masks[t], sorted), ordinals and directory of run r in table
         t.  The directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
+        A run that has entries in its first table only is compared one by one, as the delta is; its
+        keys need not be sorted.
         `delta`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by
         one.
         `dead`: one bit for each ordinal, lowest bit of a byte first; an ordinal whose bit is set is

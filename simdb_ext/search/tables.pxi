@@ -77,7 +77,7 @@ cdef class Tables:
         return Tables(None, None, delta, dead, like=self if self.like is None else self.like)
 
     cdef int take_runs(self, masks, runs, windows) except -1:
-        cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
+        cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table, first, other
         cdef uint64_t *own_masks
         cdef uint8_t *orders
         cdef search_column *columns
@@ -102,9 +102,13 @@ cdef class Tables:
             table = 0
             for keys, ordinals, directory in run:
                 columns[i].table = <uint32_t> table
+                columns[i].is_alone = False
                 self.take_column(keys, ordinals, directory, &columns[i], own_masks[table], window)
                 table += 1
                 i += 1
+            first = i - table_count
+            others = sum([columns[other].count for other in range(first + 1, i)])
+            columns[first].is_alone = table_count > 1 and columns[first].count > 0 and others == 0
         self.tables.masks = own_masks
         self.tables.orders = orders
         self.tables.table_count = table_count

@@ -277,3 +277,25 @@ def test_a_child_forked_while_tables_are_made_makes_tables_of_its_own(
     assert database.query(int(BITS[0]), distance=3, search="bphs")
 
     assert [child.exitcode for child in children] == [0]
+
+
+@pytest.mark.parametrize("distance", [0, 1, 2, 3])
+@pytest.mark.parametrize("bare_first", [False, True])
+def test_lean_runs_beside_runs_with_tables_hide_no_documents(
+    open_database, monkeypatch, distance, bare_first
+):
+    monkeypatch.setattr(view, "ASKED_LEAST", 10**9)  # their tables are never made
+    database = open_database(options=simdb.Options(**OPTIONS))
+    for part, is_bare in ((slice(0, 100), bare_first), (slice(100, COUNT), not bare_first)):
+        weights = None if is_bare else WEIGHTS[part]
+        database.insert_many(range(COUNT)[part], simdb.Fingerprints(BITS[part], weights))
+    assert {*lean_of(database)} == {True, False}
+
+    with tables_first():
+        assert database.plan(distance=distance).method == "bphs"
+        rows = database.query_many(BITS, distance=distance)
+        singly = [database.query(int(each), distance=distance) for each in BITS]
+
+    expected = [*within(distance).values()]
+    assert [{each.id for each in row} for row in rows] == expected
+    assert [{each.id for each in row} for row in singly] == expected
