@@ -8,6 +8,7 @@ recall.  There are some 60 searches, so one of them fails by chance less than on
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -109,10 +110,22 @@ def fingerprints(weights):
     return simdb.Fingerprints(fingerprints_of(weights), weights)
 
 
-def assert_enough(found, wanted, what):
-    assert found <= wanted
-    chance = chance_of(len(found), len(wanted), RECALL)
-    assert chance >= CHANCE, f"{what}: {len(found)} of {len(wanted)}"
+def found_by(database, documents, **how):
+    """Return {(query, id)} of the matches of a batch."""
+    matches = database.query_many(documents, **how)
+    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
+
+
+def assert_all_find_enough(find):
+    """Assert that each method finds as much as asked of what an exhaustive search finds."""
+    wanted = find(search="exhaustive", recall=1.0)
+    assert len(wanted) >= DOCUMENTS
+    for method in METHODS:
+        found = find(search=method)
+        assert found <= wanted
+        chance = chance_of(len(found), len(wanted), RECALL)
+        assert chance >= CHANCE, f"{method}: {len(found)} of {len(wanted)}"
 
 
 @pytest.mark.few(2)
@@ -123,21 +136,13 @@ def test_queries_find_what_is_asked(open_database, world, delta_documents):
     database = open_database(options=options)
     database.insert_many(range(DOCUMENTS), fingerprints(stored))
 
-    def found(**how):
-        matches = database.query_many(fingerprints(asking), **how)
-        queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-        return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
-
-    wanted = found(search="exhaustive", recall=1.0)
-    assert len(wanted) >= DOCUMENTS
-    for method in METHODS:
-        assert_enough(found(search=method), wanted, method)
+    assert_all_find_enough(partial(found_by, database, fingerprints(asking)))
     singly = {
         (at, match.id)
         for at, fingerprint in enumerate(fingerprints(asking))
         for match in database.query(fingerprint)
     }
-    assert singly == found()
+    assert singly == found_by(database, fingerprints(asking))
 
 
 @pytest.mark.few(2)
@@ -152,10 +157,7 @@ def test_pairs_are_found_as_asked(open_database, world, delta_documents):
     def found(**how):
         return {(pair.left, pair.right) for pair in database.find_all(**how)}
 
-    wanted = found(search="exhaustive", recall=1.0)
-    assert len(wanted) >= DOCUMENTS
-    for method in METHODS:
-        assert_enough(found(search=method), wanted, method)
+    assert_all_find_enough(found)
 
 
 def test_texts_ruled_by_what_they_repeat_are_found(open_database):
@@ -172,12 +174,4 @@ def test_texts_ruled_by_what_they_repeat_are_found(open_database):
     stored, asking = zip(*texts(), strict=True)
     database.insert_many(range(DOCUMENTS), list(stored))
 
-    def found(**how):
-        matches = database.query_many(list(asking), **how)
-        queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-        return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
-
-    wanted = found(search="exhaustive", recall=1.0)
-    assert len(wanted) >= DOCUMENTS
-    for method in METHODS:
-        assert_enough(found(search=method), wanted, method)
+    assert_all_find_enough(partial(found_by, database, list(asking)))
