@@ -6,8 +6,8 @@ independent.  Each bit of unrelated documents differs with probability 1/2.
 A sign is *firm* if its weight is not of the least size to which weights are rounded.  Others differ
 nearly as often between similar documents as between unlike ones, and as often if a few features
 rule a text and cancel out in these weights.  So candidates that are to be measured are judged by
-the firm signs of the query alone, or by all if nearly all are firm: such weights are few sums of
-few features.
+the firm signs of the query alone, or by all if nearly all are firm.  So it is where a text has
+three, five or seven features, whose weights are odd numbers and never 0.
 """
 
 import math

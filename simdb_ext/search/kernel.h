@@ -14,6 +14,12 @@ struct search_wanted {
     uint32_t most;
 };
 
+/* Return whether a key with this difference from the wanted one is near. */
+static inline int search_is_near(uint64_t difference, const struct search_wanted *wanted)
+{
+    return (uint32_t)__builtin_popcountll(difference & wanted->counted) <= wanted->most;
+}
+
 /* A range of keys, all to be compared with one key. */
 struct search_bucket {
     const uint64_t *start;

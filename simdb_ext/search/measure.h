@@ -11,11 +11,6 @@ static void add_hit(struct search_hits *hits, const uint64_t *place, size_t buck
     hits->list[hits->count++] = (struct search_hit){place, (uint32_t)bucket, distance};
 }
 
-static inline int is_near(uint64_t difference, const struct search_wanted *wanted)
-{
-    return (uint32_t)__builtin_popcountll(difference & wanted->counted) <= wanted->most;
-}
-
 #if VECTORS_X86
 #include "measure_x86.h"
 #elif VECTORS == VECTORS_NEON
@@ -28,7 +23,7 @@ static size_t measure(struct search_bucket *buckets, size_t count, struct search
         struct search_bucket *bucket = &buckets[i];
         for (const uint64_t *place = bucket->start; place < bucket->stop; place++) {
             uint64_t difference = *place ^ bucket->wanted.key;
-            if (!is_near(difference, &bucket->wanted))
+            if (!search_is_near(difference, &bucket->wanted))
                 continue;
             if (hits->count == hits->capacity) {
                 bucket->start = place;

@@ -238,7 +238,7 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
     for (near = ordered(near); near != 0; near &= near - 1) {
         const uint64_t *found = start + __builtin_ctz(near);
         uint64_t difference = *found ^ bucket->wanted.key;
-        if (!is_near(difference, &bucket->wanted))
+        if (!search_is_near(difference, &bucket->wanted))
             continue;
         if (hits->count == hits->capacity) {
             bucket->start = found;

@@ -178,8 +178,7 @@ static size_t sift(struct search_stretch *stretches, size_t count,
         struct search_stretch *stretch = &stretches[i];
         const struct search_wanted *own = &wanted[stretch->place % SEARCH_SIFTING];
         for (; stretch->count > 0 && found < room; stretch->keys++, stretch->count--)
-            if ((uint32_t)__builtin_popcountll((*stretch->keys ^ own->key) & own->counted)
-                <= own->most)
+            if (search_is_near(*stretch->keys ^ own->key, own))
                 list[found++] = (struct search_sifted){stretch->keys, stretch->place};
         if (stretch->count > 0)
             break;

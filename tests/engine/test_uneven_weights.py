@@ -106,6 +106,13 @@ def world(request):
     return kept[0][:DOCUMENTS], kept[1][:DOCUMENTS], similarity
 
 
+@pytest.fixture(params=[150, 4096], ids=str)
+def database(open_database, world, request):
+    """An empty database; with 150 documents, some stay in the delta and others do not."""
+    options = simdb.Options(delta_documents=request.param, growth=2, similarity=world[2])
+    return open_database(options=options)
+
+
 def fingerprints(weights):
     return simdb.Fingerprints(fingerprints_of(weights), weights)
 
@@ -129,11 +136,8 @@ def assert_all_find_enough(find):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("delta_documents", [150, 4096])
-def test_queries_find_what_is_asked(open_database, world, delta_documents):
-    stored, asking, similarity = world
-    options = simdb.Options(delta_documents=delta_documents, growth=2, similarity=similarity)
-    database = open_database(options=options)
+def test_queries_find_what_is_asked(database, world):
+    stored, asking, _ = world
     database.insert_many(range(DOCUMENTS), fingerprints(stored))
 
     assert_all_find_enough(partial(found_by, database, fingerprints(asking)))
@@ -146,11 +150,8 @@ def test_queries_find_what_is_asked(open_database, world, delta_documents):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("delta_documents", [150, 4096])
-def test_pairs_are_found_as_asked(open_database, world, delta_documents):
-    stored, asking, similarity = world
-    options = simdb.Options(delta_documents=delta_documents, growth=2, similarity=similarity)
-    database = open_database(options=options)
+def test_pairs_are_found_as_asked(database, world):
+    stored, asking, _ = world
     weights = np.concatenate([stored, asking])
     database.insert_many(range(len(weights)), fingerprints(weights))
 

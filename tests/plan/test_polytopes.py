@@ -101,15 +101,19 @@ def test_to_ask_for_more_never_looks_less_far(width, either):
     assert (np.diff(found, axis=1) >= 0).all()
 
 
+def similar(similarity, signs, seed):
+    """Return normal weights, and others with this correlation to them."""
+    generator = np.random.default_rng(seed)
+    weights = generator.standard_normal((100_000, signs), np.float32)
+    noise = generator.standard_normal(weights.shape, np.float32)
+    return weights, similarity * weights + math.sqrt(1 - similarity**2) * noise
+
+
 @over("similarity", [0.3, 0.6, 0.88, 0.97])
 @over("signs", [KEY_SIGNS, ALL_SIGNS])
 def test_as_many_similar_documents_as_planned_flip_larger_weights(similarity, signs):
-    generator = np.random.default_rng(5)
-    count = 100_000
-    weights = generator.standard_normal((count, signs), np.float32)
-    others = similarity * weights + math.sqrt(1 - similarity**2) * generator.standard_normal(
-        (count, signs), np.float32
-    )
+    weights, others = similar(similarity, signs, seed=5)
+    count = len(weights)
     sizes = np.abs(weights)
     sizes[sizes < FIRM_LEAST] = 0
     shares = (sizes * ((weights >= 0) != (others >= 0))).sum(axis=1) / sizes.sum(axis=1)
@@ -123,12 +127,8 @@ def test_as_many_similar_documents_as_planned_flip_larger_weights(similarity, si
 @over("similarity", [0.0, 0.6, 0.88, 0.97])
 @over("signs", [KEY_SIGNS, ALL_SIGNS])
 def test_as_many_similar_documents_as_planned_differ_in_firm_signs(similarity, signs):
-    generator = np.random.default_rng(6)
-    count = 100_000
-    weights = generator.standard_normal((count, signs), np.float32)
-    others = similarity * weights + math.sqrt(1 - similarity**2) * generator.standard_normal(
-        (count, signs), np.float32
-    )
+    weights, others = similar(similarity, signs, seed=6)
+    count = len(weights)
     differs = ((weights >= 0) != (others >= 0)) & (np.abs(weights) >= FIRM_LEAST)
     distances = differs.sum(axis=1)
 
