@@ -68,7 +68,7 @@ TINY = {
     "storage.records.metadata": {"BLOCK_DOCUMENTS": 2, "BLOCK_BYTES": 30, "CHECKED_TOGETHER": 2},
     "storage.runs.columns": {"FEW": 1},
     "storage.runs.merge": {"THREADED_DOCUMENTS": 4, "COPIED_BYTES": 99, "RANGE_ENTRIES": 4},
-    "storage.runs.merging": {"WINDOW_ENTRIES": 5},
+    "storage.runs.merging": {"WINDOW_ENTRIES": 5, "WINDOW_BYTES": 200},
     "storage.runs.rewriting": {
         "WINDOW_ENTRIES": 3, "THREADED_MOST": 10, "KEYED_DOCUMENTS": 3, "KEYED_LEAST": 2,
     },

@@ -5,6 +5,7 @@ millions of entries takes a while, and so the time is spread over several commit
 ordinal are joined in segments that are counted from the first ordinal of all runs.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from simdb.ground.dtypes import I64, U32
 from simdb.running import kernel
-from simdb.running.threads import mapped, parts_of
+from simdb.running.threads import mapped
 from simdb.storage import codec, layout
 from simdb.storage.environment import file_map
 from simdb.storage.records.delta import stored_offsets
@@ -143,9 +144,21 @@ def aligned_segment(
     runs: Sequence[Run], source: Source, columns: Sequence[int], at: int, threads: int = 1
 ) -> Segment:
     """Return segment `at` of the documents of `runs`, counted from the first ordinal of all."""
-    first = runs[0].info.start + at * layout.SEGMENT_ORDINALS
+    return joined(aligned_parts(runs, source, columns, at), segment_start(runs, at), threads)
+
+
+def aligned_parts(
+    runs: Sequence[Run], source: Source, columns: Sequence[int], at: int
+) -> list[Segment]:
+    """Return the parts of stored segments of which `aligned_segment` consists."""
+    first = segment_start(runs, at)
     last = min(first + layout.SEGMENT_ORDINALS, runs[-1].info.stop)
-    return joined(list(slices(runs, source, columns, first, last)), first, threads)
+    return list(slices(runs, source, columns, first, last))
+
+
+def segment_start(runs: Sequence[Run], at: int) -> int:
+    """Return the first ordinal of segment `at`, counted from the first ordinal of all `runs`."""
+    return runs[0].info.start + at * layout.SEGMENT_ORDINALS
 
 
 def taken(part: Segment, chosen: U32) -> Segment:
@@ -165,31 +178,14 @@ def taken(part: Segment, chosen: U32) -> Segment:
     return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
-def joined(parts: list[Segment], start: int, threads: int = 1) -> Segment:
+def joined(parts: Sequence[Segment], start: int, threads: int = 1) -> Segment:
     """Join parts that follow each other, and have the same columns, into one segment.
 
     `threads` copy the columns.
     """
-    columns, copies = {}, []
-    for column in parts[0].columns:
-        if column == layout.OFFSET:
-            continue
-        arrays = [part.columns[column] for part in parts]
-        count = sum(len(array) for array in arrays)
-        columns[column] = codec.allocate(arrays[0].dtype, (count, *arrays[0].shape[1:]))
-        free = columns[column]
-        for array in arrays:
-            rows = max(COPIED_BYTES * len(array) // max(array.nbytes, 1), 1)
-            parts_of_column = parts_of(len(array), threads, most=rows, least=rows)
-            copies += [(free[: len(array)][some], array[some]) for some in parts_of_column]
-            free = free[len(array) :]
-    for _ in mapped(lambda pair: np.copyto(*pair), copies, threads):
-        pass
-    if layout.OFFSET in parts[0].columns:
-        lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
-        every = offsets_of(np.concatenate(lengths))
-        columns[layout.OFFSET] = stored_offsets(every, f"the ids of {len(every) - 1} documents")
-    return Segment(start, columns)
+    merge = SegmentMerge(start)
+    merge.advance(parts, threads=threads)
+    return merge.merged
 
 
 def without(table: Table, dead: Bitmap) -> Table:
@@ -209,6 +205,59 @@ def slices(
             low, high = max(start, first), min(stop, last)
             if low < high:
                 yield run.segment(number, source, columns).part(low - first, high - first)
+
+
+class SegmentMerge:
+    """A segment of parts that follow each other, and have the same columns, as far as it is copied.
+
+    `merged`: the segment, once it is complete.
+    """
+
+    def __init__(self, start: int) -> None:
+        """Begin with nothing; `start` is the first ordinal of the segment."""
+        self.merged = Segment(start, {})
+        self._copied = 0
+        self._is_complete = False
+
+    def advance(self, parts: Sequence[Segment], most: int = sys.maxsize, threads: int = 1) -> int:
+        """Copy about `most` more bytes of `parts`; return what is left of `most`.
+
+        The parts are the same in each call, but may have moved in memory.  `threads` copy them.
+        """
+        if self._is_complete:
+            return most
+        copies = list(self._copies(parts))
+        due = copies[self._copied : self._copied + max(most // COPIED_BYTES, 1)]
+        for _ in mapped(lambda pair: np.copyto(*pair), due, threads):
+            pass
+        self._copied += len(due)
+        self._is_complete = self._copied == len(copies)
+        if self._is_complete and layout.OFFSET in parts[0].columns:
+            lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
+            offsets = offsets_of(np.concatenate(lengths))
+            which = f"the ids of {len(offsets) - 1} documents"
+            self.merged.columns[layout.OFFSET] = stored_offsets(offsets, which)
+        return most - COPIED_BYTES * len(due)
+
+    def _copies(
+        self, parts: Sequence[Segment]
+    ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+        """Yield what is copied where, some `COPIED_BYTES` at a time."""
+        columns = self.merged.columns
+        for column, first in parts[0].columns.items():
+            if column == layout.OFFSET:
+                continue
+            arrays = [part.columns[column] for part in parts]
+            if column not in columns:
+                count = sum(map(len, arrays))
+                columns[column] = codec.allocate(first.dtype, (count, *first.shape[1:]))
+            free = columns[column]
+            for array in arrays:
+                rows = max(COPIED_BYTES * len(array) // max(array.nbytes, 1), 1)
+                for start in range(0, len(array), rows):
+                    some = slice(start, min(start + rows, len(array)))
+                    yield free[some], array[some]
+                free = free[len(array) :]
 
 
 class TableMerge:

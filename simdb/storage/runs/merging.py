@@ -11,6 +11,7 @@ manifest is lost.  The first step decides which documents leave the tables: thos
 by then.  Later steps read that from the ordinals that it wrote.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -22,8 +23,8 @@ from simdb.ground.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.merge import TableMerge, aligned_segment
-from simdb.storage.runs.run import Run, Segment, put_segment
+from simdb.storage.runs.merge import SegmentMerge, TableMerge, aligned_parts, segment_start
+from simdb.storage.runs.run import Run, put_segment
 from simdb.storage.runs.source import Source
 from simdb.storage.runs.sums import REMEDY, check_merge, entries_in, written_entries
 from simdb.storage.runs.table import (
@@ -43,6 +44,8 @@ TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))
 DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
 # The entries of a table that are merged in some 10 to 30 milliseconds.
 WINDOW_ENTRIES = 1 << 21
+# The bytes of columns that are copied in such a time.
+WINDOW_BYTES = 1 << 24
 
 
 class MergedValues(NamedTuple):
@@ -99,7 +102,7 @@ class Merging:
         self.number = number
         self._table_names = table_names
         self._step: MergedValues | None = None
-        self._joined: list[Segment] | None = None
+        self._segments: list[SegmentMerge] = []
         self._table: bytes | None = None
         self._merge: TableMerge | None = None
         self._kept: U32 | None = None
@@ -112,15 +115,14 @@ class Merging:
         """
         runs, source, _ = merged
         if step.table is None:
-            joined = self._joined if self._step == step else None
-            self._step = self._joined = None
-            if joined is None:
-                joined = _joined(step, runs, source)
-            for number, segment in zip(step.segments, joined, strict=True):
+            self.note(step, runs)
+            self._copy(step, merged)
+            for number, each in zip(step.segments, self._segments, strict=True):
                 put_segment(
-                    run.number, number, segment, put,
+                    run.number, number, each.merged, put,
                     has_vectors=True, may_be_even=source.keying.may_be_lean,
                 )  # fmt: skip
+            self._step, self._segments = None, []
             return run
         self._take(step.table, runs)
         self._advance(step, run, merged, most=sum(len(each.info) for each in runs))
@@ -150,11 +152,12 @@ class Merging:
             return not self._take(step.table, runs)
         is_known = self._step == step
         if not is_known:
-            self._step, self._joined = step, None
+            self._step = step
+            self._segments = [SegmentMerge(segment_start(runs, at)) for at in step.segments]
         return is_known
 
     def prepare(self, step: MergedValues, run: RunInfo, merged: MergedRuns) -> None:
-        """Join the columns that the next step writes, or merge one more window of its table.
+        """Copy or merge one more window of the columns or the table that the next step writes.
 
         If the step was not noted it only is noted: if each process commits once, more would be in
         vain.
@@ -163,8 +166,8 @@ class Merging:
             return
         if step.table is not None:
             self._advance(step, run, merged, most=WINDOW_ENTRIES)
-        elif self._joined is None:
-            self._joined = _joined(step, merged.runs, merged.source)
+        else:
+            self._copy(step, merged, most=WINDOW_BYTES)
 
     def _take(self, table: bytes, runs: Sequence[Run]) -> bool:
         """Make `table` the one that is merged; returns whether it is new."""
@@ -173,6 +176,13 @@ class Merging:
         lengths = [entry_count(each.info, table) for each in runs]
         self._table, self._merge = table, TableMerge(lengths)
         return True
+
+    def _copy(self, step: MergedValues, merged: MergedRuns, *, most: int = sys.maxsize) -> None:
+        """Copy at most about `most` more bytes of the segments that a step writes."""
+        runs, source, _ = merged
+        for at, each in zip(step.segments, self._segments, strict=True):
+            if most > 0:
+                most = each.advance(aligned_parts(runs, source, step.columns, at), most)
 
     def _advance(self, step: MergedValues, run: RunInfo, merged: MergedRuns, *, most: int) -> None:
         """Merge at most `most` more entries of the table that was taken."""
@@ -212,11 +222,6 @@ def _steps(
     groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if has_vectors else [DOCUMENT_COLUMNS]
     steps += [MergedValues(columns, None, (segment,)) for segment in segments for columns in groups]
     return (*steps, MergedValues((layout.STATE,), None, segments))
-
-
-def _joined(step: MergedValues, runs: Sequence[Run], source: Source) -> list[Segment]:
-    """Return the segments that a step writes."""
-    return [aligned_segment(runs, source, step.columns, number) for number in step.segments]
 
 
 def _stored_kept(run: RunInfo, source: Source) -> U32:
