@@ -7,10 +7,12 @@ they probe each run; and a document is rewritten only a few times.
 A commit merges runs at once as long as that takes little time.  Larger merges take many commits:
 each writes a part in proportion to the documents that it inserts, so no commit takes long, and the
 merge has ended when 1 / `PACE` as many documents were inserted as it rewrites.  Until then queries
-use the old runs.
+use the old runs.  Where each commit inserts very many documents, merges make longer runs.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 # Runs of this many full deltas together, 131,072 documents, are merged in some 20 milliseconds; if
 # a document has more than `WIDE` bytes of vectors or signatures, fewer are.
@@ -18,8 +20,12 @@ AT_ONCE_DELTAS = 32
 AT_ONCE_DELTA_MOST = 4096
 WIDE = 128
 PACE = 8
-# No merge makes a longer run.  It bounds the largest value, hence the longest step.
+# No merge makes a longer run beside small transactions.  It bounds the largest value, hence the
+# longest step.
 LENGTH_MOST = 1 << 23
+# Nor does any other merge.  What large transactions insert beside it are at most so many runs.
+BULK_MOST = 1 << 25
+BULK_COMMITS = 4
 # No compaction does.
 COMPACTED_MOST = 1 << 27
 # While a compaction writes a table, a document takes so much memory: its entry, which is merged,
@@ -32,7 +38,7 @@ STAGED_MOST = 1 << 20
 # Runs of so many documents together are written ahead of the commit that makes them live.
 AHEAD_LEAST = 1 << 19
 # A manifest with unfinished runs below the least number would be refused when it is read.
-assert AHEAD_LEAST <= LENGTH_MOST <= COMPACTED_MOST
+assert AHEAD_LEAST <= LENGTH_MOST <= BULK_MOST <= COMPACTED_MOST
 
 
 def compacted_most(memory_bytes: int) -> int:
@@ -42,6 +48,16 @@ def compacted_most(memory_bytes: int) -> int:
     """
     fitting = memory_bytes // (COMPACTED_PART * COMPACTED_BYTES)
     return min(max(fitting, LENGTH_MOST), COMPACTED_MOST)
+
+
+def merged_most(inserted: int, memory_bytes: int) -> int:
+    """Return how many documents a merge may merge that begins when so many are inserted at once.
+
+    The fewest runs are best for queries.  But until a merge ends, what is inserted stays in runs of
+    its own; so only where each transaction inserts many may it be long.
+    """
+    bulk = min(BULK_COMMITS * PACE * inserted, BULK_MOST, compacted_most(memory_bytes))
+    return max(LENGTH_MOST, bulk)
 
 
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
@@ -102,9 +118,10 @@ def merged_at_once(delta_documents: int, new: int, width: int) -> int:
     return max(documents // (1 + width // (WIDE + 1)), new, min(2 * new, LENGTH_MOST))
 
 
-def steps_due(step_count: int, length: int, inserted: int) -> int:
+def steps_due(costs: Sequence[int], length: int, inserted: int) -> int:
     """Return how many steps of a merge must be done when `inserted` documents followed its begin.
 
-    `length`: the documents that it merges.
+    `costs` of each step, in any unit; `length`: the documents that it merges.
     """
-    return min(step_count, step_count * inserted // max(length // PACE, 1))
+    spent = list(accumulate(costs, initial=0))
+    return bisect_right(spent, spent[-1] * inserted // max(length // PACE, 1)) - 1

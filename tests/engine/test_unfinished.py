@@ -375,6 +375,20 @@ def test_no_merge_makes_a_run_longer_than_the_longest(open_database):
 
 
 @pytest.mark.more
+def test_transactions_that_insert_much_get_longer_runs_by_merges(open_database, tmp_path):
+    few, many = (open_database(tmp_path / name, options=TINY) for name in ("few", "many"))
+
+    with merging_slowly(longest=24, bulk=64):
+        insert(few, 0, 200)
+        for start in range(0, 200, 20):
+            many.insert_many(range(start, start + 20), BITS[start : start + 20])
+
+    assert max(run.document_count for run in few.stats().runs) <= 24
+    assert 24 < max(run.document_count for run in many.stats().runs) <= 64
+    assert_right(many, range(200))
+
+
+@pytest.mark.more
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=["weights", "signatures"]

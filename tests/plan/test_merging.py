@@ -9,6 +9,7 @@ from simdb.plan.compaction import (
     first_within,
     merged_at_once,
     merged_from,
+    merged_most,
     steps_due,
 )
 
@@ -72,6 +73,22 @@ def test_runs_are_taken_from_the_end_as_far_as_they_fit(lengths, most, start):
 
 
 @over(
+    ("inserted", "memory_bytes", "most"),
+    [
+        (0, 1 << 40, 1 << 23),
+        (1 << 18, 1 << 40, 1 << 23),
+        (1 << 19, 1 << 40, 1 << 24),
+        (1 << 20, 1 << 40, 1 << 25),
+        (1 << 30, 1 << 40, 1 << 25),
+        (1 << 20, (1 << 24) * 4 * 27, 1 << 24),
+        (1 << 20, 1, 1 << 23),
+    ],
+)
+def test_a_merge_beside_large_transactions_may_be_longer(inserted, memory_bytes, most):
+    assert merged_most(inserted, memory_bytes) == most
+
+
+@over(
     ("delta_documents", "new", "width", "most"),
     [
         (4, 5, 0, 128),
@@ -90,8 +107,13 @@ def test_what_is_merged_at_once_is_a_number_of_deltas_or_twice_what_is_new(
 
 @over(("inserted", "due"), [(0, 0), (1, 0), (2, 1), (10, 5), (19, 9), (20, 10), (5000, 10)])
 def test_the_steps_of_a_merge_are_due_in_proportion_to_the_documents_inserted(inserted, due):
-    assert steps_due(10, 20 * PACE, inserted) == due
+    assert steps_due([1] * 10, 20 * PACE, inserted) == due
+
+
+@over(("inserted", "due"), [(4, 0), (5, 1), (14, 1), (15, 2), (19, 2), (20, 3)])
+def test_a_step_that_costs_more_is_due_later(inserted, due):
+    assert steps_due([5, 10, 5], 20 * PACE, inserted) == due
 
 
 def test_all_steps_of_a_small_merge_are_due_with_the_next_document():
-    assert [steps_due(10, 5, 0), steps_due(10, 5, 1)] == [0, 10]
+    assert [steps_due([1] * 10, 5, inserted) for inserted in (0, 1)] == [0, 10]

@@ -19,6 +19,7 @@ def writing_ahead(least=10, staged=8, longest=16, compacted=24):
         patch.setattr(compaction, "AHEAD_LEAST", least)
         patch.setattr(compaction, "STAGED_MOST", staged)
         patch.setattr(compaction, "LENGTH_MOST", longest)
+        patch.setattr(compaction, "BULK_MOST", longest)
         patch.setattr(compaction, "COMPACTED_MOST", compacted)
         patch.setattr(writer, "WAITING_BYTES", 1)
         yield

@@ -55,7 +55,8 @@ TINY = {
     "index.bands": {"KEYED_SIGNATURES": 3},
     "engine.search.methods.permuted": {"PART_ENTRIES": 3},
     "plan.compaction": {
-        "AT_ONCE_DELTAS": 1, "PACE": 2, "LENGTH_MOST": 60, "COMPACTED_MOST": 80, "STAGED_MOST": 6,
+        "AT_ONCE_DELTAS": 1, "PACE": 2, "LENGTH_MOST": 60, "BULK_MOST": 70, "BULK_COMMITS": 2,
+        "COMPACTED_MOST": 80, "STAGED_MOST": 6,
         "AHEAD_LEAST": 12,
     },
     "sketch.fitting": {"BATCH_DOCUMENTS": 3, "SORTED_FEATURES": 8},

@@ -21,6 +21,7 @@ from simdb.engine.write.writer import DROPPED, Ahead, Writer, drop_run, write_cl
 from simdb.ground.dtypes import U32
 from simdb.ground.errors import CorruptError
 from simdb.plan import compaction
+from simdb.running.memory import memory_bytes
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.delta import encode_batch
@@ -104,7 +105,8 @@ def write_staged(
     if manifest.unfinished is not None:
         manifest = _carry_on(writer, manifest, base, staging, source)
     if manifest.unfinished is None and manifest.runs != base.manifest.runs:
-        manifest = begin_merge(manifest, store.options.growth)
+        inserted = manifest.next_ordinal - base.manifest.next_ordinal
+        manifest = begin_merge(manifest, store.options.growth, inserted)
     if staging.maintainer is not None:
         manifest = staging.maintainer.counted(manifest)
         write_clusters(writer, staging.maintainer.membership)
@@ -112,13 +114,14 @@ def write_staged(
     return manifest
 
 
-def begin_merge(manifest: Manifest, growth: int) -> Manifest:
+def begin_merge(manifest: Manifest, growth: int, inserted: int) -> Manifest:
     """Return the manifest with the next large merge begun; unchanged if none is wanted.
 
-    The runs have been merged already as far as one commit may.
+    The runs have been merged already as far as the commit may, which inserts so many documents.
     """
     runs = manifest.runs
-    first = compaction.first_within([len(run) for run in runs], compaction.LENGTH_MOST)
+    most = compaction.merged_most(inserted, memory_bytes())
+    first = compaction.first_within([len(run) for run in runs], most)
     start = first + compaction.begun_from([run.id_count for run in runs[first:]], growth)
     if start == len(runs):
         return manifest
@@ -288,7 +291,9 @@ class _Work:
     def due(self, next_ordinal: int) -> int:
         """Return how many steps must be done when `next_ordinal` documents were inserted."""
         inserted = next_ordinal - self._merge.begun
-        return compaction.steps_due(len(self.steps), len(self._merge.run), inserted)
+        return compaction.steps_due(
+            [step.cost for step in self.steps], len(self._merge.run), inserted
+        )
 
 
 def _drop(writer: Writer, runs: Sequence[Run]) -> None:

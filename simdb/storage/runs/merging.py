@@ -42,6 +42,12 @@ from simdb.storage.runs.table import (
 # What a step writes: columns of a table, or of segments.
 TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))
 DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
+VECTORS, STATES = (layout.VECTOR,), (layout.STATE,)
+# About how many bytes of a document each step writes; before its ordinals a table is merged.
+COSTS = {
+    (layout.ORDINALS,): 16, (layout.KEYS,): 8, (layout.DIRECTORY,): 4,
+    DOCUMENT_COLUMNS: 32, VECTORS: 64, STATES: 1,
+}  # fmt: skip
 # The entries of a table that are merged in some 10 to 30 milliseconds.
 WINDOW_ENTRIES = 1 << 21
 # The bytes of columns that are copied in such a time.
@@ -51,19 +57,19 @@ WINDOW_BYTES = 1 << 24
 class MergedValues(NamedTuple):
     """The values of one step: `columns` of a table, or of `segments` if `table` is None.
 
-    `table`: the name of its sub-database.
+    `table`: the name of its sub-database.  `cost`: about how many bytes are written.
     """
 
     columns: Sequence[int]
     table: bytes | None
-    segments: Sequence[int] = ()
+    segments: Sequence[int]
+    cost: int
 
 
 def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[MergedValues]:
     """Return the steps that write a run; `table_names`: the tables of keys."""
-    segment_count = -(-len(run) // layout.SEGMENT_ORDINALS)
     names = layout.lean_names(table_names) if run.is_lean else table_names
-    return _steps(segment_count, run.weighted_count > 0, tuple(names))
+    return _steps(len(run), run.weighted_count > 0, tuple(names))
 
 
 def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -211,17 +217,22 @@ class Merging:
 
 @lru_cache(maxsize=8)  # every commit asks for the steps of the merge that is unfinished
 def _steps(
-    segment_count: int, has_vectors: bool, table_names: tuple[bytes, ...]
+    length: int, has_vectors: bool, table_names: tuple[bytes, ...]
 ) -> tuple[MergedValues, ...]:
     steps = [
-        MergedValues(columns, name)
+        MergedValues(columns, name, (), COSTS[columns] * length)
         for name in (layout.IDS, *table_names)
         for columns in TABLE_GROUPS
     ]
-    segments = range(segment_count)
-    groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if has_vectors else [DOCUMENT_COLUMNS]
-    steps += [MergedValues(columns, None, (segment,)) for segment in segments for columns in groups]
-    return (*steps, MergedValues((layout.STATE,), None, segments))
+    groups = [DOCUMENT_COLUMNS, VECTORS] if has_vectors else [DOCUMENT_COLUMNS]
+    segments = range(-(-length // layout.SEGMENT_ORDINALS))
+    of_segment = min(length, layout.SEGMENT_ORDINALS)
+    steps += [
+        MergedValues(columns, None, (segment,), COSTS[columns] * of_segment)
+        for segment in segments
+        for columns in groups
+    ]
+    return (*steps, MergedValues(STATES, None, segments, COSTS[STATES] * length))
 
 
 def _stored_kept(run: RunInfo, source: Source) -> U32:
