@@ -138,7 +138,7 @@ FOLDERS = {
     "deduplication": [
         "minima", "stars", "question", "measures", "texts", "rows", "reference",
         "result", "alike", "by_cosine", "newcomers", "within", "run", "files",
-        "references", "repeat", "claims", "sieve", "dropping", "deduplicate",
+        "references", "repeat", "arrivals", "claims", "sieve", "dropping", "deduplicate",
     ],
     "decontamination": [
         "items", "result", "search", "decontaminate",

@@ -1,187 +1,269 @@
-"""Claims: keeps the rows that a database has nothing like yet, and stores them in it.
+"""Claims: which documents of a run stay beside a database, by what is stored and by earlier runs.
 
-A row that matches no stored document is also compared with the other new rows, see `Arrivals`.
-A row with the id of a stored document was seen before, and needs no search.  Its text is that of
-the document, so it also decides about the other rows.  What this run kept or left out before is
-kept or left out again, see `repeat.py`.
-
-`Arrivals` looks up each document among the stored ones.  Those that match none of them are compared
-with each other as the documents of a run without a database are, and those that stay are stored.
-So nothing is looked up among the documents of the run itself, and a database that is empty costs no
-look-up.
+A document whose id and sketch are stored is not compared.  If this run stored it before, it stays,
+and if another run did, it was seen before.  A document that this run left out before is left out
+again, see `repeat.py`.  All others are compared, see `arrivals.py`, and what is new is stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from simdb import database, engine
-from simdb.deduplication.measures import apart
-from simdb.deduplication.minima import Blocks
-from simdb.deduplication.newcomers import Sifted, lookups_of
-from simdb.deduplication.question import DedupQuestion, TextSource
-from simdb.deduplication.repeat import Left, Repeat, hashes_of, name_of
+from simdb.columns.arrow import encoded
+from simdb.deduplication.arrivals import Arrivals, KnownTexts, Names
+from simdb.deduplication.minima import SortedKeys
+from simdb.deduplication.question import DedupQuestion, TextSource, joined
+from simdb.deduplication.repeat import NOTHING, Left, Repeat, hashes_of, name_of
 from simdb.deduplication.result import RowMatches
 from simdb.deduplication.texts import RowTexts
-from simdb.deduplication.within import alone
 from simdb.engine.state.incoming import sketch_all
-from simdb.ground.choices import ErrorsName
-from simdb.ground.dtypes import F32, I64, U8, U64, Objects
+from simdb.ground.dtypes import I64, U8, U64, Bools
 from simdb.ground.errors import ExistsError, InputError
 from simdb.results.clusters import Clusters
-from simdb.results.matches import Matches, Verification
-from simdb.values.arrays import EMPTY, Id, Sketches, object_array, offsets_of
+from simdb.results.matches import Verification
+from simdb.values.arrays import (
+    EMPTY,
+    Id,
+    Sketches,
+    is_first,
+    object_array,
+    offsets_of,
+    places_in,
+)
 
 # So many rows are claimed at a time.
 CLAIMED_ROWS = 1 << 15
-# So many documents are stored at a time.
-STORED_DOCUMENTS = 1 << 16
+# The texts of so many documents that are left out are asked for at a time.
+NOTED_DOCUMENTS = 1 << 12
+# What becomes of a document.
+UNDECIDED, FRESH, AGAIN, SEEN, LEFT = range(5)
 
-# From positions of documents to their ids.
-Names = Callable[[I64], Sequence[Id]]
+# From the position of a document to ids that it can have in place of its own, without end.
+OtherIds: TypeAlias = Callable[[int], Iterator[Id]]
 
 
-class Claims:
-    """The claims of one call, in one transaction: all new rows are stored or, after an error, none.
+class Settled(NamedTuple):
+    """What is known of some documents without a comparison, by their positions among these.
 
-    `ids` and `hashes`: the id of each row and its hash; with `has_own_ids` false the ids were made
-    of the texts.  `repeat`: what this run did before.
+    `fresh`: the documents to compare; `renamed`: by the position among these, the id under which a
+    document will be stored in place of its own.  `left`: documents that this run left out before,
+    and what was `found` then.  All positions ascend.
+    """
+
+    fresh: I64
+    renamed: dict[int, Id]
+    left: I64
+    found: Left
+
+
+class LeftOut(NamedTuple):
+    """The documents of a run that are left out, by their ascending places, and what they match.
+
+    `earlier`: how many of the documents that were compared match a stored one.
+    """
+
+    places: I64
+    found: Left
+    earlier: int
+    verification: Verification | None
+
+
+class Claims(ExitStack):
+    """The documents of one run over a database, by their places in the input; `with` frees them.
+
+    Documents that are compared have a position among those, too.
     """
 
     def __init__(
         self,
         held: database.Database,
         transaction: "engine.transaction.WriteTransaction",
-        texts: RowTexts,
+        question: DedupQuestion,
+        run: str | None,
+    ) -> None:
+        """Begin without documents; `run`: the name of the run, None for a run without one.
+
+        Raises OptionError for a question that the database cannot answer.
+        """
+        super().__init__()
+        self._sketcher, self._transaction, self._question = held.sketcher, transaction, question
+        self._repeat = Repeat(run, question.rule, transaction)
+        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # what the run stored before
+        self._taken = SortedKeys()  # hashes of the ids of documents compared, or left out again
+        self._hashes: list[U64] = []  # of the ids of compared documents, as they were given
+        self._places: list[I64] = []  # of compared documents
+        self._again: list[I64] = []
+        self._seen: list[I64] = []
+        self._empty: list[Bools] = []
+        self._left: list[tuple[I64, Left]] = []
+        self._count = 0
+        self._arrivals = self.enter_context(Arrivals(held, transaction, question))
+
+    @property
+    def way(self) -> str:
+        """How candidates among the documents themselves are found, in words."""
+        return self._arrivals.way
+
+    @property
+    def again(self) -> I64:
+        """The places of documents that this run stored before, and that stay."""
+        return joined(self._again)
+
+    @property
+    def seen(self) -> I64:
+        """The places of documents that another run stored."""
+        return joined(self._seen)
+
+    @property
+    def is_empty(self) -> Bools:
+        """Which documents of `seen` have no features: bool[k]."""
+        return np.concatenate([np.empty(0, np.bool_), *self._empty])
+
+    def settle(self, ids: Sequence[Id], texts: TextSource, others: OtherIds) -> Settled:
+        """Take the next documents of the input, and return what is known of them.
+
+        `texts` returns the texts at some positions among them.  `others` is called for a document
+        whose id another document has.
+        """
+        own = OwnSketches(lambda some: self._sketched(texts(some), len(some)), len(ids))
+        hashes = hashes_of(ids)
+        becomes, names, found = self._become(ids, hashes, texts, own, others)
+        fresh, again, seen, left = (
+            np.flatnonzero(becomes == each) for each in (FRESH, AGAIN, SEEN, LEFT)
+        )
+        first, self._count = self._count, self._count + len(ids)
+        self._places.append(first + fresh)
+        self._hashes.append(hashes[fresh])
+        self._again.append(first + again)
+        self._seen.append(first + seen)
+        self._empty.append(own.is_empty[seen])
+        if len(left):
+            self._left.append((first + left, found))
+        places = np.searchsorted(fresh, [at for at in names if becomes[at] == FRESH])
+        renamed = {at: names[int(fresh[at])] for at in places.tolist()}
+        return Settled(fresh, renamed, left, found)
+
+    def add_all(
+        self, parts: Iterable[Any], count: Callable[[], float], known: KnownTexts | None
+    ) -> Iterator[int]:
+        """Add the texts of the documents to compare; see `Arrivals.add_all`."""
+        return self._arrivals.add_all(parts, count, known)
+
+    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> LeftOut:
+        """Return which documents are left out, now or again; see `Arrivals.decide`."""
+        self._refused = refused = self._arrivals.decide(order, texts, names)
+        ids = object_array(list(names(refused.positions)))
+        self._found = Left(ids, refused.matches, refused.distances, refused.similarities)
+        own = joined(self._places)[refused.positions]
+        places = np.concatenate([own, *(each for each, _ in self._left)])
+        found = Left.joined([self._found, *(each for _, each in self._left)])
+        by_place = np.argsort(places)
+        return LeftOut(
+            places[by_place], found.taken(by_place), refused.earlier, refused.verification
+        )
+
+    def store(self, names: Names, texts: TextSource) -> I64:
+        """Store what is new, and the note of the run; return the places of what is new."""
+        stored = []
+        for positions, ids in self._arrivals.store(names, texts):
+            stored.append(positions)
+            self._repeat.add_kept(hashes_of(ids))
+        hashes, refused = np.concatenate(self._hashes or [np.empty(0, np.uint64)]), self._refused
+        for start in range(0, len(self._found), NOTED_DOCUMENTS):
+            some = slice(start, start + NOTED_DOCUMENTS)
+            positions = refused.positions[some]
+            contents = _contents(texts, positions)
+            self._repeat.add_left(hashes[positions], contents, self._found.taken(some))
+        self._repeat.store(self._transaction)
+        return joined(self._places)[joined(stored)]
+
+    def _become(
+        self,
         ids: Sequence[Id],
         hashes: U64,
-        question: DedupQuestion,
-        repeat: Repeat,
-        *,
-        has_own_ids: bool,
-    ) -> None:
-        """Begin without claims."""
-        self._held = held
-        self._transaction = transaction
-        self._texts = texts
-        self._ids = ids
-        self._hashes = hashes
-        self._question = question
-        self._repeat = repeat
-        self._has_own_ids = has_own_ids
-        self._seen: dict[Id, int] = {}  # the rows stored by earlier calls
-        self.matched: dict[int, tuple[Id, float]] = {}  # by row
-        self.verification: Verification | None = None
+        texts: TextSource,
+        own: "OwnSketches",
+        others: OtherIds,
+    ) -> tuple[U8, dict[int, Id], Left]:
+        """Return what becomes of some documents, other ids by position, and what was left out.
 
-    def see(self, rows: I64) -> I64:
-        """Note which rows are stored already or were left out before, and return the others.
-
-        Raises ExistsError if the database holds another text with the id of a row.
+        `hashes`: those of the ids; `own`: the sketches.
         """
-        is_stored, stored_bits = self._transaction.bits_many(self._ids_of(rows))
-        is_again = is_stored & (self._repeat.kept(self._hashes[rows]) >= 0)
-        is_left = np.zeros(len(rows), np.bool_)
-        others = np.flatnonzero(~is_again)
-        places, left = self._repeat.left(
-            self._hashes[rows[others]], lambda: self._texts.contents_at(rows[others])
-        )
-        is_left[others[places]] = True
-        self._leave(rows[is_left], left)
-        is_seen = is_stored & ~is_left
-        seen = rows[is_seen]
-        sketches = self._sketches(seen)
-        other = np.flatnonzero(sketches.bits != stored_bits[is_seen])
-        if len(other):
-            row = int(seen[other[0]])
-            raise ExistsError(
-                f"row {row} has the id {self._ids[row]!r}, with which the database holds"
-                " another text; give ids that stay with their texts, or leave out id="
-            )
-        stays = is_again[is_seen]
-        if not self._has_own_ids:
-            # A text without words is like nothing, so its own copy in the database is not it.
-            stays |= sketches.states == EMPTY
-        for row, is_kept in zip(seen.tolist(), stays.tolist(), strict=True):
-            self._seen[self._ids[row]] = row
-            if not is_kept:
-                self.matched[row] = (self._ids[row], 1.0)
-        return rows[~is_stored & ~is_left]
+        becomes = np.full(len(ids), UNDECIDED, np.uint8)
+        pending, asked, keys, found = np.arange(len(ids)), list(ids), hashes, NOTHING
+        waiting: dict[int, Iterator[Id]] = {}
+        names: dict[int, Id] = {}
+        while len(pending):
+            is_stored, bits = self._transaction.bits_many(asked)
+            is_same = own.are(bits, pending, is_stored)
+            kept = np.where(is_same, self._repeat.kept(keys), -1)
+            becomes[pending[self._back(kept)]] = AGAIN
+            if not waiting:
+                # The note of the run has the ids of the input.
+                rest = np.flatnonzero(becomes == UNDECIDED)
+                places, found = self._repeat.left(hashes[rest], _contents(texts, rest))
+                becomes[rest[places]] = LEFT
+                self._taken.add(hashes_of(found.ids.tolist()))
+            is_open = becomes[pending] == UNDECIDED
+            becomes[pending[is_open & is_same & (kept < 0)]] = SEEN
+            free = np.flatnonzero(is_open & ~is_stored)
+            becomes[pending[free[self._taken.add(keys[free])]]] = FRESH
+            pending = np.flatnonzero(becomes == UNDECIDED)
+            for at in pending.tolist():
+                if at not in waiting:
+                    waiting[at] = others(at)
+                names[at] = next(waiting[at])
+            asked = [names[at] for at in pending.tolist()]
+            keys = hashes_of(asked)
+        return becomes, names, found
 
-    def claim(self, rows: I64) -> None:
-        """Store the rows that match nothing, and note what each of the others matches."""
-        question, done = self._question, 0
-        known = self._seen_texts if self._seen else None
-        arrivals = Arrivals(self._held, self._transaction, question, known)
-        with arrivals:
-            try:
-                for done in arrivals.add_all(
-                    map(self._texts.at, _portions(rows)), lambda: len(rows), errors=question.errors
-                ):
-                    question.report(len(self._ids) - len(rows) + done)
-            except InputError as error:
-                question.refuse(error, self._held.sketcher, self._texts, rows[done:])
-            refused = arrivals.decide(
-                None, lambda places: self._texts.at(rows[places]),
-                lambda places: self._ids_of(rows[places]),
-            )  # fmt: skip
-            for places, _ in arrivals.store(
-                lambda places: self._ids_of(rows[places]),
-                lambda places: self._texts.at(rows[places]),
-            ):
-                self._repeat.add_kept(self._hashes[rows[places]])
-        left = rows[refused.positions]
-        found = Left(
-            object_array(self._ids_of(left)), refused.matches, refused.distances,
-            refused.similarities,
-        )  # fmt: skip
-        self._leave(left, found)
-        self._repeat.add_left(self._hashes[left], self._texts.contents_at(left), found)
-        self.verification = refused.verification
+    def _back(self, kept: I64) -> I64:
+        """Take documents by their places among what the run stored, -1 for none.
 
-    def repeat(self, rows: I64, firsts: I64) -> None:
-        """Note what rows match whose ids other rows have, the `firsts`, which were claimed.
-
-        Raises InputError if the texts of two such rows differ.
+        Returns the positions of those that come for the first time.
         """
-        other = np.flatnonzero(self._sketches(rows).bits != self._sketches(firsts).bits)
-        if len(other):
-            pair = sorted((int(rows[other[0]]), int(firsts[other[0]])))
-            raise InputError(
-                f"the rows {pair[0]} and {pair[1]} have the id {self._ids[pair[0]]!r} but different"
-                " texts; the database needs an id for each text: make them distinct, or leave out"
-                " id="
-            )
-        for row, first in zip(rows.tolist(), firsts.tolist(), strict=True):
-            self.matched[row] = self.matched.get(first, (self._ids[row], 1.0))
+        known = np.flatnonzero(kept >= 0)
+        first = known[np.unique(kept[known], return_index=True)[1]]
+        back = first[~self._is_back[kept[first]]]
+        self._is_back[kept[back]] = True
+        return back
 
-    def _leave(self, rows: I64, left: Left) -> None:
-        """Note what some rows match."""
-        found = zip(left.matches, left.similarities.tolist(), strict=True)
-        self.matched.update(zip(rows.tolist(), found, strict=True))
-
-    def _sketches(self, rows: I64) -> Sketches:
-        """Return the sketches of rows."""
+    def _sketched(self, texts: Any, count: int) -> Sketches:
         question = self._question
-        try:
-            return sketch_all(
-                self._held.sketcher, self._texts.at(rows), len(rows), errors=question.errors,
-                threads=question.threads, progress=None,
-            )  # fmt: skip
-        except InputError as error:
-            question.refuse(error, self._held.sketcher, self._texts, rows)
+        return sketch_all(
+            self._sketcher, texts, count, errors=question.errors, threads=question.threads,
+            progress=None,
+        )  # fmt: skip
 
-    def _ids_of(self, rows: I64) -> list[Id]:
-        return [self._ids[row] for row in rows.tolist()]
 
-    def _seen_texts(self, ids: list[Id]) -> list[Any]:
-        """Return the texts of documents of earlier calls, None if no row has the id."""
-        rows = [self._seen.get(id, -1) for id in ids]
-        found = iter(self._texts.at(np.array([row for row in rows if row >= 0], np.int64)))
-        return [next(found) if row >= 0 else None for row in rows]
+class OwnSketches:
+    """The sketches of some documents, each of which is made when it is first compared."""
+
+    def __init__(self, make: Callable[[I64], Sketches], count: int) -> None:
+        """`make` returns the sketches of documents at some positions."""
+        self._make = make
+        self._bits = np.zeros(count, np.uint64)
+        self._is_made = np.zeros(count, np.bool_)
+        self.is_empty = np.zeros(count, np.bool_)  # of what was compared
+
+    def are(self, bits: U64, positions: I64, is_asked: Bools) -> Bools:
+        """Return which of some documents are asked for and have sketches with these `bits`."""
+        asked = positions[is_asked]
+        new = asked[~self._is_made[asked]]
+        if len(new):
+            sketches = self._make(new)
+            self._bits[new], self.is_empty[new] = sketches.bits, sketches.states == EMPTY
+            self._is_made[new] = True
+        is_same: Bools = is_asked & (self._bits[positions] == bits)
+        return is_same
+
+
+def _contents(texts: TextSource, positions: I64) -> Callable[[], Iterator[bytes]]:
+    """Return a function that returns the texts at some positions in UTF-8."""
+    return lambda: encoded(texts(positions))
 
 
 def find_new(
@@ -197,187 +279,169 @@ def find_new(
     `order`: the rows to compare, those to be preferred first.  `ids`: None makes them of the texts.
     `run`: the name of the run; None makes it of the ids.
     """
-    names = texts.digests() if ids is None else ids
-    order, repeats, firsts = _repeats(names, order)
-    hashes = np.zeros(len(names), np.uint64)
-    hashes[order] = hashes_of([names[row] for row in order.tolist()])
-    name = name_of(hashes[order]) if run is None else run
+    rows = ClaimedRows(held, texts, order, ids, question, run)
     with held.write() as transaction:
-        repeat = Repeat(name, question.rule, transaction)
-        claims = Claims(
-            held, transaction, texts, names, hashes, question, repeat, has_own_ids=ids is not None
-        )  # fmt: skip
-        new = np.concatenate([order[:0], *(claims.see(some) for some in _portions(order))])
-        done = len(order) - len(new) + len(repeats)
-        if done:
-            question.report(done)
-        claims.claim(new)
-        claims.repeat(repeats, firsts)
-        question.check_share(len(claims.matched), len(texts))
-        repeat.store(transaction)
-    removed = np.array(sorted(claims.matched), np.int64)
-    found = [claims.matched[row] for row in removed.tolist()]
-    similarities = np.array([each for _, each in found], np.float32)
-    groups = _grouped(names, claims, set(repeats.tolist()))
-    return names, RowMatches(removed, [id for id, _ in found], similarities, groups)
+        # All that was needed to decide is freed before the commit.
+        found = rows.claim(transaction)
+    return rows.names, found
 
 
-def _portions(rows: I64) -> Iterator[I64]:
-    for start in range(0, len(rows), CLAIMED_ROWS):
-        yield rows[start : start + CLAIMED_ROWS]
-
-
-def _grouped(ids: Sequence[Id], claims: Claims, repeats: set[int]) -> Clusters:
-    """Return what was matched with the rows that matched it, in the order of the rows.
-
-    Rows whose id another row has are left out.
-    """
-    members: dict[Id, list[Id]] = {}
-    for row in sorted(claims.matched):
-        representative, _ = claims.matched[row]
-        if ids[row] != representative and row not in repeats:
-            members.setdefault(representative, [representative]).append(ids[row])
-    every = [id for group in members.values() for id in group]
-    offsets = offsets_of([len(group) for group in members.values()])
-    return Clusters(offsets, object_array(every), claims.verification)
-
-
-def _repeats(ids: Sequence[Id], order: I64) -> tuple[I64, I64, I64]:
-    """Return the first row with each id, the other rows, and the first row for each of those."""
-    first: dict[Id, int] = {}
-    try:
-        firsts = np.fromiter(
-            (first.setdefault(ids[row], row) for row in order.tolist()), np.int64, len(order)
-        )
-    except TypeError as error:
-        raise InputError(f"ids must be str, bytes or int: {error}") from error
-    is_first = firsts == order
-    return order[is_first], order[~is_first], firsts[~is_first]
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The documents that are not stored, by their positions, and what each of them matches.
-
-    `positions` int64[k], ascending; `matches` object[k], the ids of documents that stay;
-    `distances` uint8[k]; `similarities` float32[k], NaN for none.  `earlier`: how many of them
-    match documents that were stored before.
-    """
-
-    positions: I64
-    matches: Objects
-    distances: U8
-    similarities: F32
-    earlier: int
-    verification: Verification | None
-
-
-class Arrivals(ExitStack):
-    """The documents of one run, in the order in which they are added; `with` frees them."""
+class ClaimedRows:
+    """The rows of one call, by their positions in the data."""
 
     def __init__(
         self,
         held: database.Database,
-        transaction: "engine.transaction.WriteTransaction",
+        texts: RowTexts,
+        order: I64,
+        ids: Sequence[Id] | None,
         question: DedupQuestion,
-        known: Callable[[list[Id]], Sequence[Any]] | None,
+        run: str | None,
     ) -> None:
-        """Compare with what the `transaction` of a database sees, and store in it.
+        """Take the rows in `order`; see `find_new`.
 
-        `known` returns the texts of stored documents by their ids, None for one that is not known;
-        it is None if no text is known.
-        Raises OptionError for a question that the database cannot answer.
+        Raises InputError for rows with one id and different texts.
         """
-        super().__init__()
-        self._question, self._transaction, self._known = question, transaction, known
-        self._sketcher = held.sketcher
-        self._sketcher.prepare()
-        self._has_stored = len(transaction) > 0
-        memory = question.memory
-        columns = [self.enter_context(Blocks(memory)) for _ in range(3)]
-        self._bits, self._vectors, self._states = columns
-        self._lookups(0).find([], self._sketcher.sketch([]))  # raises what the question raises
-        # How a database is searched says nothing of documents that are in none.
-        self._within = alone(held.options, replace(question, search=None))
-        self.push(self._within)
-        self._sifted = Sifted(self._within, question.threads)
-        self._stays = self._sifted.fresh
+        self._held, self._texts, self._question = held, texts, question
+        self._has_own_ids, self.names = ids is not None, texts.digests() if ids is None else ids
+        hashes = hashes_of(self.ids(order))
+        self._run = name_of(hashes) if run is None else run
+        self._order, *self._repeats = _repeats(order, hashes)
+        self._check_repeats(*self._repeats)
 
-    @property
-    def way(self) -> str:
-        """How candidates among the documents themselves are found, in words."""
-        return self._within.way
+    def claim(self, transaction: "engine.transaction.WriteTransaction") -> RowMatches:
+        """Store the rows that are new, and return what the others match."""
+        texts, every = self._texts, np.sort(self._order)
+        with Claims(self._held, transaction, self._question, self._run) as claims:
+            rows = joined([self._settled(claims, every[some]) for some in _portions(len(every))])
+            self._add_all(claims, rows, known=every[np.concatenate([claims.again, claims.seen])])
+            ids_at, texts_at = (lambda at: self.ids(rows[at])), (lambda at: texts.at(rows[at]))
+            removed = claims.decide(self._preferred(rows), texts_at, ids_at)
+            # A text without words is like nothing, so its own copy in the database is not it.
+            seen = claims.seen if self._has_own_ids else claims.seen[~claims.is_empty]
+            found = self._matches(every[removed.places], removed, every[seen])
+            # What was seen before is no duplicate that another threshold would keep.
+            self._question.check_share(len(found.removed) - len(seen), len(texts))
+            claims.store(ids_at, texts_at)
+        return found
 
-    def add_all(
-        self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
-    ) -> Iterator[int]:
-        """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
-        lookups = self._lookups(count())
-        yield from self._sifted.add_all(
-            parts, count, lambda texts: self._taken(texts, lookups, count(), errors), errors=errors
-        )
+    def _preferred(self, rows: I64) -> I64 | None:
+        """Return the positions of ascending rows, those to be preferred first; None for theirs."""
+        if (self._order[1:] > self._order[:-1]).all():
+            return None
+        places = places_in(rows, self._order)
+        return places[places >= 0]
 
-    def decide(self, order: I64 | None, texts: TextSource, names: Names) -> Refused:
-        """Return which documents are not stored.
+    def ids(self, rows: I64) -> list[Id]:
+        """Return the ids of some rows."""
+        return [self.names[row] for row in rows.tolist()]
 
-        `order` int64[n]: their positions, those to be preferred first; None for the order in which
-        they were added.  `texts` and `names` return the texts and the ids at some positions.
+    def _settled(self, claims: Claims, rows: I64) -> I64:
+        """Give rows to the claims, and return the rows to compare.
+
+        Raises ExistsError if the database holds another text with the id of a row.
         """
-        decided, found = self._sifted.decide(order, texts), self._sifted.found
-        removed, leaders = decided.removed, decided.leaders
-        positions = np.concatenate([removed, *self._sifted.matched])
-        by_position = np.argsort(positions)
-        matches = [object_array(list(names(leaders))), *(each.ids for each in found)]
-        distances = [self._apart(removed, leaders), *(each.distances for each in found)]
-        similarities = [decided.similarities, *(each.similarities for each in found)]
-        self._stays = np.setdiff1d(self._sifted.fresh, removed, assume_unique=True)
-        return Refused(
-            positions[by_position],
-            np.concatenate(matches)[by_position],
-            np.concatenate(distances)[by_position],
-            np.concatenate(similarities)[by_position],
-            len(positions) - len(removed),
-            decided.verification,
-        )
 
-    def store(self, names: Names, texts: TextSource) -> Iterator[tuple[I64, Sequence[Id]]]:
-        """Store the documents that are not refused, and yield their positions and ids in portions.
-
-        A portion is stored when it is yielded.  `names` and `texts`: see `decide`.
-        """
-        fresh = self._stays
-        if len(fresh):
-            bits, vectors, states = (
-                each.whole() for each in (self._bits, self._vectors, self._states)
+        def others(at: int) -> NoReturn:
+            row = int(rows[at])
+            raise ExistsError(
+                f"row {row} has the id {self.names[row]!r}, with which the database holds"
+                " another text; give ids that stay with their texts, or leave out id="
             )
-        for start in range(0, len(fresh), STORED_DOCUMENTS):
-            some = fresh[start : start + STORED_DOCUMENTS]
-            ids = names(some)
-            engine.stored.insert_sketched(
-                self._transaction, ids, Sketches(bits[some], vectors[some], states[some]),
-                partial(texts, some), self._question.threads,
-            )  # fmt: skip
-            yield some, ids
 
-    def _taken(
-        self, texts: Any, lookups: "engine.stored.Lookups[Any]", count: float, errors: ErrorsName
-    ) -> tuple[Matches[Any] | None, Any]:
-        """Keep the sketches of some texts, and look them up among what is stored; see `Sifted`."""
-        if len(texts):
-            sketches, rest = self._sifted.sketched(self._sketcher, texts, count, errors)
-        else:
-            sketches, rest = self._sketcher.sketch([]), texts
-        self._bits.add(sketches.bits)
-        self._vectors.add(sketches.vectors)
-        self._states.add(sketches.states)
-        return lookups.find(texts, sketches) if self._has_stored else None, rest
+        with self._refusing(rows):
+            settled = claims.settle(self.ids(rows), lambda at: self._texts.at(rows[at]), others)
+        return rows[settled.fresh]
 
-    def _lookups(self, expected: float) -> "engine.stored.Lookups[Any]":
-        return lookups_of(self._transaction, self._question, self._known, expected)
+    def _add_all(self, claims: Claims, rows: I64, known: I64) -> None:
+        """Give the texts of rows to the claims; `known`: rows that are stored documents."""
+        place_of = dict(zip(self.ids(known), known.tolist(), strict=True))
 
-    def _apart(self, left: I64, right: I64) -> U8:
-        """Return the distances of some documents, as a database measures them."""
-        if not len(left):
-            return np.empty(0, np.uint8)
-        sketch, bits, vectors = self._sketcher.options, self._bits.whole(), self._vectors.whole()
-        return apart(sketch, bits, vectors, left, right)
+        def known_texts(ids: list[Id]) -> list[Any]:
+            places = [place_of.get(id, -1) for id in ids]
+            found = iter(self._texts.at(np.array([each for each in places if each >= 0], np.int64)))
+            return [None if each < 0 else next(found) for each in places]
+
+        before, done = len(self.names) - len(rows), 0
+        if before:
+            self._question.report(before)
+        parts = (self._texts.at(rows[some]) for some in _portions(len(rows)))
+        count, texts = lambda: len(rows), known_texts if place_of else None
+        try:
+            for done in claims.add_all(parts, count, texts):
+                self._question.report(before + done)
+        except InputError as error:
+            self._question.refuse(error, self._held.sketcher, self._texts, rows[done:])
+
+    def _check_repeats(self, rows: I64, firsts: I64) -> None:
+        """Raise InputError unless each row has the text of the first row with its id."""
+        different = np.flatnonzero(self._bits(rows) != self._bits(firsts))
+        if len(different):
+            pair = sorted((int(rows[different[0]]), int(firsts[different[0]])))
+            raise InputError(
+                f"the rows {pair[0]} and {pair[1]} have the id {self.names[pair[0]]!r} but"
+                " different texts; the database needs an id for each text: make them distinct, or"
+                " leave out id="
+            )
+
+    def _bits(self, rows: I64) -> U64:
+        """Return the bits of the sketches of rows."""
+        question = self._question
+        with self._refusing(rows):
+            return sketch_all(
+                self._held.sketcher, self._texts.at(rows), len(rows), errors=question.errors,
+                threads=question.threads, progress=None,
+            ).bits  # fmt: skip
+
+    @contextmanager
+    def _refusing(self, rows: I64) -> Iterator[None]:
+        """Name the row of the data in an InputError about one of some rows."""
+        try:
+            yield
+        except InputError as error:
+            self._question.refuse(error, self._held.sketcher, self._texts, rows)
+
+    def _matches(self, rows: I64, removed: LeftOut, seen: I64) -> RowMatches:
+        """Return what rows match, by ids.
+
+        `rows`: those that are `removed`.  `seen`: rows that match the documents with their ids.
+        """
+        repeats, firsts = self._repeats
+        alike = np.concatenate([seen, repeats])
+        every = np.concatenate([rows, alike])
+        by_row = np.argsort(every)
+        every = every[by_row]
+        matches = np.concatenate([removed.found.matches, object_array(self.ids(alike))])[by_row]
+        ones = np.ones(len(alike), np.float32)
+        similarities = np.concatenate([removed.found.similarities, ones])[by_row]
+        # A row whose id an earlier row has matches what that row matches.
+        again, first = places_in(every, repeats), places_in(every, firsts)
+        again, first = again[first >= 0], first[first >= 0]
+        matches[again], similarities[again] = matches[first], similarities[first]
+        members: dict[Id, list[Id]] = {}
+        is_repeat = np.isin(every, repeats).tolist()
+        for row, match, is_one in zip(every.tolist(), matches.tolist(), is_repeat, strict=True):
+            if self.names[row] != match and not is_one:
+                members.setdefault(match, [match]).append(self.names[row])
+        offsets = offsets_of([len(group) for group in members.values()])
+        grouped = object_array([id for group in members.values() for id in group])
+        groups = Clusters(offsets, grouped, removed.verification)
+        return RowMatches(every, matches.tolist(), similarities, groups)
+
+
+def _portions(count: int) -> Iterator[slice]:
+    for start in range(0, count, CLAIMED_ROWS):
+        yield slice(start, start + CLAIMED_ROWS)
+
+
+def _repeats(order: I64, hashes: U64) -> tuple[I64, I64, I64]:
+    """Return the first row with each id, the other rows, and the first row for each of those.
+
+    `hashes`: those of the ids of the rows in `order`.
+    """
+    by_hash = np.argsort(hashes, kind="stable")
+    is_new = is_first(hashes[by_hash])
+    firsts = np.empty(len(order), np.int64)
+    firsts[by_hash] = by_hash[np.flatnonzero(is_new)][np.cumsum(is_new) - 1]
+    is_one = firsts == np.arange(len(order))
+    return order[is_one], order[~is_one], order[firsts[~is_one]]

@@ -99,7 +99,6 @@ def deduplicate_files(
         )  # fmt: skip
         for done in run.read(files.batches(), sources):
             question.report(done)
-        run.settle(lambda line: None)
         decided = run.decide()
         question.check_share(len(decided.removed), files.count)
         every = KeptDocuments(files, run, np.ones(files.count, np.bool_), held.pop_all())

@@ -101,7 +101,8 @@ class DedupQuestion:
     @property
     def rule(self) -> list[Any]:
         """How rows must match, as the note of a run has it."""
-        return [self.similarity, self.distance, self.recall, None, self.verify]
+        search = None if self.search is None else str(self.search)
+        return [self.similarity, self.distance, self.recall, search, self.verify]
 
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts cannot decide."""

@@ -75,6 +75,16 @@ class Left:
             self.similarities[chosen],
         )  # fmt: skip
 
+    @staticmethod
+    def joined(parts: Sequence["Left"]) -> "Left":
+        """Return the documents of several parts, of which there is at least one."""
+        return Left(
+            np.concatenate([part.ids for part in parts]),
+            np.concatenate([part.matches for part in parts]),
+            np.concatenate([part.distances for part in parts]),
+            np.concatenate([part.similarities for part in parts]),
+        )
+
 
 NOTHING = Left(
     object_array([]), object_array([]), np.empty(0, np.uint8), np.empty(0, np.float32)
@@ -106,6 +116,11 @@ class Repeat:
         self._new_hashes: list[U64] = []
         self._new_left: list[Left] = []
 
+    @property
+    def kept_count(self) -> int:
+        """The number of documents that the run stored."""
+        return len(self._kept)
+
     def kept(self, hashes: U64) -> I64:
         """Return the place of each id among those that the run stored, -1 for another: int64[n]."""
         return places_in(self._kept, hashes)
@@ -129,10 +144,13 @@ class Repeat:
         if self._name is not None and len(hashes):
             self._new_kept.append(hashes)
 
-    def add_left(self, hashes: U64, contents: Iterable[bytes], left: Left) -> None:
-        """Remember documents that the run has left out, by their ids as they were read."""
+    def add_left(self, hashes: U64, contents: Callable[[], Iterable[bytes]], left: Left) -> None:
+        """Remember documents that the run has left out, by their ids as they were read.
+
+        `contents`: see `left`.
+        """
         if self._name is not None and len(left):
-            self._new_hashes.append(_text_hashes(hashes, contents))
+            self._new_hashes.append(_text_hashes(hashes, contents()))
             self._new_left.append(left)
 
     def store(self, transaction: Noted) -> None:
@@ -143,7 +161,7 @@ class Repeat:
         hashes = np.concatenate([*self._new_hashes[::-1], self._left_hashes])
         order = np.argsort(hashes, kind="stable")
         order = order[is_first(hashes[order])]
-        left = _joined([*self._new_left[::-1], self._left]).taken(order)
+        left = Left.joined([*self._new_left[::-1], self._left]).taken(order)
         transaction.set_note(
             NOTE + self._name,
             {
@@ -191,15 +209,6 @@ def _left_of(known: dict[str, Any]) -> Left:
         object_array(known["matches"]),
         np.frombuffer(known["distances"], np.uint8),
         np.frombuffer(known["similarities"], "<f4").astype(np.float32),
-    )
-
-
-def _joined(parts: Sequence[Left]) -> Left:
-    return Left(
-        np.concatenate([part.ids for part in parts]),
-        np.concatenate([part.matches for part in parts]),
-        np.concatenate([part.distances for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
     )
 
 

@@ -4,7 +4,7 @@ Documents come in batches and are read once.  What is needed a second time is re
 is, or waits in temporary files: in memory are some bytes of each document, and no text.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -40,12 +40,13 @@ class DedupRun(ExitStack):
         has_texts: bool = False,
         output: SurvivorOutput | None = None,
         reference: Reference | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
         """Decide by `question`, and keep of each group the document that `rule` prefers.
 
         `origins`: where lines can be read again.  `has_texts`: texts will be asked for, though none
         decide.  `output`: what documents will be written to, None if none will.  `reference`: what
-        documents are compared with, too.
+        documents are compared with, too.  `note` takes lines about ids.
         """
         super().__init__()
         self.reference = reference
@@ -54,7 +55,7 @@ class DedupRun(ExitStack):
             self._documents = within(options, question, reference)
             held.push(self._documents)
             has_texts = has_texts or self._documents.needs_texts
-            self._again = SecondLook(rule, origins, output, has_texts=has_texts)
+            self._again = SecondLook(rule, origins, output, note, has_texts=has_texts)
             self.push(held.pop_all())
         self.push(self._again)
         self.names = self._again.names
@@ -75,12 +76,9 @@ class DedupRun(ExitStack):
             self._each(batches), lambda: expected_documents(sources), errors="strict"
         )
 
-    def settle(self, note: Callable[[str], None]) -> None:
-        """Give each document an id of its own; `note` takes lines about it."""
-        self.names.settle(note)
-
     def decide(self) -> Decided:
-        """Return what becomes of the documents."""
+        """Return what becomes of the documents, each of which has an id of its own then."""
+        self.names.settle()
         self.order = self._again.order()
         return self._documents.decide(self.order, self.texts)
 
@@ -119,15 +117,16 @@ class SecondLook(ExitStack):
         rule: keeping.KeepRule,
         origins: Origins,
         output: SurvivorOutput | None,
+        note: Callable[[str], None] | None = None,
         *,
         has_texts: bool = True,
     ) -> None:
-        """Prefer by `rule`, which is no function; for `origins` and `output` see `DedupRun`.
+        """Prefer by `rule`, which is no function; `has_texts`: texts will be asked for.
 
-        `has_texts`: texts will be asked for.
+        `origins`, `output`, `note`: see `DedupRun`.
         """
         super().__init__()
-        self.names = self.enter_context(Names())
+        self.names = self.enter_context(Names(note))
         self.lines = self.enter_context(LinesAgain(origins, output))
         self._texts = self.enter_context(TextsAgain(origins)) if has_texts else None
         self._rule = rule
@@ -135,9 +134,9 @@ class SecondLook(ExitStack):
         self._values: list[Any] = []
         self._count = 0
 
-    def add(self, batch: Batch, own: Sequence[Any] | None = None) -> None:
-        """Take documents, without their lines; `own`: see `Names.add`."""
-        self.names.add(batch, own)
+    def add(self, batch: Batch, renamed: Mapping[int, Any] | None = None) -> None:
+        """Take documents, without their lines; `renamed`: see `Names.add`."""
+        self.names.add(batch, renamed)
         self._count += len(batch)
         if self._texts is not None:
             self._texts.add(batch)

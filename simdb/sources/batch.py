@@ -75,11 +75,18 @@ class Batch:
         """Return the place of one document in the input, for a message."""
         return place(self.sources[at], int(self.positions[at]))
 
+    def texts_at(self, positions: Sequence[int] | I64) -> Texts:
+        """Return the texts of the documents at some positions, in that order."""
+        texts = self.texts
+        if isinstance(texts, TextColumn):
+            return texts.chosen(positions)
+        return [texts[at] for at in positions]
+
     def part(self, start: int, stop: int) -> "Batch":
         """Return the documents from `start` up to, not including, `stop`."""
         return self._columns(lambda column: column[start:stop])
 
-    def chosen(self, positions: Sequence[int]) -> "Batch":
+    def chosen(self, positions: Sequence[int] | I64) -> "Batch":
         """Return only the documents at `positions`, in that order."""
         return self._columns(
             lambda column: (

@@ -6,7 +6,7 @@ the ids do.  A document whose id an earlier one has gets an id that contains the
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import count, islice, pairwise
@@ -179,7 +179,7 @@ class TextsAgain(ExitStack):
         waiting = self._places.add(batch)
         if waiting:
             is_whole = len(waiting) == len(batch)
-            self._spool.add(batch.texts if is_whole else batch.chosen(waiting).texts)
+            self._spool.add(batch.texts if is_whole else batch.texts_at(waiting))
 
     def texts(self, positions: U32) -> Sequence[str] | TextColumn:
         """Return the texts at some positions; InputError if a file was changed since."""
@@ -212,9 +212,10 @@ class TextsAgain(ExitStack):
 class Names(ExitStack):
     """The ids of documents, by their positions in the input; `with` removes the file."""
 
-    def __init__(self) -> None:
-        """Begin without documents."""
+    def __init__(self, note: Callable[[str], None] | None = None) -> None:
+        """Begin without documents; `note` takes a line about each of the first renamed ones."""
         super().__init__()
+        self._note = note
         self._file = self.enter_context(
             tempfile.TemporaryFile("w+b", WRITTEN_BYTES)  # noqa: SIM115
         )
@@ -232,14 +233,9 @@ class Names(ExitStack):
         """How many documents have another id than their own."""
         return len(self._renamed)
 
-    def add(self, batch: Batch, own: Sequence[InputId] | None = None) -> None:
-        """Take the documents of a batch; `own`: their ids as they were read, if some differ."""
-        if own is not None and own is not batch.ids:
-            for at, (id, before) in enumerate(zip(batch.ids, own, strict=True), self._count):
-                if id != before:
-                    self._renamed[at] = id
-        read = batch.ids if own is None else list(own)
-        offsets, content, hashes = kernel.encode_ids(read)
+    def add(self, batch: Batch, renamed: Mapping[int, InputId] | None = None) -> None:
+        """Take the documents of a batch; `renamed`: other ids of some, by their positions in it."""
+        offsets, content, hashes = kernel.encode_ids(batch.ids)
         self._sizes.append(np.diff(offsets).astype(np.uint16))
         self._hashes.append(hashes)
         self._file.write(content.data)
@@ -249,13 +245,12 @@ class Names(ExitStack):
         is_one = batch.sources.count(batch.sources[0]) == len(batch)
         self._sources.append(batch.sources[0] if is_one else batch.sources)
         self._firsts.append(self._count)
+        for at, id in (renamed or {}).items():
+            self._rename(self._count + at, batch.ids[at], id)
         self._count += len(batch)
 
-    def settle(self, note: Callable[[str], None]) -> None:
-        """Give each document an id of its own; `note` takes a line about each of the first.
-
-        After it no document may be added.
-        """
+    def settle(self) -> None:
+        """Give each document an id of its own; after it no document may be added."""
         hashes = np.concatenate([np.empty(0, np.uint64), *self._hashes])
         self._hashes = []
         ascending = np.sort(hashes)
@@ -271,11 +266,8 @@ class Names(ExitStack):
                 is_free = known == len(ascending) or int(ascending[known]) != hash
                 if is_free and hash not in taken:
                     taken.add(hash)
-                    self._renamed[at] = id
+                    self._rename(at, own, id)
                     break
-            if len(self._renamed) <= REPORTED_NAMES:
-                where = self.where(at)
-                note(f"{where}: the id {own!r} is taken; renamed to {id!r}")
 
     def of(self, positions: I64, *, as_read: bool = False) -> list[InputId]:
         """Return the ids of documents at some positions, or those with which they were read."""
@@ -299,6 +291,11 @@ class Names(ExitStack):
     def where(self, at: int) -> str:
         """Return the place of a document in the input, for a message."""
         return place(*self._place(at))
+
+    def _rename(self, at: int, own: InputId, id: InputId) -> None:
+        self._renamed[at] = id
+        if self._note is not None and len(self._renamed) <= REPORTED_NAMES:
+            self._note(f"{self.where(at)}: the id {own!r} is taken; renamed to {id!r}")
 
     def _place(self, at: int) -> tuple[str, int]:
         number = int(np.searchsorted(self._firsts, at, "right")) - 1

@@ -99,6 +99,23 @@ def test_records_with_one_id_are_renamed_and_kept_again(kept_run, write_lines):
     assert second[:2] == first[:2]
 
 
+def test_an_id_of_a_document_that_was_left_out_stays_with_it(kept_run, write_lines, monkeypatch):
+    """The next document with that id was renamed, and in another batch took the id for itself."""
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 2)
+    text = " ".join(WORDS[:90])
+    records = [
+        {"id": "a", "text": text}, {"id": "x", "text": f"{text} end"},
+        {"id": "b", "text": " ".join(WORDS[90:180])}, {"id": "x", "text": " ".join(WORDS[180:270])},
+    ]  # fmt: skip
+    write_lines("a.jsonl", *records)
+
+    first = kept_run("a.jsonl")
+    second = kept_run("a.jsonl")
+
+    assert first[0].count(b"\n") == 3
+    assert second[:2] == first[:2]
+
+
 def test_a_source_that_has_grown_keeps_the_earlier_documents_in_place(kept_run, write_lines):
     records = made_records(300)
     write_lines("a.jsonl", *records[100:])

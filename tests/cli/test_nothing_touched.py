@@ -123,7 +123,7 @@ def test_a_new_database_is_announced(run, verb):
 
 
 IN_THE_MIDDLE = [
-    (["dedup", "a.jsonl", "--db", "new"], "duplicates.increment._Increment.decide"),
+    (["dedup", "a.jsonl", "--db", "new"], "duplicates.increment.Claims.decide"),
     (["insert", "new", "a.jsonl"], "insert.begin_write"),
 ]
 

@@ -8,8 +8,8 @@ import pytest
 
 import simdb
 from simdb.columns.arrow import text_column
-from simdb.deduplication import claims
-from simdb.deduplication.claims import Arrivals
+from simdb.deduplication import arrivals
+from simdb.deduplication.arrivals import Arrivals
 from simdb.deduplication.minima import Minima
 from simdb.deduplication.question import DedupQuestion
 from simdb.engine.state import staged
@@ -49,9 +49,9 @@ def decided(database, question, *, size=3, order=None, column=list):
     names = lambda places: [f"g{at}" for at in places.tolist()]  # noqa: E731
     with (
         database.write() as transaction,
-        Arrivals(database, transaction, question, lambda ids: [None] * len(ids)) as given,
+        Arrivals(database, transaction, question) as given,
     ):
-        counts = list(given.add_all(parts, lambda: len(GIVEN), errors="strict"))
+        counts = list(given.add_all(parts, lambda: len(GIVEN), lambda ids: [None] * len(ids)))
         refused = given.decide(order, texts_at, names)
         stored = [at for places, _ in given.store(names, texts_at) for at in places.tolist()]
     assert counts == [min(start + size, len(GIVEN)) for start in range(0, len(GIVEN), size)]
@@ -75,7 +75,7 @@ def column_of(texts):
 def test_what_is_like_a_stored_one_or_one_that_stays_is_refused(
     database, monkeypatch, verify, size, column
 ):
-    monkeypatch.setattr(claims, "STORED_DOCUMENTS", 2)
+    monkeypatch.setattr(arrivals, "STORED_DOCUMENTS", 2)
     monkeypatch.setattr(memory, "COLUMN_BYTES", 0 if size == 1 else 1 << 20)
 
     refused, stored = decided(database, question_of(verify), size=size, column=column)
@@ -135,16 +135,16 @@ def test_nothing_is_stored_after_an_error(database):
     with (
         pytest.raises(simdb.InputError),
         database.write() as transaction,
-        Arrivals(database, transaction, question_of(), lambda ids: [None] * len(ids)) as given,
+        Arrivals(database, transaction, question_of()) as given,
     ):
-        list(given.add_all([["a text"], ["\ud800"]], lambda: 2, errors="strict"))
+        list(given.add_all([["a text"], ["\ud800"]], lambda: 2, None))
 
     assert list(database) == ["s0", "s1"]
 
 
 def test_what_cannot_be_asked_is_refused_before_anything_is_read(database):
     with database.write() as transaction, pytest.raises(simdb.OptionError, match="recall"):
-        Arrivals(database, transaction, question_of(recall=7.0), lambda ids: [])
+        Arrivals(database, transaction, question_of(recall=7.0))
 
 
 @pytest.mark.parametrize("database", ["simhash"], indirect=True)

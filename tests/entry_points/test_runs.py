@@ -1,6 +1,7 @@
 """Runs over a database: the command line and the library repeat each other's."""
 
 import json
+import random
 
 import pytest
 from click.testing import CliRunner
@@ -36,8 +37,123 @@ def command(tmp_path, monkeypatch):
     return run
 
 
-def library(rows, run="x"):
-    found = simdb.deduplicate(rows, id="id", db="db", run=run)
+def near_copies(count, seed):
+    """Return rows of a few families, in which up to six words of 60 are changed, and empty ones."""
+    rng = random.Random(seed)
+    families = [[f"f{kind}w{at}" for at in range(60)] for kind in range(count // 8)]
+    rows = []
+    for number in range(count):
+        words = list(rng.choice(families))
+        for _ in range(rng.randrange(7)):
+            words[rng.randrange(60)] = f"new{rng.randrange(40)}"
+        rows.append({"id": f"r{number}", "text": " ".join(words) if rng.random() > 0.05 else ""})
+    return rows
+
+
+class Doors:
+    """The command line and the library, each with a database of its own."""
+
+    def __init__(self, folder, sketch, words, keep):
+        """Work in a folder; `words`: the options that mean the sketch."""
+        self.folder, self.sketch, self.words, self.keep = folder, sketch, words, keep
+
+    def run(self, name, rows):
+        """Give the same rows to both; returns what is kept and what is removed, by both."""
+        return [self.command(name, rows), self.library(name, rows)]
+
+    def command(self, name, rows):
+        path = self.folder / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        call = ["dedup", path.name, "--db", "command.simdb", "--run", name, "-o", "kept.jsonl"]
+        more = ["--groups", "groups.jsonl", "--recall", "1.0", "--keep", self.keep]
+        # The library knows the texts of stored documents that are among the rows.
+        ran = CliRunner().invoke(app, [*call, *more, "--texts", path.name, *self.words])
+        assert ran.exit_code == 0, ran.stderr
+        kept, removed = (
+            [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
+            for name in ("kept.jsonl", "groups.jsonl")
+        )
+        return [each["id"] for each in kept], {
+            each["id"]: (each["match"], each["similarity"]) for each in removed
+        }
+
+    def library(self, name, rows):
+        found = simdb.deduplicate(
+            rows, id="id", db="library.simdb", run=name, recall=1.0, keep=self.keep,
+            sketch=self.sketch,
+        )  # fmt: skip
+        others = zip(found.representatives, found.similarities.tolist(), strict=True)
+        removed = {
+            id: (match, round(similarity, 6))
+            for id, (match, similarity) in zip(found.removed_ids, others, strict=True)
+            if id != match  # which the command line counts as seen before
+        }
+        return [each["id"] for each in found.data], removed
+
+    def change(self, change):
+        """Make the same change in both databases."""
+        for name in ("command", "library"):
+            with simdb.open(f"{name}.simdb") as database:
+                change(database)
+
+    def stored(self):
+        """Return the ids and bits in both databases."""
+        for name in ("command", "library"):
+            with simdb.open(f"{name}.simdb", "r") as database:
+                assert list(database.check(deep=True)) == []
+                ids = sorted(database)
+                yield ids, database.bits_many(ids)[1].tolist()
+
+
+SKETCHES = {
+    "sets": (simdb.Simhash(), []),
+    "minhash": (simdb.Minhash(), ["--minhash"]),
+    "weights": (simdb.Simhash(weighting="tf"), ["--weighting", "tf"]),
+}
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize("sketch", SKETCHES)
+def test_both_give_one_answer_run_after_run(tmp_path, monkeypatch, sketch, keep):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("simdb.deduplication.claims.CLAIMED_ROWS", 32)
+    monkeypatch.setattr("simdb.deduplication.claims.NOTED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.cli.options.intake.BATCH_DOCUMENTS", 16)
+    doors, rows = Doors(tmp_path, *SKETCHES[sketch], keep), near_copies(120, seed=3)
+
+    first = doors.run("a", rows[:60])
+    second = doors.run("b", rows[30:100])
+    matched = [match for match, _ in first[0][1].values()]
+    other, *gone = dict.fromkeys(matched)
+    doors.change(lambda database: database.delete_many(gone[:2]))
+    doors.change(lambda database: database.insert(other, rows[99]["text"], on_conflict="replace"))
+    rest = [row for row in rows if row["id"] != other]
+    again = doors.run("a", rest[:59])
+    grown = doors.run("b", rest[29:])
+
+    for one, two in (first, second, again, grown):
+        assert one == two
+        assert len(one[1]) > 5
+    assert again[0] != first[0]
+    stored = list(doors.stored())
+    assert stored[0] == stored[1]
+
+
+def test_the_largest_share_counts_no_document_that_was_seen_before(command):
+    library(ROWS[:3], run="before")
+    rows = [*ROWS[:3], *near_copies(8, seed=1)[:1]]
+
+    kept, _ = library(rows, run="x", max_share=0.3)
+
+    assert kept == ["r0"]
+    with pytest.raises(simdb.OptionError, match="max_share"):
+        library(ROWS, run="y", max_share=0.3)
+    assert command(rows, "--max-share", "0.3") == (kept, {"b": "a"})
+
+
+def library(rows, run="x", **given):
+    found = simdb.deduplicate(rows, id="id", db="db", run=run, **given)
     removed = dict(zip(found.removed_ids, found.representatives, strict=True))
     return [each["id"] for each in found.data], removed
 

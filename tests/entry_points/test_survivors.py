@@ -35,7 +35,7 @@ PORTIONS = (
     "simdb.deduplication.within.TAKEN_ROWS",
     "simdb.deduplication.alike.STORED_DOCUMENTS",
     "simdb.cli.options.intake.BATCH_DOCUMENTS",
-    "simdb.deduplication.claims.STORED_DOCUMENTS",
+    "simdb.deduplication.arrivals.STORED_DOCUMENTS",
 )
 
 

@@ -55,16 +55,15 @@ def find_groups(work: DedupWork) -> Outcome:
     run = work.held.enter_context(DedupRun(
         options, question, keeping.parse(job.given.keep, "--keep"), work.origins,
         has_texts=job.results.show is not None or work.has_page,
-        output=survivors, reference=work.reference,
+        output=survivors, reference=work.reference, note=work.progress.note,
     ))  # fmt: skip
     notes_short = is_default(options, question.similarity, question.distance)
     batches = work.intake.batches(options.sketch, notes_short=notes_short)
     for outcome.stored in run.read(batches, job.sources):
         pass
-    run.settle(work.progress.note)
-    outcome.renamed, outcome.empty = run.names.renamed, run.empty_count
     work.progress.begin("finding groups")
     decided = run.decide()
+    outcome.renamed, outcome.empty = run.names.renamed, run.empty_count
     work.progress.timings.note = run.way
     work.progress.begin("naming the documents of groups")
     outcome.verification = decided.verification
@@ -270,11 +269,11 @@ def _dropped(work: DedupWork, sketch: TextSketch, stored: UnitKeys | None) -> Ou
     """Drop the parts that occurred before, or are `stored` by earlier runs."""
     job, survivors, outcome = work.job, work.survivors, Outcome()
     sieve = _sieve(work, sketch)
-    with Names() as names, PartsRun(sieve, work.origins, survivors) as run:
+    with Names(work.progress.note) as names, PartsRun(sieve, work.origins, survivors) as run:
         for _ in run.read(_named(work.intake.batches(sketch), names)):
             pass
         work.progress.begin("finding parts that occurred before")
-        names.settle(work.progress.note)
+        names.settle()
         if stored is not None:
             sieve.settle(stored, job.run or NAMELESS)
         sieve.settle_alike()
